@@ -1,0 +1,78 @@
+"""Directions on the celestial sphere, their rates, and the two planes the field uses.
+
+Vectors are rows: shape ``(..., 3)``, ICRS equatorial axes unless a name says ecliptic.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.constants import OBLIQUITY_J2000
+
+FloatArray = npt.NDArray[np.float64]
+
+_COS_EPS = math.cos(OBLIQUITY_J2000)
+_SIN_EPS = math.sin(OBLIQUITY_J2000)
+
+
+def dot(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Scalar product along the last axis."""
+    return np.einsum("...i,...i->...", a, b)
+
+
+def norm(a: FloatArray) -> FloatArray:
+    """Euclidean length along the last axis."""
+    return np.sqrt(dot(a, a))
+
+
+def wrap_angle(angle: FloatArray) -> FloatArray:
+    """Reduce an angle difference [rad] to [-pi, pi)."""
+    return (angle + np.pi) % (2.0 * np.pi) - np.pi
+
+
+def line_of_sight(ra: FloatArray, dec: FloatArray) -> FloatArray:
+    """Unit vector towards (ra, dec) [rad]; shape ``(..., 3)``."""
+    cos_dec = np.cos(dec)
+    return np.stack([cos_dec * np.cos(ra), cos_dec * np.sin(ra), np.sin(dec)], axis=-1)
+
+
+def sky_basis(ra: FloatArray, dec: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Unit vectors towards increasing right ascension (east) and declination (north).
+
+    The first is the derivative of the line of sight by ra divided by cos(dec), the second its
+    derivative by dec.
+    """
+    sin_ra, cos_ra = np.sin(ra), np.cos(ra)
+    sin_dec, cos_dec = np.sin(dec), np.cos(dec)
+    east = np.stack([-sin_ra, cos_ra, np.zeros_like(sin_ra)], axis=-1)
+    north = np.stack([-sin_dec * cos_ra, -sin_dec * sin_ra, cos_dec], axis=-1)
+    return east, north
+
+
+def line_of_sight_rate(
+    ra: FloatArray, dec: FloatArray, ra_rate: FloatArray, dec_rate: FloatArray
+) -> FloatArray:
+    """Time derivative of the line of sight [1/d]; ``ra_rate`` is without cos(dec)."""
+    east, north = sky_basis(ra, dec)
+    return (ra_rate * np.cos(dec))[..., None] * east + np.asarray(dec_rate)[..., None] * north
+
+
+def radec(vector: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Right ascension in [0, 2 pi) and declination [rad] of vectors of any length."""
+    x, y, z = vector[..., 0], vector[..., 1], vector[..., 2]
+    return np.arctan2(y, x) % (2.0 * np.pi), np.arctan2(z, np.hypot(x, y))
+
+
+def equatorial_to_ecliptic(vector: FloatArray) -> FloatArray:
+    """Turn ICRS equatorial axes into ecliptic J2000 axes (about x, obliquity 84381.448 arcsec)."""
+    x, y, z = vector[..., 0], vector[..., 1], vector[..., 2]
+    return np.stack([x, _COS_EPS * y + _SIN_EPS * z, _COS_EPS * z - _SIN_EPS * y], axis=-1)
+
+
+def ecliptic_to_equatorial(vector: FloatArray) -> FloatArray:
+    """Turn ecliptic J2000 axes into ICRS equatorial axes."""
+    x, y, z = vector[..., 0], vector[..., 1], vector[..., 2]
+    return np.stack([x, _COS_EPS * y - _SIN_EPS * z, _COS_EPS * z + _SIN_EPS * y], axis=-1)
