@@ -1,0 +1,276 @@
+"""Vectorised reading of fixed-width text: columns of digits to arrays, without a loop over lines.
+
+Text is a ``(N, width)`` matrix of bytes, one row per line. Every parser returns its values with a
+mask of the rows that could be read; a bad row is marked, never raised.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "Lines",
+    "Numbers",
+    "Sexagesimal",
+    "ascii_matrix",
+    "calendar_to_mjd",
+    "days_in_month",
+    "field_strings",
+    "is_blank",
+    "parse_fixed",
+    "parse_float",
+    "parse_int",
+    "parse_sexagesimal",
+    "split_lines",
+]
+
+Bytes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+BLANK: Final = ord(" ")
+
+
+class Lines(NamedTuple):
+    """The lines of a file, as slices of its bytes."""
+
+    data: Bytes
+    """All bytes (n_bytes,), printable ASCII and line feeds only."""
+    start: Ints
+    """Offset of the first byte of each line (n_lines,)."""
+    length: Ints
+    """Bytes in each line without trailing blanks (n_lines,)."""
+
+    def matrix(self, width: int, rows: Ints | Mask | None = None, offset: int = 0) -> Bytes:
+        """Return ``width`` columns from column ``offset`` on, padded with blanks, (n, width)."""
+        start = self.start if rows is None else self.start[rows]
+        length = self.length if rows is None else self.length[rows]
+        if not len(start):
+            return np.empty((0, width), dtype=np.uint8)
+        column = np.arange(offset, offset + width)
+        padded = np.append(self.data, np.uint8(BLANK))
+        index = start[:, None] + column
+        index[column >= length[:, None]] = len(self.data)
+        return padded[index]
+
+    def text(self, row: int) -> str:
+        """Return one line as a string, ``row`` counted from 0."""
+        begin = int(self.start[row])
+        return self.data[begin : begin + int(self.length[row])].tobytes().decode("ascii")
+
+
+class Numbers(NamedTuple):
+    """Numbers read from a column of text."""
+
+    value: Floats
+    """(N,), NaN where unreadable."""
+    ok: Mask
+    """(N,) True where the field was a number."""
+    decimals: Ints
+    """(N,) digits after the decimal point."""
+
+
+def split_lines(content: bytes) -> Lines:
+    r"""Cut the bytes of a file into lines.
+
+    Line ends are ``\n``, ``\r\n`` or ``\r``; a byte-order mark is dropped; tabs, NULs and other
+    control bytes become blanks and bytes beyond ASCII become ``?``, so that columns stay in place.
+
+    Parameters
+    ----------
+    content : bytes
+        The file.
+
+    Returns
+    -------
+    Lines
+        Offsets and lengths; the last line need not end with a line feed.
+    """
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").translate(_TO_PRINTABLE)
+    data = np.frombuffer(content, dtype=np.uint8)
+    ends = np.flatnonzero(data == ord("\n"))
+    if len(data) and data[-1] != ord("\n"):
+        ends = np.append(ends, len(data))
+    start = np.concatenate(([0], ends[:-1] + 1))[: len(ends)].astype(np.int64)
+    return Lines(data, start, _length_without_trailing_blanks(data, start, ends))
+
+
+def _length_without_trailing_blanks(data: Bytes, start: Ints, ends: Ints) -> Ints:
+    visible = np.flatnonzero(data > BLANK)
+    last = np.searchsorted(visible, ends) - 1  # the last visible byte before each line end
+    last_byte = np.where(last >= 0, visible[np.maximum(last, 0)] if len(visible) else -1, -1)
+    return np.maximum(last_byte - start + 1, 0)
+
+
+_TO_PRINTABLE: Final = bytes(
+    b if 32 <= b < 127 or b == ord("\n") else (BLANK if b < 128 else ord("?")) for b in range(256)
+)
+
+
+def ascii_matrix(lines: list[str], width: int) -> Bytes:
+    """Return strings as a (len(lines), width) byte matrix, cut or padded with blanks."""
+    return split_lines("\n".join(lines).encode("ascii", "replace")).matrix(width)
+
+
+def field_strings(matrix: Bytes) -> npt.NDArray[np.str_]:
+    """Return a column of text as strings without surrounding blanks, (N,)."""
+    width = matrix.shape[1]
+    raw = np.ascontiguousarray(matrix).view(f"S{width}")[:, 0]
+    if width > 1 or (matrix == BLANK).any():
+        raw = np.strings.strip(raw)
+    return raw.astype(f"U{max(width, 1)}")
+
+
+def is_blank(matrix: Bytes) -> Mask:
+    """Return which rows hold blanks only, (N,)."""
+    blank: Mask = (matrix == BLANK).all(axis=1)
+    return blank
+
+
+def parse_int(matrix: Bytes) -> tuple[Ints, Mask]:
+    """Read unsigned integers, right-justified: blanks may stand before the digits only.
+
+    Returns
+    -------
+    value, ok : ndarray
+        (N,) int64, 0 where unreadable; (N,) bool.
+    """
+    value = np.zeros(len(matrix), dtype=np.int64)
+    ok = np.ones(len(matrix), dtype=bool)
+    begun = np.zeros(len(matrix), dtype=bool)
+    for column in matrix.T:
+        digit = column - np.uint8(ord("0"))  # wraps around for other bytes
+        is_digit = digit < 10
+        ok &= is_digit | (~begun & (column == BLANK))
+        begun |= is_digit
+        value = value * 10 + np.where(is_digit, digit, 0)
+    ok &= begun
+    return np.where(ok, value, 0), ok
+
+
+# A number is read by an automaton: state x kind of byte -> state. Accepting are WHOLE, FRACTION
+# (also "12.") and TAIL, the blanks after a number.
+_LEAD, _SIGN, _POINT, _WHOLE, _FRACTION, _TAIL, _BAD = range(7)
+_IS_BLANK, _IS_SIGN, _IS_DIGIT, _IS_POINT, _IS_OTHER = range(5)
+_NEXT: Final = np.array(
+    [  # blank, sign, digit, point, other
+        [_LEAD, _SIGN, _WHOLE, _POINT, _BAD],
+        [_SIGN, _BAD, _WHOLE, _POINT, _BAD],  # blanks after the sign are usual: "+ 2202.0220"
+        [_BAD, _BAD, _FRACTION, _BAD, _BAD],
+        [_TAIL, _BAD, _WHOLE, _FRACTION, _BAD],
+        [_TAIL, _BAD, _FRACTION, _BAD, _BAD],
+        [_TAIL, _BAD, _BAD, _BAD, _BAD],
+        [_BAD, _BAD, _BAD, _BAD, _BAD],
+    ],
+    dtype=np.int8,
+)
+_KIND: Final = np.full(256, _IS_OTHER, dtype=np.int8)
+_KIND[BLANK] = _IS_BLANK
+_KIND[[ord("+"), ord("-")]] = _IS_SIGN
+_KIND[ord("0") : ord("9") + 1] = _IS_DIGIT
+_KIND[ord(".")] = _IS_POINT
+# Exact powers, so that mantissa / power rounds as float() does.
+_POWER: Final[npt.NDArray[np.float64]] = np.array([10.0**k for k in range(23)])
+
+
+def parse_float(matrix: Bytes) -> Numbers:
+    """Read decimal numbers anywhere in a field of at most 18 columns; blank is not a number.
+
+    Returns
+    -------
+    Numbers
+        Values as ``float`` would give them (up to 15 digits), readable rows, decimals.
+    """
+    n = len(matrix)
+    state = np.zeros(n, dtype=np.int8)
+    mantissa = np.zeros(n, dtype=np.int64)
+    decimals = np.zeros(n, dtype=np.int64)
+    negative = np.zeros(n, dtype=bool)
+    for column in matrix.T:
+        kind = _KIND[column]
+        state = _NEXT[state, kind]
+        digit = kind == _IS_DIGIT
+        mantissa = np.where(digit, mantissa * 10 + (column - np.uint8(ord("0"))), mantissa)
+        decimals += digit & (state == _FRACTION)
+        negative |= column == ord("-")
+    ok = (state >= _WHOLE) & (state <= _TAIL)
+    value = mantissa / _POWER[np.minimum(decimals, len(_POWER) - 1)]
+    value = np.where(negative, -value, value)
+    return Numbers(np.where(ok, value, np.nan), ok, np.where(ok, decimals, 0))
+
+
+def parse_fixed(matrix: Bytes, decimals: int) -> Numbers:
+    """Read numbers without a written point whose last ``decimals`` columns are the fraction."""
+    value, ok = parse_int(matrix)
+    return Numbers(
+        np.where(ok, value / _POWER[decimals], np.nan), ok, np.full(len(matrix), decimals)
+    )
+
+
+class Sexagesimal(NamedTuple):
+    """Angles read from ``DD MM SS.s``, ``DD MM.m`` or ``DD MM``, without their sign."""
+
+    value: Floats
+    """(N,) in the unit of the first field (hours or degrees), NaN where unreadable."""
+    ok: Mask
+    """(N,) True where readable and in range."""
+    resolution: Floats
+    """(N,) unit of the last digit written, in seconds of the first field (1/3600)."""
+
+
+def parse_sexagesimal(matrix: Bytes) -> Sexagesimal:
+    """Read unsigned sexagesimal angles; the columns are ``DD MM SS.sss`` of any total width > 8.
+
+    Old records stop at whole or decimal minutes; seconds of exactly 60 occur and are accepted.
+    """
+    whole, ok = parse_int(matrix[:, :2])
+    ok &= matrix[:, 2] == BLANK
+    full = (matrix[:, 5] == BLANK) & ~is_blank(matrix[:, 6:])
+    minute, minute_ok = parse_int(matrix[:, 3:5])
+    minutes = minute.astype(float)
+    second = parse_float(matrix[:, 6:])
+    seconds = np.where(full, second.value, 0.0)
+    resolution: Floats = 1.0 / _POWER[second.decimals]
+    short = np.flatnonzero(~full)
+    if len(short):
+        decimal_minutes = parse_float(matrix[short, 3:])
+        minutes[short] = decimal_minutes.value
+        minute_ok[short] = decimal_minutes.ok
+        resolution[short] = 60.0 / _POWER[decimal_minutes.decimals]
+    signed = (matrix == ord("-")).any(axis=1) | (matrix == ord("+")).any(axis=1)
+    ok &= minute_ok & (minutes < 60.0) & (second.ok | ~full) & (seconds <= 60.0) & ~signed
+    value = whole + minutes / 60.0 + seconds / 3600.0
+    return Sexagesimal(np.where(ok, value, np.nan), ok, resolution)
+
+
+def days_in_month(year: Ints, month: Ints) -> Ints:
+    """Return the length of a Gregorian month, (N,); ``month`` 1 to 12."""
+    start = _month_number(year, month)
+    length: Ints = (start + 1).astype("datetime64[D]").astype(np.int64) - start.astype(
+        "datetime64[D]"
+    ).astype(np.int64)
+    return length
+
+
+def _month_number(year: Ints, month: Ints) -> npt.NDArray[np.datetime64]:
+    return ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+
+
+def calendar_to_mjd(year: Ints, month: Ints, day: Ints) -> tuple[Ints, Mask]:
+    """Turn Gregorian dates into whole modified Julian dates.
+
+    Returns
+    -------
+    mjd, ok : ndarray
+        (N,) int64, 0 where the date does not exist or lies before the Gregorian calendar (1583).
+    """
+    ok = (year >= 1583) & (month >= 1) & (month <= 12) & (day >= 1)
+    year, month = np.where(ok, year, 2000), np.where(ok, month, 1)
+    ok &= day <= days_in_month(year, month)
+    first = _month_number(year, month).astype("datetime64[D]").astype(np.int64)
+    return np.where(ok, first + 40_587 + day - 1, 0), ok
