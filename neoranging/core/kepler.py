@@ -105,7 +105,7 @@ def _laguerre_step(
 
 
 def _bracket(beta: FloatArray, dt: FloatArray, mu: float) -> FloatArray:
-    """Bound on \\|s\\| of any orbit, given that ellipses go no further than half a turn.
+    """Bound on the size of s on any orbit, given that ellipses go no further than half a turn.
 
     The largest s in a given time is that of an arc centred on perihelion, of which each half takes
     at least ``mu G3``; ``c3 >= 1 / pi^2`` on half an ellipse and ``1 / 6`` beyond. On a hyperbola
@@ -214,8 +214,8 @@ def lagrange_coefficients(
         out = np.empty((4, flat[0].size))
         for start in range(0, out.shape[1], _CHUNK):
             part = slice(start, start + _CHUNK)
-            for row, value in zip(out, _lagrange_chunk(*(x[part] for x in flat), mu), strict=True):
-                row[part] = value
+            r0_, eta, beta_, dt_ = (x[part] for x in flat)
+            out[:, part] = _lagrange_chunk(r0_, eta, beta_, dt_, mu)
     f, g, fdot, gdot = out.reshape(4, *shape)
     return f, g, fdot, gdot
 
@@ -244,6 +244,11 @@ def propagate(
     return _combine(f, r, g, v), _combine(fdot, r, gdot, v)
 
 
+def _half_turn(angle: FloatArray) -> FloatArray:
+    """Reduce to [-pi, pi] without touching an angle that is there already, however small."""
+    return angle - 2.0 * np.pi * np.round(angle / (2.0 * np.pi))
+
+
 def true_anomaly(mean: npt.ArrayLike, ecc: npt.ArrayLike) -> FloatArray:
     """True anomaly from the mean anomaly, on every conic.
 
@@ -264,7 +269,7 @@ def true_anomaly(mean: npt.ArrayLike, ecc: npt.ArrayLike) -> FloatArray:
         np.asarray(mean, dtype=np.float64), np.asarray(ecc, dtype=np.float64)
     )
     with np.errstate(all="ignore"):
-        mean = np.where(ecc < 1.0, np.remainder(mean + np.pi, 2.0 * np.pi) - np.pi, mean)
+        mean = np.where(ecc < 1.0, _half_turn(mean), mean)
         # An orbit of unit perihelion distance and unit mu, timed from its perihelion.
         beta = np.where(ecc >= 0.0, 1.0 - ecc, np.nan)
         dt = np.where(ecc == 1.0, math.sqrt(2.0) * mean, mean / np.abs(beta) ** 1.5)
@@ -300,7 +305,7 @@ def mean_anomaly(true: npt.ArrayLike, ecc: npt.ArrayLike) -> FloatArray:
     )
     with np.errstate(all="ignore"):
         gap = np.where(ecc >= 0.0, 1.0 - ecc, np.nan)
-        half = 0.5 * (np.remainder(true + np.pi, 2.0 * np.pi) - np.pi)
+        half = 0.5 * _half_turn(true)
         y, x = np.sqrt(np.abs(gap)) * np.sin(half), np.sqrt(1.0 + ecc) * np.cos(half)
         # Eccentric anomaly, or its hyperbolic counterpart; M = E - e sin E without cancellation.
         anomaly = 2.0 * np.where(gap > 0.0, np.arctan2(y, x), np.arctanh(y / x))
