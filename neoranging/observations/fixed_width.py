@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 __all__ = [
     "Lines",
@@ -49,13 +50,13 @@ class Lines(NamedTuple):
         """Return ``width`` columns from column ``offset`` on, padded with blanks, (n, width)."""
         start = self.start if rows is None else self.start[rows]
         length = self.length if rows is None else self.length[rows]
-        if not len(start):
-            return np.empty((0, width), dtype=np.uint8)
-        column = np.arange(offset, offset + width)
-        padded = np.append(self.data, np.uint8(BLANK))
-        index = start[:, None] + column
-        index[column >= length[:, None]] = len(self.data)
-        return padded[index]
+        padding = np.full(offset + width, BLANK, dtype=np.uint8)
+        padded = np.concatenate([self.data, padding])
+        # A view of every window of the text; taking rows of it copies whole lines at once.
+        matrix = sliding_window_view(padded, width)[start + offset]
+        for end in np.unique(length[length < offset + width]):  # few lengths occur in a file
+            matrix[length == end, max(end - offset, 0) :] = BLANK
+        return matrix
 
     def text(self, row: int) -> str:
         """Return one line as a string, ``row`` counted from 0."""
@@ -97,14 +98,16 @@ def split_lines(content: bytes) -> Lines:
     if len(data) and data[-1] != ord("\n"):
         ends = np.append(ends, len(data))
     start = np.concatenate(([0], ends[:-1] + 1))[: len(ends)].astype(np.int64)
-    return Lines(data, start, _length_without_trailing_blanks(data, start, ends))
+    return Lines(data, start, _length_without_trailing_blanks(data, start, ends.copy()))
 
 
 def _length_without_trailing_blanks(data: Bytes, start: Ints, ends: Ints) -> Ints:
-    visible = np.flatnonzero(data > BLANK)
-    last = np.searchsorted(visible, ends) - 1  # the last visible byte before each line end
-    last_byte = np.where(last >= 0, visible[np.maximum(last, 0)] if len(visible) else -1, -1)
-    return np.maximum(last_byte - start + 1, 0)
+    length: Ints = ends - start
+    rows = np.flatnonzero(length > 0)
+    while len(rows := rows[(length[rows] > 0) & (data[ends[rows] - 1] == BLANK)]):
+        length[rows] -= 1
+        ends[rows] -= 1
+    return length
 
 
 _TO_PRINTABLE: Final = bytes(
