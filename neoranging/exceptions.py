@@ -11,6 +11,7 @@ from typing import Any
 from astropy.utils.exceptions import AstropyUserWarning
 
 __all__ = [
+    "AdmissibleRegionError",
     "EphemerisError",
     "EstimationError",
     "MissingDependencyError",
@@ -52,6 +53,10 @@ class UnknownStationError(ObserverError):
     def __init__(self, message: str, code: str = "") -> None:
         super().__init__(message)
         self.code = code
+
+
+class AdmissibleRegionError(NeoRangingError, ValueError):
+    """An admissible region that cannot be built, or an empty one asked for points."""
 
 
 class EphemerisError(NeoRangingError, ValueError):
