@@ -47,3 +47,9 @@ MJD_JD: Final = 2_400_000.5
 
 MJD_J2000: Final = 51_544.5
 """J2000.0 as a modified Julian date (TT, here TDB)."""
+
+EARTH_ROTATION_RATE: Final = 2.0 * math.pi * 1.002_737_811_911_354_48
+"""Rotation rate of the Earth [rad/d of UT1] (IERS Conventions 2010, eq. 5.15)."""
+
+TT_TAI_S: Final = 32.184
+"""TT - TAI [s]; exact (IAU 1991 Resolution A4)."""
