@@ -19,6 +19,7 @@ __all__ = [
     "NeoRangingWarning",
     "ObservationFormatError",
     "ObserverError",
+    "OrbitError",
     "TrackletError",
     "UnknownMethodError",
     "UnknownStationError",
@@ -57,6 +58,10 @@ class UnknownStationError(ObserverError):
 
 class AdmissibleRegionError(NeoRangingError, ValueError):
     """An admissible region that cannot be built, or an empty one asked for points."""
+
+
+class OrbitError(NeoRangingError, ValueError):
+    """Vectors or elements that are no heliocentric orbit, or no orbit of the kind asked for."""
 
 
 class EphemerisError(NeoRangingError, ValueError):
