@@ -39,7 +39,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_ITERATIONS = 80
-_CHUNK = 16_384  # rows per pass of the root finder: its temporaries stay in the cache
+_CHUNK = 32_768  # rows per pass of the root finder: its temporaries stay in the cache
 
 
 def energy_coefficients(
@@ -342,7 +342,7 @@ def _solve_monotonic(
             step = x - value / slope
         step = np.where((step >= low) & (step <= high), step, 0.5 * (low + high))
         root[active] = step
-        moving = (np.abs(step - x) > 2.0 * _EPS * x) & (np.abs(value) > 2.0 * _EPS * mu)
+        moving = (np.abs(step - x) > 8.0 * _EPS * x) & (np.abs(value) > 8.0 * _EPS * mu)
         active = active[moving]
         c, low, high, rising = c[moving], low[moving], high[moving], rising[moving]
     return root
