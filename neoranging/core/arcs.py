@@ -1,0 +1,124 @@
+"""Ragged columns of many arcs: the one shape in which observations reach the numeric core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.core.geometry import FloatArray, line_of_sight
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Arcs:
+    """Observations of M arcs, one after the other.
+
+    Arc ``k`` owns rows ``offsets[k]:offsets[k + 1]`` of every column; rows are in order of time and
+    every arc has at least one.
+
+    Attributes
+    ----------
+    offsets : ndarray, shape (M + 1,)
+        Where each arc begins, and the total number of observations n.
+    t : ndarray, shape (n,)
+        Epochs of reception, MJD TDB.
+    ra, dec : ndarray, shape (n,)
+        ICRS direction as observed [rad].
+    sigma_ra, sigma_dec : ndarray, shape (n,)
+        Standard deviations on the sky [rad]; ``sigma_ra`` includes cos(dec).
+    position, velocity : ndarray, shape (n, 3)
+        Heliocentric state of the observer, ICRS axes [au, au/d]; NaN where it is not known.
+    """
+
+    offsets: IntArray
+    t: FloatArray
+    ra: FloatArray
+    dec: FloatArray
+    sigma_ra: FloatArray
+    sigma_dec: FloatArray
+    position: FloatArray
+    velocity: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """Number of observations of each arc, shape (M,)."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def owner(self) -> IntArray:
+        """Arc that each observation belongs to, shape (n,)."""
+        return np.repeat(np.arange(len(self)), self.counts)
+
+    @cached_property
+    def direction(self) -> FloatArray:
+        """Unit vectors towards the object, shape (n, 3)."""
+        return line_of_sight(self.ra, self.dec)
+
+    @cached_property
+    def triplet(self) -> IntArray:
+        """Rows of the first, the middle and the last observation of each arc, shape (M, 3).
+
+        The middle one is nearest in time to the middle of the arc and neither end where the arc
+        has three observations or more; its epoch is the reference epoch of every estimate.
+        """
+        first, last = self.offsets[:-1], self.offsets[1:] - 1
+        distance = np.abs(self.t - 0.5 * (self.t[first] + self.t[last])[self.owner])
+        inner = self.counts >= 3
+        distance[first[inner]] = distance[last[inner]] = np.inf
+        order = np.lexsort((distance, self.owner))
+        return np.stack([first, order[first], last], axis=1)
+
+    @cached_property
+    def n_epochs(self) -> IntArray:
+        """Number of distinct epochs of each arc, shape (M,)."""
+        new = np.ones(len(self.t), dtype=np.int64)
+        new[1:] = np.diff(self.t) > 0.0
+        new[self.offsets[:-1]] = 1
+        return self.sum(new)
+
+    def sum(self, values: npt.NDArray) -> npt.NDArray:
+        """Add up ``values`` (n, ...) over each arc -> (M, ...)."""
+        return np.add.reduceat(values, self.offsets[:-1], axis=0)
+
+    def chunk(self, start: int, stop: int) -> Arcs:
+        """Arcs ``start:stop`` as views of the same columns."""
+        rows = slice(self.offsets[start], self.offsets[stop])
+        return Arcs(
+            self.offsets[start : stop + 1] - self.offsets[start],
+            self.t[rows],
+            self.ra[rows],
+            self.dec[rows],
+            self.sigma_ra[rows],
+            self.sigma_dec[rows],
+            self.position[rows],
+            self.velocity[rows],
+        )
+
+    def take(self, index: IntArray) -> Arcs:
+        """Copy of the arcs ``index``, in that order, repeats allowed."""
+        counts = self.counts[index]
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], counts)
+        return Arcs(
+            offsets,
+            self.t[rows],
+            self.ra[rows],
+            self.dec[rows],
+            self.sigma_ra[rows],
+            self.sigma_dec[rows],
+            self.position[rows],
+            self.velocity[rows],
+        )
+
+    def chunks(self, size: int) -> Iterator[Arcs]:
+        """Consecutive runs of at most ``size`` arcs."""
+        for start in range(0, len(self), size):
+            yield self.chunk(start, min(start + size, len(self)))

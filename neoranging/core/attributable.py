@@ -1,0 +1,344 @@
+"""Position and motion on the sky at one epoch, from the observations of an arc.
+
+Two ways. `three_point` is the derivative of the parabola through three observations, in right
+ascension and declination, as the literature on very short arcs has it. `fit` is the weighted
+least-squares parabola through all of them on the tangent plane, with the covariance of what it
+finds; with three observations it passes through all of them.
+
+The tangent plane is that of the reference observation with the azimuthal equidistant map (the
+logarithm of the sphere), under which a great circle run at constant speed has no acceleration: what
+is left in the second derivative is curvature in the sense of Milani & Gronchi (2010, sec. 9.1).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neoranging.core.arcs import Arcs
+from neoranging.core.geometry import FloatArray, dot, norm, sky_basis, wrap_angle
+
+_NO_CURVATURE = 1.0e-9  # relative spread of epochs below which a parabola is not attempted
+
+
+class SkyMotion(NamedTuple):
+    """Three-point motion of M arcs at the middle epoch; coordinate rates, no cos(dec)."""
+
+    ra_rate: FloatArray
+    dec_rate: FloatArray
+    ra_acc: FloatArray
+    dec_acc: FloatArray
+
+
+def three_point(t: FloatArray, ra: FloatArray, dec: FloatArray) -> SkyMotion:
+    """Rates and accelerations at the middle of three observations.
+
+    Parameters
+    ----------
+    t : ndarray, shape (M, 3)
+        Distinct epochs in order [d].
+    ra, dec : ndarray, shape (M, 3)
+        Directions [rad]; differences of right ascension are wrapped.
+
+    Returns
+    -------
+    SkyMotion
+        Rates [rad/d] by the Lagrange three-point derivative and accelerations [rad/d^2] by the
+        matching second difference.
+    """
+    h1, h2 = t[:, 1] - t[:, 0], t[:, 2] - t[:, 1]
+    h = h1 + h2
+    motion = []
+    for angle in (ra, dec):
+        step = wrap_angle(np.diff(angle, axis=1))
+        before, after = step[:, 0] / h1, step[:, 1] / h2
+        motion.append(((before * h2 + after * h1) / h, 2.0 * (after - before) / h))
+    (ra_rate, ra_acc), (dec_rate, dec_acc) = motion
+    return SkyMotion(ra_rate, dec_rate, ra_acc, dec_acc)
+
+
+class TangentFit(NamedTuple):
+    """Weighted parabolas of M arcs on their tangent planes.
+
+    The derivatives are ``(value, rate, acceleration)`` along the last axis; the middle axis, where
+    there is one, is (east, north). Units are radian and day.
+    """
+
+    epoch: FloatArray
+    """Reference epoch, MJD TDB, shape (M,)."""
+    east: FloatArray
+    """Unit vector of the tangent plane, shape (M, 3)."""
+    north: FloatArray
+    """Unit vector of the tangent plane, shape (M, 3)."""
+    pole: FloatArray
+    """Direction where the plane touches the sphere, shape (M, 3)."""
+    sky: FloatArray
+    """Derivatives of the plane coordinates, shape (M, 2, 3)."""
+    observer: FloatArray
+    """Derivatives of the observer's position under the same weights, shape (M, 3 axes, 3)."""
+    covariance: FloatArray
+    """Covariance of the derivatives, shape (M, 2, 3, 3); infinite where undetermined."""
+
+    @property
+    def line_of_sight(self) -> FloatArray:
+        """Fitted direction at the epoch, shape (M, 3)."""
+        return exponential(self.pole, self.east, self.north, self.sky[:, :, 0])
+
+    @property
+    def rate(self) -> FloatArray:
+        """Derivative of the line of sight [rad/d], shape (M, 3)."""
+        return self._turn(self.sky[:, :, 1])
+
+    @property
+    def acceleration(self) -> FloatArray:
+        """Second derivative of the line of sight [rad/d^2], shape (M, 3)."""
+        motion = self.sky[:, :, 1]
+        centripetal = dot(motion, motion)[:, None] * self.line_of_sight
+        return self._turn(self.sky[:, :, 2]) - centripetal
+
+    def _turn(self, components: FloatArray) -> FloatArray:
+        """Vector of plane components, turned from the pole to the fitted direction."""
+        vector = components[:, :1] * self.east + components[:, 1:] * self.north
+        direction = self.line_of_sight
+        # parallel transport over the small angle between the pole and the fit
+        along = dot(vector, direction) / (1.0 + dot(self.pole, direction))
+        return vector - along[:, None] * (self.pole + direction)
+
+    @property
+    def curvature_significance(self) -> FloatArray:
+        """Size of the acceleration in units of its error, both components together, shape (M,)."""
+        variance = self.covariance[:, :, 2, 2]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            chi2 = np.sum(self.sky[:, :, 2] ** 2 / variance, axis=1)
+        return np.sqrt(np.where(np.isfinite(chi2), chi2, 0.0))
+
+
+def logarithm(
+    pole: FloatArray, east: FloatArray, north: FloatArray, direction: FloatArray
+) -> FloatArray:
+    """Tangent-plane coordinates (east, north) [rad] of directions, shape (n, 2)."""
+    x, y, z = dot(direction, east), dot(direction, north), dot(direction, pole)
+    sine = np.hypot(x, y)
+    angle = np.arctan2(sine, z)
+    scale = np.divide(angle, sine, out=np.ones_like(sine), where=sine > 0.0)
+    return np.stack([x * scale, y * scale], axis=-1)
+
+
+def exponential(
+    pole: FloatArray, east: FloatArray, north: FloatArray, plane: FloatArray
+) -> FloatArray:
+    """Directions at tangent-plane coordinates, the inverse of `logarithm`, shape (n, 3)."""
+    angle = np.hypot(plane[..., 0], plane[..., 1])
+    scale = np.sinc(angle / np.pi)[..., None]
+    offset = plane[..., :1] * east + plane[..., 1:] * north
+    return np.cos(angle)[..., None] * pole + scale * offset
+
+
+class ParabolaFit:
+    """The linear operator that turns values along arcs into their derivatives at the epoch.
+
+    It depends on epochs and weights only, so the same operator serves the sky coordinates, the
+    observer's positions and any prediction: what it smooths away in one it smooths away in all.
+    The derivatives of an arc with two epochs are those of a straight line, acceleration zero.
+    """
+
+    def __init__(self, arcs: Arcs) -> None:
+        self.arcs = arcs
+        middle = arcs.triplet[:, 1]
+        self.epoch = arcs.t[middle]
+        self.pole = arcs.direction[middle]
+        self.east, self.north = sky_basis(arcs.ra[middle], arcs.dec[middle])
+        tau = arcs.t - self.epoch[arcs.owner]
+        span = arcs.t[arcs.triplet[:, 2]] - arcs.t[arcs.triplet[:, 0]]
+        # dimensionless time keeps the normal matrix well conditioned for arcs of any length
+        self._scale = np.where(span > 0.0, span, 1.0)
+        x = tau / self._scale[arcs.owner]
+        self._basis = np.stack([np.ones_like(x), x, 0.5 * x * x], axis=1)
+        self._weight = 2.0 / (arcs.sigma_ra**2 + arcs.sigma_dec**2)
+        weighted = self._weight[:, None] * self._basis
+        normal = arcs.sum(weighted[:, :, None] * self._basis[:, None, :])
+        self._curved = arcs.n_epochs >= 3
+        self._moving = (arcs.n_epochs >= 2) & (span > 0.0)
+        self._inverse = _inverse_normal(normal, self._moving, self._curved)
+        # row i of the operator: derivative = sum over observations of operator * value
+        self._operator = np.einsum("nij,nj->ni", self._inverse[arcs.owner], weighted)
+        powers = self._scale[:, None] ** np.arange(3.0)
+        self._operator /= powers[arcs.owner]
+
+    def derivatives(self, values: FloatArray) -> FloatArray:
+        """Value, rate and acceleration at the epoch: (n, c) -> (M, c, 3)."""
+        return self.arcs.sum(values[:, :, None] * self._operator[:, None, :])
+
+    def plane(self, direction: FloatArray) -> FloatArray:
+        """Tangent-plane coordinates of one direction for each observation, shape (n, 2)."""
+        owner = self.arcs.owner
+        return logarithm(self.pole[owner], self.east[owner], self.north[owner], direction)
+
+    def covariance(self) -> FloatArray:
+        """Covariance of the derivatives of east and north, shape (M, 2, 3, 3)."""
+        arcs = self.arcs
+        variance = np.stack([arcs.sigma_ra**2, arcs.sigma_dec**2], axis=1)
+        outer = self._operator[:, :, None] * self._operator[:, None, :]
+        covariance = arcs.sum(variance[:, :, None, None] * outer[:, None])
+        covariance[~self._curved, :, 2, 2] = np.inf
+        covariance[~self._moving, :, 1, 1] = np.inf
+        return covariance
+
+    def fit(self) -> TangentFit:
+        """Fit the observations themselves."""
+        return TangentFit(
+            self.epoch,
+            self.east,
+            self.north,
+            self.pole,
+            self.derivatives(self.plane(self.arcs.direction)),
+            self.derivatives(self.arcs.position),
+            self.covariance(),
+        )
+
+    def residuals(self, sky: FloatArray) -> FloatArray:
+        """Observed minus fitted plane coordinates [rad], shape (n, 2)."""
+        owner = self.arcs.owner
+        powers = self._scale[:, None] ** np.arange(3.0)
+        fitted = np.einsum("nk,nck->nc", self._basis * powers[owner], sky[owner])
+        return self.plane(self.arcs.direction) - fitted
+
+
+def _inverse_normal(normal: FloatArray, moving: np.ndarray, curved: np.ndarray) -> FloatArray:
+    """Inverse of 3x3 normal matrices whose undetermined rows and columns stay zero."""
+    padded = normal.copy()
+    for k, determined in ((1, moving), (2, curved)):
+        padded[~determined, k, :] = padded[~determined, :, k] = 0.0
+        padded[~determined, k, k] = 1.0
+    inverse = _inverse_symmetric(padded)
+    for k, determined in ((1, moving), (2, curved)):
+        inverse[~determined, k, :] = inverse[~determined, :, k] = 0.0
+    return inverse
+
+
+def _inverse_symmetric(m: FloatArray) -> FloatArray:
+    """Inverse of symmetric 3x3 matrices by cofactors; several times faster than LAPACK's loop."""
+    a, b, c, d, e, f = m[:, 0, 0], m[:, 0, 1], m[:, 0, 2], m[:, 1, 1], m[:, 1, 2], m[:, 2, 2]
+    inverse = np.empty_like(m)
+    inverse[:, 0, 0] = d * f - e * e
+    inverse[:, 0, 1] = inverse[:, 1, 0] = c * e - b * f
+    inverse[:, 0, 2] = inverse[:, 2, 0] = b * e - c * d
+    inverse[:, 1, 1] = a * f - c * c
+    inverse[:, 1, 2] = inverse[:, 2, 1] = b * c - a * e
+    inverse[:, 2, 2] = a * d - b * b
+    determinant = a * inverse[:, 0, 0] + b * inverse[:, 0, 1] + c * inverse[:, 0, 2]
+    return inverse / determinant[:, None, None]
+
+
+class Attributables(NamedTuple):
+    """Attributables of M arcs with what was measured beside them."""
+
+    epoch: FloatArray
+    ra: FloatArray
+    dec: FloatArray
+    ra_rate: FloatArray
+    """Coordinate rate, no cos(dec) [rad/d]."""
+    dec_rate: FloatArray
+    covariance: FloatArray
+    """Of (ra, dec, ra_rate, dec_rate), shape (M, 4, 4) [rad, rad/d]."""
+    curvature: FloatArray
+    """Acceleration along and across the motion [rad/d^2], shape (M, 2); NaN with two epochs."""
+    curvature_covariance: FloatArray
+    """Of the two components, shape (M, 2, 2)."""
+    curvature_significance: FloatArray
+    """Acceleration in units of its error, shape (M,)."""
+    position: FloatArray
+    """Heliocentric position of the observer at the epoch, shape (M, 3) [au]."""
+    velocity: FloatArray
+    """Heliocentric velocity of the observer at the epoch, shape (M, 3) [au/d]."""
+
+
+def from_fit(arcs: Arcs, fit: TangentFit | None = None) -> Attributables:
+    """Attributables by the weighted fit of all observations, at the middle observation's epoch."""
+    if fit is None:
+        fit = ParabolaFit(arcs).fit()
+    middle = arcs.triplet[:, 1]
+    direction, rate = fit.line_of_sight, fit.rate
+    x, y, z = direction.T
+    ra, dec = np.arctan2(y, x) % (2.0 * np.pi), np.arcsin(np.clip(z, -1.0, 1.0))
+    east, north = sky_basis(ra, dec)
+    ra_rate, dec_rate = dot(rate, east) / np.cos(dec), dot(rate, north)
+    along = fit.sky[:, :, 1]
+    speed = norm(along)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        unit = along / speed[:, None]
+    turn = np.stack([unit, np.stack([-unit[:, 1], unit[:, 0]], axis=1)], axis=1)
+    acceleration_covariance = np.zeros((len(arcs), 2, 2))
+    acceleration_covariance[:, 0, 0] = fit.covariance[:, 0, 2, 2]
+    acceleration_covariance[:, 1, 1] = fit.covariance[:, 1, 2, 2]
+    curved = arcs.n_epochs >= 3
+    curvature = np.einsum("mij,mj->mi", turn, fit.sky[:, :, 2])
+    curvature[~curved] = np.nan
+    acceleration_covariance[~curved] = np.nan
+    return Attributables(
+        fit.epoch,
+        ra,
+        dec,
+        ra_rate,
+        dec_rate,
+        _coordinate_covariance(fit.covariance, dec, ra_rate, dec_rate),
+        curvature,
+        turn @ acceleration_covariance @ np.swapaxes(turn, 1, 2),
+        fit.curvature_significance,
+        arcs.position[middle],
+        arcs.velocity[middle],
+    )
+
+
+def from_three_points(arcs: Arcs) -> Attributables:
+    """Attributables of the first, middle and last observation, with the three-point rates.
+
+    Curvature and covariance are those of the same three observations. Arcs with two epochs have no
+    three-point rates; they get those of the straight line.
+    """
+    rows = arcs.triplet
+    triplets = Arcs(
+        np.arange(0, 3 * len(arcs) + 1, 3),
+        *(getattr(arcs, name)[rows].reshape(-1) for name in ("t", "ra", "dec")),
+        *(getattr(arcs, name)[rows].reshape(-1) for name in ("sigma_ra", "sigma_dec")),
+        *(getattr(arcs, name)[rows].reshape(-1, 3) for name in ("position", "velocity")),
+    )
+    fitted = from_fit(triplets)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        motion = three_point(arcs.t[rows], arcs.ra[rows], arcs.dec[rows])
+    straight = arcs.n_epochs < 3
+    middle = rows[:, 1]
+    return fitted._replace(
+        ra=arcs.ra[middle],
+        dec=arcs.dec[middle],
+        ra_rate=np.where(straight, fitted.ra_rate, motion.ra_rate),
+        dec_rate=np.where(straight, fitted.dec_rate, motion.dec_rate),
+    )
+
+
+def _coordinate_covariance(
+    plane: FloatArray, dec: FloatArray, ra_rate: FloatArray, dec_rate: FloatArray
+) -> FloatArray:
+    """Covariance of (ra, dec, ra_rate, dec_rate) from that of the tangent-plane derivatives.
+
+    The plane's east component is cos(dec) d(ra). A shift of the position also turns the meridian
+    and changes cos(dec), which couples the rates to the position by the tangent of declination.
+    """
+    m = len(dec)
+    cos_dec, sin_dec = np.cos(dec), np.sin(dec)
+    source = np.zeros((m, 4, 4))
+    for axis, (value, rate) in enumerate(((0, 2), (1, 3))):
+        source[:, value, value] = plane[:, axis, 0, 0]
+        source[:, value, rate] = source[:, rate, value] = plane[:, axis, 0, 1]
+        source[:, rate, rate] = plane[:, axis, 1, 1]
+    jacobian = np.zeros((m, 4, 4))
+    jacobian[:, 0, 0] = 1.0 / cos_dec
+    jacobian[:, 1, 1] = 1.0
+    jacobian[:, 2, 2] = 1.0 / cos_dec
+    jacobian[:, 2, 0] = dec_rate * sin_dec / cos_dec**2
+    jacobian[:, 2, 1] = ra_rate * sin_dec / cos_dec
+    jacobian[:, 3, 3] = 1.0
+    jacobian[:, 3, 0] = -ra_rate * sin_dec
+    with np.errstate(invalid="ignore"):
+        return jacobian @ source @ np.swapaxes(jacobian, 1, 2)

@@ -1,0 +1,248 @@
+"""Candidate orbits of the classical methods: judged alike, and chosen by one stated rule.
+
+Neither method picks silently. Every real positive root is kept with what it implies, and the choice
+among them is made here, once, in this order:
+
+1. a candidate that converged to an orbit through the observations before one that did not;
+2. an admissible one (bound to the Sun, not to the Earth, outside it) before one that is not;
+3. the one that fits all observations of the arc best; fits within one unit of chi-square tie;
+4. the farthest. Rivals that fit equally well are mostly the images of a distant object in the
+   neighbourhood of the observer, where an exact solution is never far.
+
+The near-observer root is thus dismissed for what is wrong with it (bound to the Earth, misfitting,
+or rivalled), never for being near: an imminent impactor has no rival and keeps its root.
+
+What "determined" means is settled here too, without trusting the linearised error alone. The scalar
+equation of the method is read as a measurement: at a range that is not a root it fails by so many
+standard errors. A root is determined where every range beyond a factor of two fails by three. That
+refuses the sharp-looking root near the observer of an arc whose curvature is noise, because all
+larger ranges fit that arc as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.constants import GM_SUN
+from neoranging.core import admissible
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import Attributables
+from neoranging.core.geometry import FloatArray, norm
+from neoranging.core.prediction import sky_residuals
+from neoranging.core.range_equation import RangeEquation
+from neoranging.core.status import RangeStatus
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """When a solution counts as determined.
+
+    Attributes
+    ----------
+    exclusion : float
+        Standard errors by which the scalar equation must fail at every range beyond ``factor``.
+    factor : float
+        Ratio to the chosen range within which others need not be excluded.
+    relative_error : float
+        Largest linearised standard error of the range, relative to the range.
+    chi2_excess : float
+        How much worse than the best candidate one may fit the observations and still be a rival.
+    misfit : float
+        Largest reduced chi-square of the observations beyond the three a method satisfies.
+    """
+
+    exclusion: float = 3.0
+    factor: float = 2.0
+    relative_error: float = 0.3
+    chi2_excess: float = 16.0
+    misfit: float = 25.0
+
+
+_RIVAL_RANGES = np.geomspace(0.01, 100.0, 49)
+"""Ranges asked for their fit [au]: from the Earth's Hill sphere to beyond the planets."""
+
+
+class Roots(NamedTuple):
+    """Roots of a classical method as orbits: K of them, flat, ordered by arc."""
+
+    arc: npt.NDArray[np.int64]
+    """The arc that each belongs to."""
+    rho: FloatArray
+    rho_dot: FloatArray
+    covariance: FloatArray
+    """Of (rho, rho_dot) from the observational noise, linearised; shape (K, 2, 2)."""
+    r: FloatArray
+    """Heliocentric position at the emission epoch, shape (K, 3) [au]."""
+    v: FloatArray
+    epoch: FloatArray
+    """Emission epoch [MJD TDB]."""
+    converged: BoolArray
+    """An orbit through the observations was reached; false where none was tried either."""
+    equation: RangeEquation
+    """Scalar equation of each arc, shape (M,)."""
+    noise: FloatArray
+    """Standard error of the equation as a part of the range, shape (M,)."""
+
+
+class Candidates(NamedTuple):
+    """Roots with what each implies, and which one was chosen."""
+
+    roots: Roots
+    energy: FloatArray
+    """Heliocentric two-body energy [au^2/d^2]."""
+    admissible: BoolArray
+    chi2: FloatArray
+    """Weighted sum of squared residuals of all observations of the arc."""
+    residual: FloatArray
+    """Root mean square residual of the arc's observations [rad]."""
+    plausible: BoolArray
+    """Converged, admissible and fitting: a rival of the chosen one."""
+    chosen: BoolArray
+
+
+class Solutions(NamedTuple):
+    """One answer for each of M arcs; NaN where the status says why."""
+
+    rho: FloatArray
+    rho_dot: FloatArray
+    covariance: FloatArray
+    """Of (rho, rho_dot), shape (M, 2, 2)."""
+    status: npt.NDArray[np.int8]
+    """`RangeStatus.code`."""
+    n_plausible: npt.NDArray[np.int64]
+    candidates: Candidates
+
+
+def solve(
+    arcs: Arcs, attributables: Attributables, roots: Roots, thresholds: Thresholds
+) -> Solutions:
+    """Judge the roots of each arc, choose one and say how far to trust it."""
+    candidates = _judge(arcs, attributables, roots, thresholds)
+    m = len(arcs)
+    pick = np.full(m, -1)
+    pick[roots.arc[candidates.chosen]] = np.nonzero(candidates.chosen)[0]
+    found = pick >= 0
+    values = {
+        name: np.full((m, *getattr(roots, name).shape[1:]), np.nan)
+        for name in ("rho", "rho_dot", "covariance")
+    }
+    for name, value in values.items():
+        value[found] = getattr(roots, name)[pick[found]]
+    n_plausible = np.bincount(roots.arc, weights=candidates.plausible, minlength=m).astype(np.int64)
+    status = _verdict(arcs, attributables, candidates, pick, n_plausible, thresholds)
+    return Solutions(
+        values["rho"], values["rho_dot"], values["covariance"], status, n_plausible, candidates
+    )
+
+
+def _judge(
+    arcs: Arcs, attributables: Attributables, roots: Roots, thresholds: Thresholds
+) -> Candidates:
+    k = roots.arc
+    energy = 0.5 * norm(roots.v) ** 2 - GM_SUN / norm(roots.r)
+    coefficients = energy_coefficients(attributables)[k]
+    inside = admissible.is_admissible(coefficients, roots.rho, roots.rho_dot)
+    chi2, residual = _misfit(arcs, roots)
+    best = np.full(len(arcs), np.inf)
+    trusted = roots.converged & np.isfinite(chi2)
+    np.minimum.at(best, k[trusted], chi2[trusted])
+    excess = np.where(trusted, chi2 - best[k], np.inf)
+    fits = excess <= thresholds.chi2_excess
+    fit_class = np.minimum(np.floor(excess), thresholds.chi2_excess + 1.0)
+    # lexsort's last key is the first to count: arc, converged, admissible, fit, distance
+    order = np.lexsort((-roots.rho, fit_class, ~inside, ~roots.converged, k))
+    chosen = np.zeros(len(k), dtype=bool)
+    first = np.ones(len(k), dtype=bool)
+    first[1:] = np.diff(k[order]) > 0
+    chosen[order[first]] = True
+    return Candidates(roots, energy, inside, chi2, residual, fits & inside, chosen)
+
+
+def energy_coefficients(attributables: Attributables) -> FloatArray:
+    """Coefficients c0..c5 of the energy of each attributable, shape (M, 6)."""
+    return admissible.energy_coefficients(
+        attributables.ra,
+        attributables.dec,
+        attributables.ra_rate,
+        attributables.dec_rate,
+        attributables.position,
+        attributables.velocity,
+    )
+
+
+def _misfit(arcs: Arcs, roots: Roots) -> tuple[FloatArray, FloatArray]:
+    """Chi-square and root mean square residual [rad] of each root over its arc."""
+    if not len(roots.arc):
+        return np.empty(0), np.empty(0)
+    fitted = arcs.take(roots.arc)
+    residuals = sky_residuals(fitted, roots.r, roots.v, roots.epoch)
+    sigma = np.stack([fitted.sigma_ra, fitted.sigma_dec], axis=1)
+    chi2 = fitted.sum(np.sum((residuals / sigma) ** 2, axis=1))
+    mean = fitted.sum(np.sum(residuals**2, axis=1)) / fitted.counts
+    return chi2, np.sqrt(mean)
+
+
+def _verdict(
+    arcs: Arcs,
+    attributables: Attributables,
+    candidates: Candidates,
+    pick: npt.NDArray[np.int64],
+    n_plausible: npt.NDArray[np.int64],
+    thresholds: Thresholds,
+) -> npt.NDArray[np.int8]:
+    roots = candidates.roots
+    status = np.full(len(arcs), RangeStatus.NO_ROOT.code, dtype=np.int8)
+    status[roots.noise * thresholds.exclusion > 1.0] = RangeStatus.UNDETERMINED.code
+    k = np.nonzero(pick >= 0)[0]
+    if not len(k):
+        return status
+    chosen = pick[k]
+    determined = _is_determined(attributables, roots, k, chosen, thresholds)
+    spare = 2.0 * arcs.counts[k] - 6.0
+    misfit = candidates.chi2[chosen] > thresholds.misfit * np.maximum(spare, 1.0)
+    # three observations cannot tell whether a root that did not converge is the true one
+    lost = np.bincount(roots.arc, weights=~roots.converged, minlength=len(arcs))[k]
+    rivalled = (n_plausible[k] > 1) | ((lost > 0) & (spare == 0))
+    # the first condition that holds decides; np.select keeps that order
+    conditions = {
+        RangeStatus.UNDETERMINED: roots.noise[k] * thresholds.exclusion > 1.0,
+        RangeStatus.NOT_CONVERGED: ~roots.converged[chosen],
+        RangeStatus.MISFIT: misfit,
+        RangeStatus.INADMISSIBLE: ~candidates.admissible[chosen] & determined,
+        RangeStatus.MULTIPLE_ROOTS: rivalled & determined,
+        RangeStatus.OK: determined,
+    }
+    status[k] = np.select(
+        list(conditions.values()),
+        [member.code for member in conditions],
+        RangeStatus.UNDETERMINED.code,
+    )
+    return status
+
+
+def _is_determined(
+    attributables: Attributables,
+    roots: Roots,
+    arc: npt.NDArray[np.int64],
+    chosen: npt.NDArray[np.int64],
+    thresholds: Thresholds,
+) -> BoolArray:
+    """Whether the noise leaves the chosen roots standing, shape (len(arc),)."""
+    rho = roots.rho[chosen]
+    rival = _RIVAL_RANGES[:, None]
+    beyond = (rival > rho * thresholds.factor) | (rival < rho / thresholds.factor)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sigmas = np.abs(roots.equation.take(arc).misfit(rival)) / roots.noise[arc]
+        excluded = np.all(~beyond | (sigmas > thresholds.exclusion), axis=0)
+        sigma = np.sqrt(np.einsum("mii->mi", roots.covariance[chosen]))
+        coefficients = energy_coefficients(attributables)[arc]
+        low, high = admissible.range_rate_interval(coefficients, rho)
+        # a range-rate known no better than boundness alone would have it was not measured
+        measured = ~(sigma[:, 1] > 0.5 * (high - low))
+    return excluded & measured & (sigma[:, 0] <= thresholds.relative_error * rho)

@@ -1,0 +1,375 @@
+"""Gauss's method: three directions, one plane, an eighth-degree polynomial, and its refinement.
+
+The three heliocentric positions lie in a plane, ``c1 r1 - r2 + c3 r3 = 0``, with the ratios c1, c3
+of the areas between them given by Lagrange's coefficients. Their series in the time intervals,
+``c = A + B mu / r^3``, leaves one scalar equation for the middle range (Milani & Gronchi 2010,
+sec. 9.2; Vallado 2013, algorithm 52), all of whose positive roots are kept.
+
+The refinement replaces the series by the exact coefficients of the orbit found so far. What the
+series missed, ``epsilon = c - A - B mu / r^3``, changes little from one iterate to the next, so it
+is held fixed while the equation is solved again: the strong dependence on r stays inside the
+equation and the iteration contracts where plain substitution of c1 and c3 diverges. Light time
+enters the same loop through the intervals between the epochs of emission.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neoranging.constants import C_AU_PER_DAY, GM_SUN
+from neoranging.core.arcs import Arcs
+from neoranging.core.candidates import Roots
+from neoranging.core.geometry import FloatArray, dot, norm, sky_basis
+from neoranging.core.kepler import lagrange_coefficients
+from neoranging.core.range_equation import RangeEquation, positive_ranges
+
+_TOLERANCE = 1.0e-11  # relative change of the range at which a root has settled
+
+
+class Triplets(NamedTuple):
+    """Three sightings of each of M objects; the second axis is the observation."""
+
+    t: FloatArray
+    """Epochs of reception, shape (M, 3) [d]."""
+    direction: FloatArray
+    """Unit vectors, shape (M, 3, 3)."""
+    position: FloatArray
+    """Positions of the observer about the attracting body, shape (M, 3, 3)."""
+
+    def take(self, index: np.ndarray) -> Triplets:
+        """Triplets of some objects."""
+        return Triplets(*(column[index] for column in self))
+
+    @property
+    def normal(self) -> FloatArray:
+        """Cross product of the outer directions, shape (M, 3)."""
+        return np.cross(self.direction[:, 0], self.direction[:, 2])
+
+    @property
+    def volume(self) -> FloatArray:
+        """Triple product of the directions: how far the arc bends off its great circle, (M,)."""
+        middle = self.direction[:, 1]
+        # by differences, which short arcs keep exact while the directions themselves cancel
+        before, after = self.direction[:, 0] - middle, self.direction[:, 2] - middle
+        return dot(middle, np.cross(before, after))
+
+
+class GaussOrbits(NamedTuple):
+    """Orbits through three sightings: K of them, flat, ordered by object."""
+
+    arc: np.ndarray
+    ranges: FloatArray
+    """At the three sightings, shape (K, 3)."""
+    r: FloatArray
+    """Position at the middle emission, shape (K, 3)."""
+    v: FloatArray
+    converged: np.ndarray
+
+
+def gauss_orbits(
+    triplets: Triplets,
+    mu: float = GM_SUN,
+    light_speed: float = C_AU_PER_DAY,
+    max_iterations: int = 100,
+) -> GaussOrbits:
+    """All orbits of Gauss's equation through three sightings.
+
+    Parameters
+    ----------
+    triplets : Triplets
+        Sightings in any consistent units of length and time.
+    mu : float
+        Gravitational parameter of the attracting body in those units.
+    light_speed : float
+        In those units; ``numpy.inf`` for none.
+    max_iterations : int
+        Refinements at most; zero leaves the classical series.
+
+    Returns
+    -------
+    GaussOrbits
+        ``converged`` is false where the refinement did not settle; such a root keeps the values of
+        the series, so that it can still be looked at.
+    """
+    return _solve(triplets, mu, light_speed, max_iterations)[0]
+
+
+def _solve(
+    triplets: Triplets,
+    mu: float,
+    light_speed: float,
+    max_iterations: int,
+    worthwhile: np.ndarray | None = None,
+) -> tuple[GaussOrbits, RangeEquation]:
+    """Orbits and the equation they solve; only ``worthwhile`` triplets are refined."""
+    tau = _intervals(triplets.t, np.zeros_like(triplets.t), light_speed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        equation = _equation(triplets, tau, mu)
+    rho, arc = positive_ranges(equation)
+    triplets, tau = triplets.take(arc), tau[arc]
+    radius = norm(triplets.position[:, 1] + rho[:, None] * triplets.direction[:, 1])
+    u = mu / radius**3
+    series = _series(tau)
+    c = series.A + series.B * u[:, None]
+    f = 1.0 - 0.5 * u[:, None] * tau**2
+    g = tau - u[:, None] * tau**3 / 6.0
+    classical = np.full(len(arc), max_iterations == 0)
+    first = GaussOrbits(arc, *_orbit(triplets, rho, c, f, g), classical)
+    if max_iterations == 0:
+        return first, equation
+    open_ = np.arange(len(arc)) if worthwhile is None else np.nonzero(worthwhile[arc])[0]
+    return _refine(triplets, first, open_, mu, light_speed, max_iterations), equation
+
+
+class _Series(NamedTuple):
+    """Area ratios ``c = A + B u``, u = mu/r^3, of the outer sightings; each of shape (M, 2)."""
+
+    A: FloatArray
+    B: FloatArray
+
+
+def _intervals(t: FloatArray, ranges: FloatArray, light_speed: float) -> FloatArray:
+    """Times of the outer emissions from the middle one, shape (M, 2)."""
+    emission = t - ranges / light_speed
+    return emission[:, [0, 2]] - emission[:, 1:2]
+
+
+def _series(tau: FloatArray) -> _Series:
+    total = tau[:, 1] - tau[:, 0]
+    A = np.stack([tau[:, 1], -tau[:, 0]], axis=1) / total[:, None]
+    B = A * (total[:, None] ** 2 - tau[:, ::-1] ** 2) / 6.0
+    return _Series(A, B)
+
+
+def _equation(
+    triplets: Triplets, tau: FloatArray, mu: float, epsilon: FloatArray | None = None
+) -> RangeEquation:
+    """Scalar equation of the middle range for area ratios ``A + B u + epsilon``."""
+    normal, volume = triplets.normal, triplets.volume
+    position = triplets.position
+    middle = position[:, 1]
+    outer = position[:, [0, 2]]
+    series = _series(tau)
+    # A1 + A3 = 1, so only differences of the observer's positions enter and do not cancel
+    bend = np.einsum("ms,msi->mi", series.A, outer - middle[:, None])
+    if epsilon is not None:
+        bend = bend + np.einsum("ms,msi->mi", epsilon, outer)
+    pull = np.einsum("ms,msi->mi", series.B, outer)
+    return RangeEquation(
+        dot(normal, bend) / volume,
+        dot(normal, pull) / volume,
+        dot(middle, triplets.direction[:, 1]),
+        norm(middle),
+        mu,
+    )
+
+
+def _orbit(
+    triplets: Triplets, rho: FloatArray, c: FloatArray, f: FloatArray, g: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Ranges, position and velocity from the middle range, area ratios and Lagrange's f, g."""
+    L, R = triplets.direction, triplets.position
+    normal = triplets.normal
+    r2 = R[:, 1] + rho[:, None] * L[:, 1]
+    # c1 rho1 L1 + c3 rho3 L3 = known vector, resolved in the plane of L1 and L3
+    known = r2 - np.einsum("ms,msi->mi", c, R[:, [0, 2]])
+    size = dot(normal, normal)
+    rho1 = dot(np.cross(known, L[:, 2]), normal) / (size * c[:, 0])
+    rho3 = dot(np.cross(L[:, 0], known), normal) / (size * c[:, 1])
+    ranges = np.stack([rho1, rho, rho3], axis=1)
+    r = R + ranges[:, :, None] * L
+    determinant = f[:, 0] * g[:, 1] - f[:, 1] * g[:, 0]
+    v2 = (f[:, :1] * r[:, 2] - f[:, 1:] * r[:, 0]) / determinant[:, None]
+    return ranges, r2, v2
+
+
+def _refine(
+    triplets: Triplets,
+    first: GaussOrbits,
+    open_: np.ndarray,
+    mu: float,
+    light_speed: float,
+    max_iterations: int,
+) -> GaussOrbits:
+    """Iterate the ``open_`` orbits with exact Lagrange coefficients until each range settles."""
+    result = (first.ranges.copy(), first.r.copy(), first.v.copy())
+    converged = np.zeros(len(first.arc), dtype=bool)
+    state = _Iterate(
+        open_,
+        *(column[open_] for column in result),
+        rho=first.ranges[open_, 1],
+        previous=np.full((len(open_), 2), np.nan),
+        tolerance=_tolerance(triplets.take(open_)),
+    )
+    with np.errstate(all="ignore"):
+        for _ in range(max_iterations):
+            if not len(state.index):
+                break
+            new, mapped = _step(triplets.take(state.index), state, mu, light_speed)
+            settled = np.abs(mapped - state.rho) <= state.tolerance * mapped
+            alive = np.isfinite(new.ranges).all(axis=1) & (mapped > 0.0)
+            done = settled & alive
+            for target, value in zip(result, (new.ranges, new.r, new.v), strict=True):
+                target[new.index[done]] = value[done]
+            converged[new.index[done]] = True
+            state = _Iterate(*(column[alive & ~settled] for column in new))
+    # ranges behind the observer are no sighting, however well they solve the equations
+    converged &= result[0].min(axis=1) > 0.0
+    return GaussOrbits(first.arc, *result, converged)
+
+
+class _Iterate(NamedTuple):
+    """Orbits still being refined."""
+
+    index: np.ndarray
+    ranges: FloatArray
+    r: FloatArray
+    v: FloatArray
+    rho: FloatArray
+    """Middle range that the next step starts from."""
+    previous: FloatArray
+    """Middle range before, and what the step made of it, shape (K, 2)."""
+    tolerance: FloatArray
+
+
+def _tolerance(triplets: Triplets) -> FloatArray:
+    """Relative change at which a range has settled: rounding blurs it on nearly straight arcs."""
+    with np.errstate(divide="ignore"):
+        blur = np.finfo(float).eps * norm(triplets.normal) / np.abs(triplets.volume)
+    return np.minimum(_TOLERANCE + 4.0 * blur, 1.0e-6)
+
+
+def _step(
+    triplets: Triplets, state: _Iterate, mu: float, light_speed: float
+) -> tuple[_Iterate, FloatArray]:
+    """One refinement of orbits found so far, and the middle range it maps theirs to."""
+    tau = _intervals(triplets.t, state.ranges, light_speed)
+    f, g, _, _ = lagrange_coefficients(state.r[:, None], state.v[:, None], tau, mu)
+    determinant = f[:, 0] * g[:, 1] - f[:, 1] * g[:, 0]
+    exact = np.stack([g[:, 1], -g[:, 0]], axis=1) / determinant[:, None]
+    series = _series(tau)
+    epsilon = exact - series.A - series.B * (mu / norm(state.r) ** 3)[:, None]
+    mapped = _equation(triplets, tau, mu, epsilon).polish(state.rho)
+    rho = _accelerate(state, mapped)
+    u = mu / norm(triplets.position[:, 1] + rho[:, None] * triplets.direction[:, 1]) ** 3
+    c = series.A + series.B * u[:, None] + epsilon
+    orbit = _orbit(triplets, rho, c, f, g)
+    seen = np.stack([state.rho, mapped], axis=1)
+    return _Iterate(state.index, *orbit, rho, seen, state.tolerance), mapped
+
+
+def _accelerate(state: _Iterate, mapped: FloatArray) -> FloatArray:
+    """Next middle range by the secant through the last two steps (Wegstein 1958).
+
+    The iteration is very nearly one-dimensional; the secant makes slow contractions fast and turns
+    most divergences into convergence. Steps beyond a factor of two are left to the plain iteration.
+    """
+    slope = (mapped - state.previous[:, 1]) / (state.rho - state.previous[:, 0])
+    secant = state.rho + (mapped - state.rho) / (1.0 - slope)
+    trusted = (secant > 0.5 * state.rho) & (secant < 2.0 * state.rho)
+    return np.where(trusted, secant, mapped)
+
+
+def gauss(arcs: Arcs, max_iterations: int = 100, exclusion: float = 3.0) -> Roots:
+    """Gauss's method on the first, middle and last observation of each arc, with its errors.
+
+    Parameters
+    ----------
+    arcs : Arcs
+        M arcs of at least three distinct epochs, observers known.
+    max_iterations : int
+        Refinements at most; zero gives the classical series as textbooks have it.
+    exclusion : float
+        Arcs that bend by fewer standard errors are not refined: their roots are noise.
+
+    Returns
+    -------
+    Roots
+        All positive roots of all arcs.
+    """
+    rows = arcs.triplet
+    triplets = Triplets(arcs.t[rows], arcs.direction[rows], arcs.position[rows])
+    noise = _noise(arcs, rows, triplets)
+    orbits, equation = _solve(
+        triplets, GM_SUN, C_AU_PER_DAY, max_iterations, noise * exclusion < 1.0
+    )
+    rows = rows[orbits.arc]
+    middle = rows[:, 1]
+    along = dot(arcs.direction[middle], orbits.v)
+    rho_dot = (along - dot(arcs.direction[middle], arcs.velocity[middle])) / (
+        1.0 + along / C_AU_PER_DAY
+    )
+    rho = orbits.ranges[:, 1]
+    return Roots(
+        orbits.arc,
+        rho,
+        rho_dot,
+        _covariance(arcs, rows, orbits),
+        orbits.r,
+        orbits.v,
+        arcs.t[middle] - rho / C_AU_PER_DAY,
+        orbits.converged,
+        equation,
+        noise,
+    )
+
+
+def _noise(arcs: Arcs, rows: np.ndarray, triplets: Triplets) -> FloatArray:
+    """Standard error of the bend of each arc as a part of the bend, shape (M,)."""
+    east, north = sky_basis(arcs.ra[rows], arcs.dec[rows])
+    normal = triplets.normal[:, None]
+    across = np.hypot(
+        dot(east, normal) * arcs.sigma_ra[rows], dot(north, normal) * arcs.sigma_dec[rows]
+    )
+    A = _series(_intervals(triplets.t, np.zeros_like(triplets.t), np.inf)).A
+    weight = np.stack([A[:, 0], np.ones(len(A)), A[:, 1]], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return norm(weight * across) / np.abs(triplets.volume)
+
+
+def _covariance(arcs: Arcs, rows: np.ndarray, orbits: GaussOrbits) -> FloatArray:
+    """Covariance of (rho, rho_dot) of each orbit from the noise of its three sightings.
+
+    The plane condition, linearised: with ``dc = -3 B u (r . dr) / r^2`` it is three linear
+    equations for the changes of the three ranges under a change of the three directions. The
+    range-rate follows as the three-point derivative of the ranges.
+    """
+    L = arcs.direction[rows]
+    ranges = orbits.ranges
+    r = arcs.position[rows] + ranges[:, :, None] * L
+    tau = _intervals(arcs.t[rows], ranges, C_AU_PER_DAY)
+    series = _series(tau)
+    radius = norm(orbits.r)
+    u = GM_SUN / radius**3
+    c = series.A + series.B * u[:, None]
+    weight = np.einsum("ms,msi->mi", series.B, r[:, [0, 2]]) * (-3.0 * u / radius**2)[:, None]
+
+    def middle(vector: FloatArray) -> FloatArray:
+        """Effect of moving the middle position by a vector on the plane condition."""
+        return weight * dot(orbits.r, vector)[:, None] - vector
+
+    columns = [c[:, :1] * L[:, 0], middle(L[:, 1]), c[:, 1:] * L[:, 2]]
+    crosses = [np.cross(columns[i - 2], columns[i - 1]) for i in range(3)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        solve = np.stack(crosses, axis=1) / dot(columns[0], crosses[0])[:, None, None]
+        derivative = _derivative_weights(tau)
+    east, north = sky_basis(arcs.ra[rows], arcs.dec[rows])
+    covariance = np.zeros((len(rows), 2, 2))
+    for axis, sigma in ((east, arcs.sigma_ra[rows]), (north, arcs.sigma_dec[rows])):
+        for k in range(3):
+            shift = (ranges[:, k] * sigma[:, k])[:, None] * axis[:, k]
+            effect = middle(shift) if k == 1 else c[:, k // 2, None] * shift
+            change = -np.einsum("mki,mi->mk", solve, effect)
+            pair = np.stack([change[:, 1], dot(derivative, change)], axis=1)
+            covariance += pair[:, :, None] * pair[:, None, :]
+    return covariance
+
+
+def _derivative_weights(tau: FloatArray) -> FloatArray:
+    """Weights of values at (tau1, 0, tau3) in the three-point derivative at 0, shape (M, 3)."""
+    h1, h2 = -tau[:, 0], tau[:, 1]
+    h = h1 + h2
+    before, after = h2 / (h1 * h), h1 / (h2 * h)
+    return np.stack([-before, before - after, after], axis=1)

@@ -1,0 +1,218 @@
+"""Laplace's method: the derivatives of the line of sight at one epoch, and their refinement.
+
+Equation of motion of a point seen at range rho along L from an observer at R,
+
+    R'' + rho'' L + 2 rho' L' + rho L'' = -mu r / r^3,
+
+projected on ``L x L'`` gives the scalar equation of the range that Gauss's method also leads to;
+projected on L' it gives the range-rate (Milani & Gronchi 2010, sec. 9.1).
+
+Two departures from the textbook, both for real arcs. The derivatives come from a weighted parabola
+through *all* observations; and those of the observer come from its positions by the same linear
+operator, not from its instantaneous acceleration: the diurnal motion of a station is no parabola
+over hours, and what the operator does to it in L it must do in R. That also serves arcs of several
+stations.
+
+The refinement asks which orbit has the observed parabola. An orbit found is turned into directions
+at the epochs observed, with light time, and the same operator applied; what it yields more or less
+than observed corrects the derivatives used. Noise-free arcs then give back their orbit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neoranging.constants import C_AU_PER_DAY, GM_SUN
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import ParabolaFit, TangentFit
+from neoranging.core.candidates import Roots
+from neoranging.core.geometry import FloatArray, dot, norm
+from neoranging.core.prediction import sight
+from neoranging.core.range_equation import RangeEquation, positive_ranges
+
+_TOLERANCE = 1.0e-10  # relative change of the range at which a root has converged
+
+
+class _Problem(NamedTuple):
+    """Laplace's equations of M arcs for one set of derivatives."""
+
+    equation: RangeEquation
+    direction: FloatArray
+    rate: FloatArray
+    acceleration: FloatArray
+    observer: FloatArray
+    """Position, velocity and acceleration of the observer on the last axis, shape (M, 3, 3)."""
+
+    def take(self, index: np.ndarray) -> _Problem:
+        return _Problem(self.equation.take(index), *(x[index] for x in self[1:]))
+
+    def range_rate(self, rho: FloatArray) -> FloatArray:
+        """Range-rate at a root, from the projection on the motion."""
+        pull = self.equation.mu / self.equation.radius(rho) ** 3
+        force = (
+            self.observer[..., 2]
+            + rho[:, None] * self.acceleration
+            + pull[:, None] * self.observer[..., 0]
+        )
+        return -0.5 * dot(self.rate, force) / dot(self.rate, self.rate)
+
+    def orbit(self, rho: FloatArray, rho_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Heliocentric state at the epoch of emission."""
+        r = self.observer[..., 0] + rho[:, None] * self.direction
+        v = self.observer[..., 1] + rho_dot[:, None] * self.direction + rho[:, None] * self.rate
+        return r, v / (1.0 - rho_dot / C_AU_PER_DAY)[:, None]
+
+
+def _problem(fit: TangentFit) -> _Problem:
+    direction, rate, acceleration = fit.line_of_sight, fit.rate, fit.acceleration
+    R, _, bend = (fit.observer[..., k] for k in range(3))
+    normal = np.cross(direction, rate)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        volume = dot(normal, acceleration)
+        equation = RangeEquation(
+            -dot(normal, bend) / volume,
+            -dot(normal, R) / volume,
+            dot(R, direction),
+            norm(R),
+            GM_SUN,
+        )
+    return _Problem(equation, direction, rate, acceleration, fit.observer)
+
+
+def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Roots:
+    """Laplace's method on all observations of each arc, with its errors.
+
+    Parameters
+    ----------
+    arcs : Arcs
+        M arcs of at least three distinct epochs, observers known.
+    max_iterations : int
+        Refinements at most; zero gives the classical method.
+    exclusion : float
+        Arcs that bend by fewer standard errors are not refined: their roots are noise.
+
+    Returns
+    -------
+    Roots
+        All positive roots of all arcs. Roots whose refinement did not settle keep the classical
+        values and say so.
+    """
+    fit = ParabolaFit(arcs).fit()
+    problem = _problem(fit)
+    equation, noise = problem.equation, _noise(problem, fit)
+    rho, arc = positive_ranges(equation)
+    problem = problem.take(arc)
+    covariance = _covariance(problem, fit.covariance[arc], _axes(fit)[arc], rho)
+    rho_dot = problem.range_rate(rho)
+    r, v = problem.orbit(rho, rho_dot)
+    epoch = fit.epoch[arc] - rho / C_AU_PER_DAY
+    converged = np.full(len(arc), max_iterations == 0)
+    open_ = np.nonzero(noise[arc] * exclusion < 1.0)[0]
+    if max_iterations and len(open_):
+        refined = _refine(arcs, fit, arc[open_], rho[open_], max_iterations)
+        settled = refined.converged
+        k = open_[settled]
+        r[k], v[k], epoch[k] = refined.r[settled], refined.v[settled], refined.epoch[settled]
+        middle = arcs.triplet[arc[k], 1]
+        seen = sight(
+            r[k], v[k], epoch[k], arcs.t[middle], arcs.position[middle], arcs.velocity[middle]
+        )
+        rho[k], rho_dot[k], converged[k] = seen.rho, seen.rho_dot, True
+    return Roots(arc, rho, rho_dot, covariance, r, v, epoch, converged, equation, noise)
+
+
+def _noise(problem: _Problem, fit: TangentFit) -> FloatArray:
+    """Standard error of the acceleration across the motion as a part of it, shape (M,)."""
+    across = _axes(fit)[:, 1]
+    normal = np.cross(problem.direction, problem.rate)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.sum(across**2 * fit.covariance[:, :, 2, 2], axis=1)
+        return np.sqrt(variance) / np.abs(dot(normal, problem.acceleration))
+
+
+class _Refined(NamedTuple):
+    r: FloatArray
+    v: FloatArray
+    epoch: FloatArray
+    converged: np.ndarray
+
+
+def _refine(
+    arcs: Arcs, fit: TangentFit, arc: np.ndarray, rho: FloatArray, max_iterations: int
+) -> _Refined:
+    """Correct the derivatives until the orbit's own parabola is the observed one."""
+    n = len(arc)
+    result = _Refined(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n), np.zeros(n, dtype=bool))
+    open_ = np.arange(n)
+    observed = TangentFit(*(column[arc] for column in fit))
+    derivatives = observed.sky
+    parabola = ParabolaFit(arcs.take(arc))
+    with np.errstate(all="ignore"):
+        for iteration in range(max_iterations):
+            if not len(open_):
+                break
+            problem = _problem(observed._replace(sky=derivatives))
+            new = problem.equation.polish(rho)
+            r, v = problem.orbit(new, problem.range_rate(new))
+            epoch = observed.epoch - new / C_AU_PER_DAY
+            seen = _directions(parabola.arcs, r, v, epoch)
+            excess = observed.sky - parabola.derivatives(parabola.plane(seen))
+            derivatives = derivatives + excess
+            # the first pass starts from the root itself and has nothing to compare
+            settled = (np.abs(new - rho) <= _TOLERANCE * new) & (iteration > 0)
+            alive = np.isfinite(new) & (new > 0.0) & np.isfinite(derivatives).all(axis=(1, 2))
+            done = settled & alive
+            for target, value in zip(result, (r, v, epoch, done), strict=True):
+                target[open_[done]] = value[done]
+            keep = np.nonzero(alive & ~settled)[0]
+            if len(keep) < len(open_):
+                parabola = ParabolaFit(parabola.arcs.take(keep))
+                observed = TangentFit(*(column[keep] for column in observed))
+            open_, derivatives, rho = open_[keep], derivatives[keep], new[keep]
+    return result
+
+
+def _directions(arcs: Arcs, r: FloatArray, v: FloatArray, epoch: FloatArray) -> FloatArray:
+    """Directions of one orbit per arc at the arc's epochs, shape (n, 3)."""
+    k = arcs.owner
+    return sight(r[k], v[k], epoch[k], arcs.t, arcs.position, arcs.velocity).direction
+
+
+def _axes(fit: TangentFit) -> FloatArray:
+    """Motion and its normal as rows over (east, north), shape (M, 2, 2); lengths those of L'."""
+    along = fit.sky[:, :, 1]
+    across = np.stack([-along[:, 1], along[:, 0]], axis=1)
+    return np.stack([along, across], axis=1)
+
+
+def _covariance(
+    problem: _Problem, sky: FloatArray, axes: FloatArray, rho: FloatArray
+) -> FloatArray:
+    """Covariance of (rho, rho_dot) from that of the rates and accelerations, shape (K, 2, 2).
+
+    The two projected equations, linearised in L' and L'': with p the motion or its normal,
+    ``dF/drho drho + G drho_dot + rho p . dL'' + 2 rho_dot p . dL' = 0`` where G is zero across the
+    motion and twice its square along it.
+    """
+    equation = problem.equation
+    rho_dot = problem.range_rate(rho)
+    radius = equation.radius(rho)
+    pull = -3.0 * equation.mu * (rho + equation.E) / radius**5
+    position = problem.observer[..., 0]
+    normal = np.cross(problem.direction, problem.rate)
+    slope_along, slope_across = (
+        dot(p, problem.acceleration) + pull * dot(p, position) for p in (problem.rate, normal)
+    )
+    # rows of p . (2 rho_dot dL' + rho dL''), per component of the plane
+    weights = np.zeros((len(rho), 3))
+    weights[:, 1], weights[:, 2] = 2.0 * rho_dot, rho
+    variance = np.einsum("kaij,ki,kj->ka", sky, weights, weights)
+    along, across = axes[:, 0], axes[:, 1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_rho = -across / slope_across[:, None]
+        double = 2.0 * dot(problem.rate, problem.rate)
+        of_rate = -(along + slope_along[:, None] * of_rho) / double[:, None]
+    jacobian = np.stack([of_rho, of_rate], axis=1)
+    return np.einsum("kia,ka,kja->kij", jacobian, variance, jacobian)

@@ -1,0 +1,168 @@
+r"""The scalar equation that Gauss's and Laplace's methods share, and all its roots.
+
+Both reduce the ranging problem to a straight line against the inverse cube of the heliocentric
+distance, closed by the triangle Sun-observer-object,
+
+.. math::  \rho = P + Q \mu / r^3, \qquad r^2 = \rho^2 + 2 E \rho + R^2,
+
+with :math:`E = \mathbf{R}\cdot\hat{\boldsymbol\rho}`. Eliminating the range gives the classical
+eighth-degree polynomial
+
+.. math::  r^8 - (P^2 + 2 P E + R^2)\, r^6 - 2 \mu Q (P + E)\, r^3 - \mu^2 Q^2 = 0
+
+(e.g. Milani & Gronchi 2010, eq. 9.17; Vallado 2013, eq. 7-17). Descartes' rule allows at most three
+positive roots. Instead of an eigenvalue solver, which would cost tens of microseconds an arc and
+return roots one has to weed, the roots are bracketed exactly: the stationary points of the
+polynomial solve a quintic that has at most one stationary point itself, so it falls into at most
+three monotone pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from neoranging.core.geometry import FloatArray
+
+_MAX_ITERATIONS = 200  # bisection alone needs about 60; Newton makes it 5 to 10
+
+
+class RangeEquation(NamedTuple):
+    """Coefficients of ``rho = P + Q mu / r^3`` for M arcs, each of shape (M,)."""
+
+    P: FloatArray
+    Q: FloatArray
+    E: FloatArray
+    """Projection of the observer's heliocentric position on the line of sight [au]."""
+    R: FloatArray
+    """Heliocentric distance of the observer [au]."""
+    mu: float
+
+    def radius(self, rho: FloatArray) -> FloatArray:
+        """Heliocentric distance at range ``rho``."""
+        return np.sqrt(rho * (rho + 2.0 * self.E) + self.R * self.R)
+
+    def take(self, index: np.ndarray) -> RangeEquation:
+        """Equations of some arcs."""
+        return RangeEquation(self.P[index], self.Q[index], self.E[index], self.R[index], self.mu)
+
+    def slope(self, rho: FloatArray) -> FloatArray:
+        """Derivative by rho of ``rho - P - Q mu / r^3``; near zero two roots merge."""
+        r = self.radius(rho)
+        return 1.0 + 3.0 * self.Q * self.mu * (rho + self.E) / r**5
+
+    def misfit(self, rho: FloatArray) -> FloatArray:
+        """By how much the equation fails at ranges ``rho`` (..., M), as a part of the range."""
+        return (rho - self.P - self.Q * self.mu / self.radius(rho) ** 3) / rho
+
+    def polish(self, rho: FloatArray, steps: int = 2) -> FloatArray:
+        """Newton steps on the range itself, from a neighbouring root."""
+        for _ in range(steps):
+            rho = rho - rho * self.misfit(rho) / self.slope(rho)
+        return rho
+
+
+def positive_ranges(equation: RangeEquation) -> tuple[FloatArray, np.ndarray]:
+    """All positive ranges that satisfy the equation.
+
+    Returns
+    -------
+    rho : ndarray, shape (K,)
+        Ranges [au], K <= 3 M, ordered by arc and then by heliocentric distance.
+    arc : ndarray of int, shape (K,)
+        The arc that each belongs to.
+    """
+    P, Q, E, R, mu = equation
+    # in units of R the coefficients are of order one for every centre and unit system
+    a = (P * P + 2.0 * P * E) / R**2 + 1.0
+    b = 2.0 * mu * Q * (P + E) / R**5
+    c = (mu * Q) ** 2 / R**8
+    radius = _positive_roots(a, b, c) * R[:, None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rho = P[:, None] + Q[:, None] * mu / radius**3
+        arc, slot = np.nonzero(np.isfinite(rho) & (rho > 0.0))
+    return rho[arc, slot], arc
+
+
+def _positive_roots(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
+    """Positive roots of ``s^8 - a s^6 - b s^3 - c`` (c >= 0), shape (M, 3), NaN padded."""
+    usable = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
+    a, b, c = (np.where(usable, x, 0.0) for x in (a, b, c))
+    upper = 1.001 * np.max(
+        [
+            np.sqrt(3.0 * np.maximum(a, 0.0)),
+            (3.0 * np.maximum(b, 0.0)) ** 0.2,
+            (3.0 * c) ** 0.125,
+        ],
+        axis=0,
+    )
+    zero = np.zeros_like(a)
+
+    def quintic(s: FloatArray, k: np.ndarray) -> tuple[FloatArray, FloatArray]:
+        s2 = s * s
+        return (
+            (8.0 * s2 - 6.0 * a[k]) * s2 * s - 3.0 * b[k],
+            (40.0 * s2 - 18.0 * a[k]) * s2,
+        )
+
+    def octic(s: FloatArray, k: np.ndarray) -> tuple[FloatArray, FloatArray]:
+        s2 = s * s
+        s3 = s2 * s
+        value = ((s2 - a[k]) * s3 - b[k]) * s3 - c[k]
+        return value, ((8.0 * s2 - 6.0 * a[k]) * s3 - 3.0 * b[k]) * s2
+
+    turn = np.sqrt(0.45 * np.maximum(a, 0.0))
+    low = _bracketed_root(quintic, zero, turn)
+    high = _bracketed_root(quintic, turn, upper)
+    # a missing stationary point leaves an empty piece, which has no root
+    low = np.where(np.isnan(low), 0.0, low)
+    high = np.where(np.isnan(high), low, high)
+    edges = [zero, low, high, upper]
+    roots = np.stack(
+        [_bracketed_root(octic, edges[i], edges[i + 1]) for i in range(3)],
+        axis=1,
+    )
+    roots[~usable] = np.nan
+    return roots
+
+
+def _bracketed_root(
+    function: Callable[[FloatArray, np.ndarray], tuple[FloatArray, FloatArray]],
+    low: FloatArray,
+    high: FloatArray,
+) -> FloatArray:
+    """Root of a monotone function in each bracket, NaN where the sign does not change.
+
+    Newton's method that falls back to bisection whenever it leaves the bracket or stops halving
+    it; only the brackets still open are evaluated.
+    """
+    root = np.full_like(low, np.nan)
+    index = np.arange(len(low))
+    f_low, f_high = function(low, index)[0], function(high, index)[0]
+    index = np.nonzero((low < high) & (f_low * f_high <= 0.0) & (f_low != f_high))[0]
+    rising = f_high[index] > f_low[index]
+    lo, hi = low[index], high[index]
+    x = 0.5 * (lo + hi)
+    previous = hi - lo
+    for _ in range(_MAX_ITERATIONS):
+        if not len(index):
+            break
+        value, slope = function(x, index)
+        above = (value > 0.0) == rising
+        lo, hi = np.where(above, lo, x), np.where(above, x, hi)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            newton = x - value / slope
+        trusted = (newton > lo) & (newton < hi) & (np.abs(newton - x) < 0.5 * previous)
+        new = np.where(trusted, newton, 0.5 * (lo + hi))
+        new = np.where(value == 0.0, x, new)
+        previous = np.abs(new - x)
+        done = previous <= 4.0e-16 * new
+        root[index[done]] = new[done]
+        keep = ~done
+        index, rising, lo, hi, x, previous = (
+            y[keep] for y in (index, rising, lo, hi, new, previous)
+        )
+    root[index] = x
+    return root
