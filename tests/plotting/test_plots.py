@@ -1,0 +1,185 @@
+"""Figures are drawn with the right labels, marks and limits, on axes given or made."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import astropy.units as u
+import numpy as np
+import pytest
+from astropy.coordinates import SkyCoord
+from astropy.table import QTable
+from astropy.time import Time
+
+from neoranging.admissible_region import AdmissibleRegion
+from neoranging.core.status import RangeStatus
+from neoranging.exceptions import MissingDependencyError
+from neoranging.plotting import plot_admissible_region, plot_estimate, plot_tracklet, style
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+RATE = u.au / u.day
+N3 = [1.01316, 3.04833e-2, 1.25118e-3, 5.47587e-4, 2.92308e-4, 8.84022e-1]  # OrbFit, 2015 RN35
+TWO_COMPONENTS = [1.0, 0.0, 7.398e-7, -2.9591e-5, 2.9591e-4, 2.0]  # back by v_earth / 20 au
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def labels(ax):
+    return ax.get_legend_handles_labels()[1]
+
+
+def make_estimate(**changes):
+    candidates = QTable(
+        {
+            "range": [2e-4, 0.035, 0.17] * u.au,
+            "range_rate": [0.001, -0.004, 0.003] * RATE,
+            "admissible": [False, True, True],
+            "chosen": [False, False, True],
+        }
+    )
+    region = AdmissibleRegion.from_coefficients(N3)
+    values = {
+        "method": "gauss",
+        "status": RangeStatus.MULTIPLE_ROOTS,
+        "candidates": candidates,
+        "range": 0.17 * u.au,
+        "range_rate": 5.2 * u.km / u.s,
+        "uncertainty": SimpleNamespace(range=0.05 * u.au, range_rate=0.004 * RATE),
+        "attributable": SimpleNamespace(admissible_region=lambda: region),
+    }
+    return SimpleNamespace(**(values | changes))
+
+
+def make_tracklet(n=5, ra=0.002):
+    minutes = np.array([0.0, 20.0, 41.0, 63.0, 185.0])[:n]
+    days = minutes / 1440.0
+    coord = SkyCoord((ra + 0.9 * days) % 360 * u.deg, (20 + 0.4 * days + 0.5 * days**2) * u.deg)
+    return SimpleNamespace(
+        obstime=Time(60000.2, format="mjd") + days * u.day,
+        coord=coord,
+        sigma=np.full((n, 2), 0.3) * u.arcsec,
+        designation="2015 RN35",
+    )
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_region(log):
+    ax = plot_admissible_region(AdmissibleRegion.from_coefficients(N3), log=log)
+    assert ax.get_xlabel() == "range [au]"
+    assert ax.get_ylabel() == "range-rate [au/d]"
+    assert ax.get_xscale() == ("log" if log else "linear")
+    assert labels(ax) == ["admissible region", "bound to the Earth"]
+    left, right = ax.get_xlim()
+    assert right > 0.3998
+    assert left < 4.3e-5
+    ax.figure.draw_without_rendering()
+
+
+def test_region_with_two_components_has_one_name():
+    ax = plot_admissible_region(AdmissibleRegion.from_coefficients(TWO_COMPONENTS))
+    assert len(ax.lines) == 2
+    assert labels(ax) == ["admissible region", "bound to the Earth"]
+
+
+def test_region_on_given_axes_with_its_own_method():
+    _, ax = plt.subplots()
+    region = AdmissibleRegion.from_coefficients(N3)
+    assert region.plot(ax=ax, legend=False, show_earth_bound=False) is ax
+    assert ax.get_legend() is None
+    assert labels(ax) == ["admissible region"]
+
+
+def test_empty_region():
+    ax = plot_admissible_region(AdmissibleRegion.from_coefficients(N3, rho_min=2 * u.au))
+    assert "empty" in ax.texts[0].get_text()
+
+
+def test_estimate():
+    ax = plot_estimate(make_estimate())
+    assert ax.get_title() == "gauss: multiple roots"
+    assert labels(ax) == [
+        "admissible region",
+        "bound to the Earth",
+        "candidate, admissible",
+        "candidate, not admissible",
+        "solution, 1 sigma",
+    ]
+    (solution,) = ax.containers
+    assert solution.lines[0].get_xydata()[0] == pytest.approx([0.17, 0.003003], rel=1e-3)
+    ax.figure.draw_without_rendering()
+
+
+def test_estimate_with_an_error_larger_than_itself():
+    wide = SimpleNamespace(range=3 * u.au, range_rate=np.inf * RATE)
+    ax = plot_estimate(make_estimate(uncertainty=wide, status=RangeStatus.OK))
+    assert ax.get_title() == "gauss: OK"
+    assert ax.get_xlim()[1] < 3.0
+    ax.figure.draw_without_rendering()
+
+
+def test_failed_estimate_is_the_region_alone():
+    nothing = {"range": np.nan * u.au, "range_rate": np.nan * RATE, "uncertainty": None}
+    ax = plot_estimate(make_estimate(candidates=None, status=RangeStatus.NO_ROOT, **nothing))
+    assert labels(ax) == ["admissible region", "bound to the Earth"]
+    ax = plot_estimate(make_estimate(candidates=QTable(), uncertainty=None), log=False)
+    assert "solution" in labels(ax)
+
+
+def test_solution_outside_the_region_stays_in_view():
+    ax = plot_estimate(make_estimate(range=3 * u.au, range_rate=0.05 * RATE))
+    assert ax.get_xlim()[1] > 3
+    assert ax.get_ylim()[1] > 0.05
+
+
+@pytest.mark.parametrize("ra", [0.002, 359.95])
+def test_tracklet_across_zero_right_ascension(ra):
+    sky, residuals = plot_tracklet(make_tracklet(ra=ra))
+    east, north = sky.lines[1].get_data()
+    assert np.hypot(east, north).max() < 600
+    assert east.argmax() == 4
+    assert sky.xaxis_inverted()
+    assert labels(sky) == ["fitted parabola", "observation", "first"]
+    assert labels(residuals) == ["east", "north"]
+    for container in residuals.containers:
+        assert np.abs(container.lines[0].get_ydata()).max() < 0.01
+    sky.figure.draw_without_rendering()
+
+
+def test_tracklet_of_two_and_out_of_order():
+    sky, residuals = plot_tracklet(make_tracklet(n=2))
+    assert labels(sky)[0] == "fitted line"
+    assert residuals.get_xlabel().endswith("[min]")
+    tracklet = make_tracklet()
+    order = [3, 0, 4, 1, 2]
+    tracklet.obstime, tracklet.coord = tracklet.obstime[order], tracklet.coord[order]
+    sky, _ = plot_tracklet(tracklet)
+    assert np.all(np.diff(sky.lines[1].get_xdata()) > 0)
+    assert sky.get_title() == "2015 RN35, from 2023-02-25 04:48 UTC"
+
+
+def test_tracklet_on_given_axes():
+    _, axes = plt.subplots(2, 1)
+    assert plot_tracklet(make_tracklet(), axes) == tuple(axes)
+
+
+def test_missing_matplotlib_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(MissingDependencyError, match=r"neoranging\[plot\]"):
+        style.pyplot()
+
+
+def test_importing_the_figures_imports_no_matplotlib():
+    code = "import sys, neoranging.plotting; print('matplotlib' in sys.modules)"
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert output.stdout.strip() == "False"
