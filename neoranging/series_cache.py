@@ -1,0 +1,135 @@
+"""Files that keep the filled cells of time series, as tensors."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neoranging.core.ephemeris import PiecewiseSeries
+from neoranging.exceptions import EphemerisError
+
+__all__ = ["load", "save"]
+
+_FORMAT: Final = "neoranging ephemeris cache"
+_VERSION: Final = 1
+
+
+def save(path: Path, series: Sequence[PiecewiseSeries], source: str) -> None:
+    """Write the filled cells of series to a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file. It is written beside and then moved into place, so that no process ever reads
+        half of it.
+    series : sequence of PiecewiseSeries
+        What to write; their names tell them apart.
+    source : str
+        What the series were computed from; `load` insists on the same.
+    """
+    import torch
+
+    content = _header(source) | {"series": {item.name: _pack(item) for item in series}}
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            torch.save(content, file)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def load(path: Path, series: Sequence[PiecewiseSeries], source: str) -> int:
+    """Fill cells of series from a file; those already filled stay as they are.
+
+    Nothing but tensors, numbers and text is accepted from the file, and nothing is taken over
+    unless all of it is sound.
+
+    Parameters
+    ----------
+    path : Path
+        A file that `save` wrote.
+    series : sequence of PiecewiseSeries
+        What to fill.
+    source : str
+        What the series are computed from.
+
+    Returns
+    -------
+    int
+        Number of cells in the file, over all series.
+
+    Raises
+    ------
+    EphemerisError
+        If the file is damaged, is something else, or was made from another source.
+    OSError
+        If it cannot be opened.
+    """
+    import torch
+
+    remedy = f"delete {path} and write it anew with save_cache"
+    with path.open("rb") as file:
+        try:
+            content = torch.load(file, weights_only=True, map_location="cpu")
+        except Exception as error:  # whatever a foreign file makes of the unpickler
+            raise EphemerisError(f"{path} is damaged or no ephemeris cache; {remedy}") from error
+    expected = _header(source)
+    got = {key: content.get(key) for key in expected} if isinstance(content, dict) else None
+    if got != expected:
+        raise EphemerisError(f"{path} holds {got}, needed is {expected}; {remedy}")
+    packs = content.get("series")
+    arrays = [_unpack(item, packs, remedy) for item in series]
+    for item, (cells, values) in zip(series, arrays, strict=True):
+        item.restore(cells, values)
+    return sum(int(cells.size) for cells, _ in arrays)
+
+
+def _header(source: str) -> dict[str, Any]:
+    return {"format": _FORMAT, "version": _VERSION, "source": source}
+
+
+def _grid(item: PiecewiseSeries) -> list[float]:
+    return [item.start, item.step, item.n_cells, item.degree, item.n_components]
+
+
+def _pack(item: PiecewiseSeries) -> dict[str, Any]:
+    import torch
+
+    cells = item.filled_cells
+    values = item.coefficients(cells)
+    return {
+        "grid": _grid(item),
+        # First and last epoch, for people.
+        "span": (item.start + item.step * np.array([*cells[:1], *cells[-1:] + 1])).tolist(),
+        "cells": torch.from_numpy(cells),
+        "coefficients": torch.from_numpy(values),
+        "sha256": _checksum(cells, values),
+    }
+
+
+def _unpack(item: PiecewiseSeries, packs: Any, remedy: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    try:
+        pack = packs[item.name]
+        grid, checksum = pack["grid"], pack["sha256"]
+        cells, values = pack["cells"].numpy(), pack["coefficients"].numpy()
+    except (AttributeError, KeyError, TypeError) as error:
+        raise EphemerisError(f"the cache of {item.name} is incomplete; {remedy}") from error
+    if grid != _grid(item):
+        raise EphemerisError(f"{item.name} is on the grid {grid}, not {_grid(item)}; {remedy}")
+    if checksum != _checksum(cells, values):
+        raise EphemerisError(f"the cache of {item.name} has a wrong checksum; {remedy}")
+    return cells, values
+
+
+def _checksum(*arrays: NDArray[Any]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
