@@ -206,8 +206,7 @@ def lagrange_coefficients(
 
     Errors are of the order of rounding, magnified by the orbit itself: there and back within the
     planetary system the median is 1e-16 of the distance. A fast hyperbola followed from hundreds
-    of au away through its perihelion loses up to nine digits, because ``r0 G1`` and ``(r0 . v0) G2``
-    then cancel.
+    of au away through its perihelion loses up to nine digits: two terms of its equation cancel.
     """
     r, v = np.asarray(r, dtype=np.float64), np.asarray(v, dtype=np.float64)
     with np.errstate(all="ignore"):
