@@ -284,3 +284,22 @@ def test_immutable_and_portable():
     for twin in (pickle.loads(pickle.dumps(region)), copy.deepcopy(region)):
         assert np.array_equal(twin.components, region.components)
     assert repr(region) == "<AdmissibleRegion: range 4.2635e-05 to 0.39986 AU>"
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(-0.3, 0.3), st.floats(-0.3, 0.3), st.floats(-3, -1).map(lambda x: 10**x))
+def test_lines_of_sight_past_the_sun(ra, dec, eta):
+    """Close to the Sun the strip has a sharp peak, which area, outline and bounds must not miss."""
+    if np.hypot(ra, dec) < 0.02:
+        dec = 0.02
+    region = AdmissibleRegion(attributable(ra=np.pi + ra, dec=dec, eta=eta, turn=0.4))
+    enclosed = sum(polygon_area(curve) for curve in region.boundary(4000))
+    assert region.area.value == pytest.approx(enclosed, rel=1e-4)
+    near, far = region.range_limits
+    dense = np.linspace(near, far, 20_000)
+    low, high = region.range_rate_limits(dense)
+    lowest, highest = region.range_rate_limits()
+    assert lowest <= np.nanmin(low)
+    assert highest >= np.nanmax(high)
+    width = (lowest.value, highest.value)
+    assert width == pytest.approx((np.nanmin(low.value), np.nanmax(high.value)), rel=2e-3)

@@ -88,12 +88,12 @@ class RegionShape:
         """Range-rates that enclose the strip at every range of the region."""
         widest = 0.0
         for near, far in self.intervals:
-            rho = np.geomspace(near, far, _SCAN)
+            rho = self._spread(near, far, _SCAN)
             for _ in range(3):  # the width is smooth: zoom in on its greatest value
                 low, high = self.strip(rho)
                 best = int(np.argmax(high - low))
                 widest = max(widest, float(high[best] - low[best]))
-                rho = np.linspace(rho[max(best - 1, 0)], rho[min(best + 1, _SCAN - 1)], _SCAN)
+                rho = np.linspace(rho[max(best - 1, 0)], rho[min(best + 1, len(rho) - 1)], _SCAN)
         middle = -0.5 * float(self.c[1])
         return middle - 0.5 * widest, middle + 0.5 * widest
 
@@ -118,10 +118,10 @@ class RegionShape:
         angle = 0.25 * np.pi * (_NODES + 1.0)
         total = 0.0
         for cell in (cell for near, far in self.intervals for cell in self.cells(near, far)):
-            length = cell.end - cell.start
-            low, high = self.edges(cell.start + length * np.sin(angle) ** 2, cell.side)
-            jacobian = 0.25 * np.pi * length * np.sin(2.0 * angle)
-            total += float(np.sum(_WEIGHTS * jacobian * (high - low)))
+            for start, end in pairwise(self._stretches(cell.start, cell.end)):
+                low, high = self.edges(start + (end - start) * np.sin(angle) ** 2, cell.side)
+                jacobian = 0.25 * np.pi * (end - start) * np.sin(2.0 * angle)
+                total += float(np.sum(_WEIGHTS * jacobian * (high - low)))
         return total
 
     def sample(self, n: int, rng: np.random.Generator, *, log: bool) -> FloatArray:
@@ -168,15 +168,26 @@ class RegionShape:
         return np.append(rho, rho[0]), np.append(rate, rate[0])
 
     def _sides(self, cell: Cell, n: int) -> tuple[Curve, Curve]:
-        """The upper side of a cell going out and its lower side coming home.
-
-        Even in log range, but crowded at both ends, where the sides turn.
-        """
-        part = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, n))
-        rho = cell.start * (cell.end / cell.start) ** part
-        rho[0], rho[-1] = cell.start, cell.end
+        """The upper side of a cell going out and its lower side coming home."""
+        rho = self._spread(cell.start, cell.end, n)
         low, high = self.edges(rho, cell.side)
         return (rho, high), (rho[::-1], low[::-1])
+
+    def _stretches(self, start: float, end: float) -> list[float]:
+        """Two ranges and, if it lies between them, the one nearest to the Sun.
+
+        There a line of sight that passes close to the Sun has a sharp peak of bound range-rates.
+        """
+        nearest = -0.5 * float(self.c[5])
+        return [start, nearest, end] if start < nearest < end else [start, end]
+
+    def _spread(self, start: float, end: float, n: int) -> FloatArray:
+        """Ranges even in the logarithm, but crowded at the ends of stretches, where sides turn."""
+        part = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, n))
+        pieces = [a * (b / a) ** part for a, b in pairwise(self._stretches(start, end))]
+        rho = np.concatenate([pieces[0], *(piece[1:] for piece in pieces[1:])])
+        rho[0], rho[-1] = start, end
+        return rho
 
 
 def zeros_of(function: Callable[[Any], Any], start: float, end: float) -> list[float]:
