@@ -20,10 +20,12 @@ __all__ = [
     "calendar_to_mjd",
     "days_in_month",
     "field_strings",
+    "float_or_nan",
     "is_blank",
     "parse_fixed",
     "parse_float",
     "parse_int",
+    "parse_scientific",
     "parse_sexagesimal",
     "split_lines",
 ]
@@ -120,13 +122,11 @@ def ascii_matrix(lines: list[str], width: int) -> Bytes:
     return split_lines("\n".join(lines).encode("ascii", "replace")).matrix(width)
 
 
-def field_strings(matrix: Bytes) -> npt.NDArray[np.str_]:
-    """Return a column of text as strings without surrounding blanks, (N,)."""
+def field_strings(matrix: Bytes, *, strip: bool = True) -> npt.NDArray[np.str_]:
+    """Return a column of text as strings, by default without surrounding blanks, (N,)."""
     width = matrix.shape[1]
     raw = np.ascontiguousarray(matrix).view(f"S{width}")[:, 0]
-    if width > 1 or (matrix == BLANK).any():
-        raw = np.strings.strip(raw)
-    return raw.astype(f"U{max(width, 1)}")
+    return (np.strings.strip(raw) if strip else raw).astype(f"U{width}")
 
 
 def is_blank(matrix: Bytes) -> Mask:
@@ -215,6 +215,35 @@ def parse_fixed(matrix: Bytes, decimals: int) -> Numbers:
     )
 
 
+def parse_scientific(matrix: Bytes) -> Numbers:
+    """Read numbers with an exponent of two digits that end the field, ``1.446E-02``.
+
+    Returns
+    -------
+    Numbers
+        Values as ``float`` would give them; `decimals` are those of the mantissa.
+    """
+    mantissa = parse_float(matrix[:, :-4])
+    exponent, ok = parse_int(matrix[:, -2:])
+    sign = matrix[:, -3]
+    ok &= mantissa.ok & (matrix[:, -4] == ord("E")) & np.isin(sign, (ord("+"), ord("-")))
+    digits = np.rint(np.where(ok, mantissa.value, np.nan) * _POWER[mantissa.decimals])
+    scale = np.where(sign == ord("-"), -exponent, exponent) - mantissa.decimals
+    exact = ok & (np.abs(scale) < len(_POWER))  # one rounding only, as in float()
+    power = _POWER[np.abs(np.where(exact, scale, 0))]
+    value = np.where(scale < 0, digits / power, digits * power)
+    return Numbers(np.where(exact, value, np.nan), exact, mantissa.decimals)
+
+
+def float_or_nan(text: bytes) -> float:
+    """Read one number of any form, the Fortran exponent ``D`` included; NaN if it is none."""
+    try:
+        value = float(text.replace(b"D", b"E").replace(b"_", b"?"))  # float() allows 1_000
+    except ValueError:
+        return float("nan")
+    return value if np.isfinite(value) else float("nan")
+
+
 class Sexagesimal(NamedTuple):
     """Angles read from ``DD MM SS.s``, ``DD MM.m`` or ``DD MM``, without their sign."""
 
@@ -247,7 +276,8 @@ def parse_sexagesimal(matrix: Bytes) -> Sexagesimal:
         resolution[short] = 60.0 / _POWER[decimal_minutes.decimals]
     signed = (matrix == ord("-")).any(axis=1) | (matrix == ord("+")).any(axis=1)
     ok &= minute_ok & (minutes < 60.0) & (second.ok | ~full) & (seconds <= 60.0) & ~signed
-    value = whole + minutes / 60.0 + seconds / 3600.0
+    # Summed in seconds, so that 46 60.00 and 47 00.00 are the same number.
+    value = (whole * 3600.0 + minutes * 60.0 + seconds) / 3600.0
     return Sexagesimal(np.where(ok, value, np.nan), ok, resolution)
 
 

@@ -1,0 +1,93 @@
+"""Which records a reader uses, and why it sets the others aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.observations.observatories import is_known, itrf_positions
+from neoranging.observations.report import Reason, SetAside
+
+__all__ = ["Verdicts", "check_stations"]
+
+Mask = npt.NDArray[np.bool_]
+Strings = npt.NDArray[np.str_]
+
+ROVING_CODES: Final = ("247", "270")
+"""MPC codes of observers without a fixed place on the ground; the others are spacecraft."""
+
+
+class Verdicts:
+    """Reasons to set records aside, gathered check by check; the first one found stands.
+
+    Parameters
+    ----------
+    n : int
+        Number of records, all usable at first.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._code = np.zeros(n, dtype=np.int16)  # 0 is usable, else 1 + index into _found
+        self._found: list[tuple[Reason, str]] = []
+
+    @property
+    def usable(self) -> Mask:
+        """Records nothing was found against, (N,)."""
+        mask: Mask = self._code == 0
+        return mask
+
+    def reject(self, rows: Mask, reason: Reason, detail: str = "") -> None:
+        """Set the usable ones among ``rows`` (N,) aside."""
+        rows = rows & self.usable
+        if rows.any():
+            self._found.append((reason, detail))
+            self._code[rows] = len(self._found)
+
+    def set_aside(
+        self, line: npt.NDArray[np.int64], text: Callable[[int], str]
+    ) -> tuple[SetAside, ...]:
+        """Return the entries of the report.
+
+        Parameters
+        ----------
+        line : ndarray of int, shape (N,)
+            Line of each record, counted from 1.
+        text : callable
+            Text of a record by its index.
+        """
+        entries = []
+        for row in np.flatnonzero(self._code):
+            reason, detail = self._found[self._code[row] - 1]
+            entries.append(SetAside(int(line[row]), reason, text(int(row)), detail))
+        return tuple(entries)
+
+
+def check_stations(station: Strings, kind: Strings, verdicts: Verdicts) -> Mask:
+    """Set aside records of codes without a fixed place that brought no position of their own.
+
+    Parameters
+    ----------
+    station, kind : ndarray of str, shape (N,)
+        MPC codes; ``"ground"`` for records without an own position.
+    verdicts : Verdicts
+        Where the reasons go.
+
+    Returns
+    -------
+    ndarray of bool
+        Ground-based records of codes that are in no list, (N,).
+    """
+    if not len(station):
+        return np.zeros(0, dtype=bool)
+    codes, row = np.unique(station, return_inverse=True)
+    known = is_known(codes)
+    nowhere = (known & np.isnan(itrf_positions(codes)[:, 0]))[row] & (kind == "ground")
+    verdicts.reject(
+        nowhere & np.isin(station, ROVING_CODES), Reason.ROVING_WITHOUT_POSITION, "no fixed place"
+    )
+    verdicts.reject(nowhere, Reason.SPACE_WITHOUT_POSITION, "no fixed place")
+    unknown: Mask = ~known[row] & (kind == "ground")
+    return unknown
