@@ -1,0 +1,145 @@
+"""Lines of the 80-column format: which are records, and which two belong together."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.exceptions import ObservationFormatError
+from neoranging.observations.fixed_width import BLANK, Lines
+
+__all__ = ["WIDTH", "Records", "find_records", "looks_like_obs80"]
+
+Bytes = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+WIDTH: Final = 80
+
+HEADER_WORDS: Final = frozenset(
+    "COD CON OBS MEA TEL NET BND COM NUM ACK AC2 TYP STD LON LAT ALT LOC".split()  # noqa: SIM905
+)
+"""First words of the header lines of a report to the MPC."""
+
+_RECORD = re.compile(
+    rb"^[^\n]{14}[A-Za-z ][12]\d{3} [ 01]\d [ 0-3]\d[.\d ]{7}[^\n]{45}[0-9A-Za-z]{3}[ \r]*(?:\n|$)",
+    re.MULTILINE,
+)
+_DATE_ANYWHERE = re.compile(r"[12]\d{3} [ 01]\d [ 0-3]\d\.\d")
+
+
+def looks_like_obs80(head: bytes) -> bool:
+    """Whether the first bytes of a file hold a line of the 80-column format."""
+    return _RECORD.search(head) is not None
+
+
+class Records(NamedTuple):
+    """The N records of a file, one or two lines each."""
+
+    first: Bytes  # (N, 80)
+    second: Bytes  # (N, 80), blank without a second line
+    has_second: Mask
+    line: Ints  # of the first line, from 1
+    n_long: int  # lines with text beyond the last column
+
+    def text(self, row: int) -> str:
+        """Return the first line of a record."""
+        return self.first[row].tobytes().decode("ascii")
+
+
+def find_records(lines: Lines, name: str) -> tuple[Records, int]:
+    """Find the records and pair the lines of those that take two."""
+    head = lines.matrix(32)
+    dated = _has_date(head)
+    is_record = _is_record(lines, head, dated)
+    if not (is_record & dated).any():
+        raise ObservationFormatError(_not_this_format(lines, is_record, name))
+    row = np.flatnonzero(is_record)
+    matrix, line = lines.matrix(WIDTH, row), row + 1
+    tail = lines.matrix(WIDTH, row, offset=WIDTH)
+    double = _has_date(tail) & _is_second(tail)
+    n_long = int(np.count_nonzero((lines.length[row] > WIDTH) & ~double))
+    if double.any():  # 160 columns: cut into two lines, kept side by side
+        order = np.argsort(
+            np.concatenate((np.arange(len(row)), np.flatnonzero(double))), kind="stable"
+        )
+        matrix = np.concatenate((matrix, tail[double]))[order]
+        line = np.concatenate((line, line[double]))[order]
+    return _pair(matrix, line, n_long), len(lines.start) - len(row)
+
+
+def _has_date(matrix: Bytes) -> Mask:
+    """Whether columns 16-25 hold ``YYYY MM DD``, (N,)."""
+    digit = (matrix >= ord("0")) & (matrix <= ord("9"))
+    blank = matrix == BLANK
+    return np.asarray(
+        digit[:, 15:19].all(axis=1)
+        & digit[:, [21, 24]].all(axis=1)
+        & blank[:, [19, 22]].all(axis=1)
+        & (digit | blank)[:, [20, 23]].all(axis=1)
+    )
+
+
+def _is_record(lines: Lines, head: Bytes, dated: Mask) -> Mask:
+    """Whether each line is meant as a record, readable or not, (n_lines,)."""
+    is_record = dated.copy()
+    for row in np.flatnonzero(~dated & (lines.length > 24)).tolist():
+        is_record[row] = _is_broken_record(lines.text(row))
+    for row in np.flatnonzero(is_record & (head[:, 3] == BLANK) & (head[:, 0] != BLANK)).tolist():
+        is_record[row] = lines.text(row)[:3] not in HEADER_WORDS
+    return is_record & (head[:, 0] != ord("#")) & (head[:, 0] != ord("!"))
+
+
+def _is_broken_record(text: str) -> bool:
+    """Whether a line without a date in its place was a record once: a date elsewhere, or nearly."""
+    if text[:4].rstrip() in HEADER_WORDS:
+        return False
+    if _DATE_ANYWHERE.search(text):
+        return True
+    right = (
+        sum(text[k].isdigit() for k in (15, 16, 17, 18, 21, 24))
+        + text[19].isspace()
+        + text[22].isspace()
+    )
+    return right >= 6 and len(text) >= 77
+
+
+def _is_second(matrix: Bytes) -> Mask:
+    return np.asarray(np.isin(matrix[:, 14], list(b"svr")))
+
+
+def _pair(matrix: Bytes, line: Ints, n_long: int) -> Records:
+    """Join each second line to the record before it."""
+    second = _is_second(matrix)
+    joined = np.zeros(len(matrix), dtype=bool)
+    joined[1:] = second[1:] & ~second[:-1] & _same_exposure(matrix[:-1], matrix[1:])
+    first = np.flatnonzero(~joined)
+    has_second = np.append(joined, False)[first + 1]
+    partner = np.full((len(first), WIDTH), BLANK, dtype=np.uint8)
+    partner[has_second] = matrix[first[has_second] + 1]
+    # Columns become contiguous: every parser below walks along them.
+    return Records(np.asfortranarray(matrix[first]), partner, has_second, line[first], n_long)
+
+
+def _same_exposure(first: Bytes, second: Bytes) -> Mask:
+    """Whether lines agree in date, station, and either number or provisional designation."""
+    same = first == second
+    same_object = same[:, :5].all(axis=1) | same[:, 5:12].all(axis=1)
+    return np.asarray(same_object & same[:, 15:32].all(axis=1) & same[:, 77:80].all(axis=1))
+
+
+def _not_this_format(lines: Lines, is_record: Mask, name: str) -> str:
+    where = f"{name} holds" if name else "the text holds"
+    got = f"{where} {len(lines.start)} lines and none with a date in columns 16-32"
+    if is_record.any():
+        row = int(np.flatnonzero(is_record)[0])
+        got += f", though line {row + 1} has one elsewhere: {lines.text(row)[:WIDTH]!r}"
+    return (
+        f"not the 80-column format: {got}; needed are lines such as "
+        "'     K24Y04R  C2024 12 27.23807 08 56 40.97 -00 16 11.9 ...' with the station in columns "
+        "78-80. Check that no leading blanks were lost, or name another format "
+        "('ades.psv', 'ades.xml', 'orbfit.rwo')"
+    )

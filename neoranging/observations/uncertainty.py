@@ -1,0 +1,154 @@
+"""Default uncertainties of astrometric positions whose format carries none.
+
+Values in arcseconds follow Veres et al. (2017, Icarus 296, 139, tables 2 to 4) as the NEO services
+apply them: by station where it is well observed, else by technique and star catalogue. They are
+meant for one observation; no factor for crowded nights is applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.exceptions import ObservationFormatError
+
+__all__ = ["STATION_SIGMA", "TECHNIQUE_SIGMA", "default_sigma", "sigma_columns"]
+
+Floats = npt.NDArray[np.float64]
+Strings = npt.NDArray[np.str_]
+
+CCD_SIGMA: Final = 1.0
+"""An electronic detector of an unlisted station, and whatever is not listed at all."""
+
+GAIA_SIGMA: Final = 0.6
+"""The same, reduced with a Gaia catalogue."""
+
+GAIA_CATALOGS: Final = ("U", "V", "W", "X", "3", "6")
+
+STATION_SIGMA: Final[Mapping[str, float]] = MappingProxyType(
+    {
+        **dict.fromkeys(("F51", "F52"), 0.2),
+        **dict.fromkeys(("645", "673", "H01", "Y28", "G83", "309"), 0.3),
+        **dict.fromkeys(("644", "J04", "F65", "E10", "W84", "W85", "W86", "W87"), 0.4),
+        **dict.fromkeys(("K91", "K92", "K93", "Q63", "Q64", "V37"), 0.4),
+        **dict.fromkeys(("691", "689", "950", "G96", "568"), 0.5),
+        **dict.fromkeys(("G45", "608"), 0.6),
+        **dict.fromkeys(("E12", "D29"), 0.75),
+        **dict.fromkeys(("699", "703", "T05", "T08"), 0.8),
+        **dict.fromkeys(("704", "C51", "J75"), 1.0),
+    }
+)
+"""Electronic detectors of the surveys and the most active follow-up stations [arcsec]."""
+
+CHANGED_STATIONS: Final = (("703", 2014, 1.0), ("644", 2003, 0.6), ("691", 2003, 0.6))
+"""Stations that got better: code, first year of the value above, value before it [arcsec]."""
+
+TECHNIQUE_SIGMA: Final[Mapping[str, float]] = MappingProxyType(
+    {"T": 0.5, "e": 0.75, "M": 3.0, "E": 0.2, "H": 0.2, "S": 1.5, "n": 1.0, "N": 3.0, "O": 1.0}
+)
+"""Other techniques by their code in column 15 of the 80-column format [arcsec]."""
+
+PHOTOGRAPHIC_CODES: Final = ("", "A", "P", "Z", "X", "x")
+PHOTOGRAPHIC_SIGMA: Final = ((1890, 10.0), (1950, 5.0), (9999, 2.5))
+"""Photographs: the year before which a value holds, the value [arcsec]."""
+
+FIRST_CCD_YEAR: Final = 1990
+"""A blank technique means a photograph before this year, an electronic detector after it."""
+
+ROUNDING: Final = 12**-0.5
+"""Standard deviation of a uniform rounding error, in units of the last digit."""
+
+
+def default_sigma(station: Strings, note2: Strings, catalog: Strings, year: Floats) -> Floats:
+    """Uncertainty of one coordinate by station, technique, star catalogue and year.
+
+    Parameters
+    ----------
+    station, note2, catalog : ndarray of str, shape (N,)
+        Codes of the 80-column format.
+    year : ndarray, shape (N,)
+        Year of the observation.
+
+    Returns
+    -------
+    ndarray
+        1-sigma, (N,) [arcsec].
+    """
+    sigma = np.where(np.isin(catalog, GAIA_CATALOGS), GAIA_SIGMA, CCD_SIGMA)
+    codes, row = np.unique(station, return_inverse=True)
+    listed = np.array([STATION_SIGMA.get(code, np.nan) for code in codes.tolist()])
+    if len(codes):
+        sigma = np.where(np.isnan(listed[row]), sigma, listed[row])
+    for code, first_year, before in CHANGED_STATIONS:
+        sigma[(station == code) & (year < first_year)] = before
+    for technique, value in TECHNIQUE_SIGMA.items():
+        sigma[(note2 == technique) & ((technique != "S") | (station != "C51"))] = value
+    return _photographic(sigma, note2, year)
+
+
+def _photographic(sigma: Floats, note2: Strings, year: Floats) -> Floats:
+    photograph = np.isin(note2, PHOTOGRAPHIC_CODES) & ((note2 != "") | (year < FIRST_CCD_YEAR))
+    limits, values = zip(*PHOTOGRAPHIC_SIGMA, strict=True)
+    row = np.minimum(np.searchsorted(limits, year, side="right"), len(values) - 1)
+    return np.where(photograph, np.array(values)[row], sigma)
+
+
+def sigma_columns(
+    chosen: Any,
+    *,
+    station: Strings,
+    note2: Strings,
+    catalog: Strings,
+    year: Floats,
+    resolution: tuple[Floats, Floats],
+) -> tuple[Floats, Floats]:
+    """Columns of uncertainty for records without one.
+
+    Parameters
+    ----------
+    chosen : None, float, Quantity or mapping of str to float or Quantity
+        What the caller asked for: None for `default_sigma`, one value for all (a float is in
+        arcseconds), or values by station that overrule the table. Values asked for are taken as
+        they are; those of the table are at least the rounding error of the record.
+    station, note2, catalog, year
+        As for `default_sigma`, (N,).
+    resolution : tuple of ndarray
+        Unit of the last digit of right ascension (with cos(dec)) and declination, (N,) [arcsec].
+
+    Returns
+    -------
+    sigma_ra, sigma_dec : ndarray
+        1-sigma on the sky, (N,) [arcsec].
+
+    Raises
+    ------
+    ObservationFormatError
+        If a value is no positive angle.
+    """
+    if chosen is not None and not isinstance(chosen, Mapping):
+        same = np.full(len(station), _arcsec(chosen))
+        return same, same.copy()
+    table = default_sigma(station, note2, catalog, year)
+    ra, dec = (np.maximum(table, unit * ROUNDING) for unit in resolution)
+    for code, value in (chosen or {}).items():
+        ra[station == code] = dec[station == code] = _arcsec(value)
+    return ra, dec
+
+
+def _arcsec(value: Any) -> float:
+    from astropy import units as u
+
+    try:
+        arcsec = float(value.to_value(u.arcsec) if isinstance(value, u.Quantity) else value)
+    except (TypeError, ValueError, u.UnitConversionError):
+        arcsec = np.nan
+    if not 0.0 < arcsec < np.inf:
+        raise ObservationFormatError(
+            f"default_sigma={value!r} is no uncertainty: needed is a positive angle (a plain "
+            "number is arcseconds), or a mapping of station codes to such angles"
+        )
+    return arcsec
