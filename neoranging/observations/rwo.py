@@ -35,7 +35,7 @@ from neoranging.observations.rwo_places import Places, read_places
 from neoranging.observations.source import TextSource, read_source
 from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import sigma_columns
-from neoranging.observations.verdicts import Verdicts, check_stations
+from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
 
 __all__ = ["read_rwo"]
 
@@ -285,11 +285,7 @@ def _notes(columns: _Columns, line: Ints, keep: Mask, unknown: Mask) -> list[Not
         Note(int(line[row]), "a field that is no number was taken as blank")
         for row in np.flatnonzero(keep & columns.unreadable)
     ]
-    for code in dict.fromkeys(columns.station[keep & unknown].tolist()):
-        rows = keep & unknown & (columns.station == code)
-        notes.append(
-            Note(int(line[rows][0]), f"station {code} is in no list ({rows.sum()} records)")
-        )
+    notes += station_notes(columns.station, line, keep & unknown)
     return sorted(notes, key=lambda note: note.line)
 
 

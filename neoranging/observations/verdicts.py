@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from neoranging.exceptions import NeoRangingWarning
 from neoranging.observations.observatories import is_known, itrf_positions
-from neoranging.observations.report import Reason, SetAside
+from neoranging.observations.report import Note, Reason, SetAside
 
-__all__ = ["Verdicts", "check_stations"]
+__all__ = ["Verdicts", "check_stations", "station_notes"]
 
 Mask = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.str_]
@@ -91,3 +93,25 @@ def check_stations(station: Strings, kind: Strings, verdicts: Verdicts) -> Mask:
     verdicts.reject(nowhere, Reason.SPACE_WITHOUT_POSITION, "no fixed place")
     unknown: Mask = ~known[row] & (kind == "ground")
     return unknown
+
+
+def station_notes(station: Strings, line: npt.NDArray[np.int64], unknown: Mask) -> list[Note]:
+    """Note each unknown station once, with its first line, and warn of all of them together.
+
+    Warns
+    -----
+    NeoRangingWarning
+        If any record comes from a station in no list.
+    """
+    codes, first, count = np.unique(station[unknown], return_index=True, return_counts=True)
+    if len(codes):
+        message = (
+            f"{count.sum()} observations come from stations that are in no list of observatories: "
+            f"{', '.join(codes.tolist())}. They are in the table, but have no place: give one with "
+            "register_observatory, load a newer list with load_obscodes, or drop them"
+        )
+        warnings.warn(message, NeoRangingWarning, stacklevel=2)
+    return [
+        Note(int(line[unknown][row]), f"unknown station {code!r} ({n} observations)")
+        for code, row, n in zip(codes.tolist(), first.tolist(), count.tolist(), strict=True)
+    ]

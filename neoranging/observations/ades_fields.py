@@ -1,0 +1,225 @@
+"""Values of ADES records: times, directions and places from columns of strings.
+
+Right ascension and declination of ADES are ICRF degrees, places kilometres or astronomical units
+on ICRS axes, geodetic (WGS84) or cylindrical (ITRF); see the ADES definition,
+https://github.com/IAU-ADES/ADES-Master.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import erfa
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.constants import AU_KM
+from neoranging.observations.ades_scan import AdesRecords
+from neoranging.observations.fixed_width import (
+    BLANK,
+    ascii_matrix,
+    calendar_to_mjd,
+    parse_float,
+    parse_int,
+)
+from neoranging.observations.report import Reason
+from neoranging.observations.verdicts import Verdicts
+
+__all__ = ["Fields", "Instants", "Place", "read_direction", "read_obstime", "read_place"]
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Strings = npt.NDArray[np.str_]
+
+EARTH_SURFACE_KM: Final = (6300.0, 6500.0)
+"""Distances from the geocentre at which a roving observer can stand or fly."""
+
+
+class Fields:
+    """Typed access to the string columns of N records."""
+
+    def __init__(self, records: AdesRecords) -> None:
+        self.columns = records.columns
+        self.n = len(records)
+        self.unreadable: dict[str, Mask] = {}
+        self._given: dict[str, Mask] = {}
+
+    def text(self, name: str) -> Strings:
+        """Strings, ``""`` where absent, (N,)."""
+        if name not in self.columns:
+            return np.full(self.n, "", dtype="U1")
+        return np.array(self.columns[name], dtype=np.str_)
+
+    def given(self, *names: str) -> Mask:
+        """Which records carry any of the fields, (N,)."""
+        found = np.zeros(self.n, dtype=bool)
+        for name in names:
+            if name in self.columns:
+                if name not in self._given:
+                    self._given[name] = np.fromiter(map(bool, self.columns[name]), bool, self.n)
+                found |= self._given[name]
+        return found
+
+    def number(self, name: str) -> Floats:
+        """Finite numbers, NaN where absent or unreadable (then also marked so), (N,)."""
+        if name not in self.columns:
+            return np.full(self.n, np.nan)
+        texts = self.columns[name]
+        value = _floats(texts)
+        bad = ~np.isfinite(value) & self.given(name)
+        if bad.any():
+            value[bad] = np.nan
+            self.unreadable[name] = bad
+        return value
+
+
+def _floats(texts: list[str]) -> Floats:
+    if "_" not in "".join(texts):  # float() takes Python's "1_000", ADES does not
+        try:
+            return np.array([float(text) if text else np.nan for text in texts])
+        except ValueError:
+            pass
+    return np.array([_float(text) for text in texts])
+
+
+def _float(text: str) -> float:
+    try:
+        return np.nan if "_" in text else float(text)
+    except ValueError:
+        return np.nan
+
+
+@dataclass(frozen=True)
+class Instants:
+    """Times of observation (UTC): whole MJD, fraction of the day, and the year; (N,) each."""
+
+    day: npt.NDArray[np.int64]
+    fraction: Floats
+    year: Floats
+
+
+def read_obstime(fields: Fields, verdicts: Verdicts) -> Instants:
+    """Read ``YYYY-MM-DDThh:mm:ss[.s...]Z``; a second of 60 is a leap second (UTC)."""
+    matrix = ascii_matrix(fields.columns.get("obsTime", [""] * fields.n), 35)
+    seconds = matrix[:, 17:].copy()
+    seconds[seconds == ord("Z")] = BLANK
+    second = parse_float(seconds[:, :13])
+    (year, month, day, hour, minute), oks = zip(
+        *(parse_int(matrix[:, a:b]) for a, b in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16))),
+        strict=True,
+    )
+    mjd, ok = calendar_to_mjd(year, month, day)
+    separators = matrix[:, [4, 7, 10, 13, 16]] == np.frombuffer(b"--T::", dtype=np.uint8)
+    ok &= np.all(oks, axis=0) & second.ok & separators.all(axis=1) & (seconds[:, 0] != BLANK)
+    ok &= (seconds[:, 13:] == BLANK).all(axis=1) & ~(seconds == ord("-")).any(axis=1)
+    last_minute = (hour == 23) & (minute == 59)
+    ok &= (hour < 24) & (minute < 60) & (second.value < np.where(last_minute, 61.0, 60.0))
+    fraction = np.zeros(fields.n)
+    with np.errstate(invalid="ignore"):
+        fraction[ok] = _day_fraction(
+            *(part[ok] for part in (year, month, day, hour, minute, second.value))
+        )
+    verdicts.reject(~ok, Reason.MALFORMED, "obsTime is no UTC time YYYY-MM-DDThh:mm:ss.sZ")
+    return Instants(mjd, fraction, year.astype(np.float64))
+
+
+def _day_fraction(*calendar: npt.NDArray[Any]) -> Floats:
+    """Fraction of a UTC day, which a leap second makes longer (SOFA's quasi-JD convention)."""
+    year, _, _, hour, minute, second = calendar
+    # Days with a leap second are the last of June or December since 1972; the rest is arithmetic.
+    fraction = (hour * 3600.0 + minute * 60.0 + second) / 86_400.0
+    month_day = calendar[1] * 100 + calendar[2]
+    long_day = np.flatnonzero((year >= 1960) & ((month_day == 630) | (month_day == 1231)))
+    if len(long_day):
+        fraction[long_day] = erfa.dtf2d("UTC", *(part[long_day] for part in calendar))[1]
+    return fraction
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the observer was."""
+
+    kind: Strings
+    itrf: Floats
+    gcrs: Floats
+
+
+def read_place(fields: Fields, verdicts: Verdicts) -> Place:
+    """Read the location group: system, centre and three coordinates."""
+    system = fields.text("sys")
+    position = np.stack([fields.number(f"pos{axis}") for axis in (1, 2, 3)], axis=1)
+    complete = np.isfinite(position).all(axis=1)
+    space = np.isin(system, ("ICRF_KM", "ICRF_AU"))
+    roving = np.isin(system, ("WGS84", "ITRF"))
+    centre = fields.text("ctr")
+    verdicts.reject(
+        fields.given("sys") & ~space & ~roving,
+        Reason.UNSUPPORTED_FRAME,
+        "sys is none of ICRF_KM, ICRF_AU, WGS84, ITRF",
+    )
+    verdicts.reject(
+        (space | roving) & (centre != "") & (centre != "399"),
+        Reason.UNSUPPORTED_FRAME,
+        "the position refers to another centre than the geocentre (ctr 399)",
+    )
+    verdicts.reject(space & ~complete, Reason.SPACE_WITHOUT_POSITION)
+    verdicts.reject(roving & ~complete, Reason.ROVING_WITHOUT_POSITION)
+    gcrs, itrf = np.full((2, fields.n, 3), np.nan)
+    gcrs[space] = position[space]
+    gcrs[system == "ICRF_AU"] *= AU_KM
+    itrf[system == "WGS84"] = _geodetic_to_itrf(position[system == "WGS84"])
+    itrf[system == "ITRF"] = _cylindrical_to_itrf(position[system == "ITRF"])
+    distance = np.linalg.norm(itrf, axis=1) / 1e3
+    low, high = EARTH_SURFACE_KM
+    verdicts.reject(
+        roving & ~((distance > low) & (distance < high)),
+        Reason.ROVING_WITHOUT_POSITION,
+        "the place is not near the surface of the Earth",
+    )
+    kind = np.where(space, "space", np.where(roving, "roving", "ground"))
+    return Place(kind, itrf, gcrs)
+
+
+def _geodetic_to_itrf(position: Floats) -> Floats:
+    """East longitude [deg], latitude [deg], altitude [m] on WGS 84 to Earth-fixed metres."""
+    longitude, latitude, altitude = position.T
+    latitude = np.where(np.abs(latitude) <= 90.0, latitude, np.nan)
+    valid = np.isfinite(latitude)
+    itrf = np.full(position.shape, np.nan)
+    itrf[valid] = erfa.gd2gc(
+        1, np.radians(longitude[valid]), np.radians(latitude[valid]), altitude[valid]
+    )
+    return itrf
+
+
+def _cylindrical_to_itrf(position: Floats) -> Floats:
+    """East longitude [deg], distances from the axis and the equator [km] to metres."""
+    longitude, axis_distance, height = position.T
+    angle = np.radians(longitude)
+    xyz = (axis_distance * np.cos(angle), axis_distance * np.sin(angle), height)
+    return 1e3 * np.stack(xyz, axis=1)
+
+
+def read_direction(fields: Fields, verdicts: Verdicts) -> tuple[Floats, Floats]:
+    """ICRF position [deg]: measured, or that of an occulted star plus the measured offset."""
+    ra, dec = fields.number("ra"), fields.number("dec")
+    star = fields.given("raStar", "decStar")
+    if star.any():
+        star_ra, star_dec = _occultation(fields)
+        ra, dec = np.where(star, star_ra, ra), np.where(star, star_dec, dec)
+    ok = (ra >= 0.0) & (ra <= 360.0) & (np.abs(dec) <= 90.0)
+    verdicts.reject(~ok, Reason.MALFORMED, "no right ascension and declination within range")
+    return ra % 360.0, dec
+
+
+def _occultation(fields: Fields) -> tuple[Floats, Floats]:
+    delta_ra, delta_dec = fields.number("deltaRA"), fields.number("deltaDec")  # arcsec, cos(dec) in
+    polar = fields.given("dist")
+    if polar.any():
+        distance, angle = fields.number("dist"), np.radians(fields.number("pa"))
+        delta_ra = np.where(polar, distance * np.sin(angle), delta_ra)
+        delta_dec = np.where(polar, distance * np.cos(angle), delta_dec)
+    star_dec = fields.number("decStar")
+    ra = fields.number("raStar") + delta_ra / 3600.0 / np.cos(np.radians(star_dec))
+    return ra % 360.0, star_dec + delta_dec / 3600.0
