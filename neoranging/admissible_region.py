@@ -25,19 +25,25 @@ FloatArray = npt.NDArray[np.float64]
 class _AttributableLike(Protocol):
     """What the region needs of an attributable."""
 
-    ra: u.Quantity
-    dec: u.Quantity
-    ra_rate: u.Quantity
-    dec_rate: u.Quantity
-    observer_position: u.Quantity
-    observer_velocity: u.Quantity
+    @property
+    def ra(self) -> u.Quantity: ...
+    @property
+    def dec(self) -> u.Quantity: ...
+    @property
+    def ra_rate(self) -> u.Quantity: ...
+    @property
+    def dec_rate(self) -> u.Quantity: ...
+    @property
+    def observer_position(self) -> u.Quantity: ...
+    @property
+    def observer_velocity(self) -> u.Quantity: ...
 
 
 class BoundaryCurve(NamedTuple):
     """A closed curve in the plane of range and range-rate; the last point repeats the first."""
 
-    rho: u.Quantity
-    rho_dot: u.Quantity
+    range: u.Quantity
+    range_rate: u.Quantity
 
 
 class AdmissibleRegion:

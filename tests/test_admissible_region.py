@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from types import SimpleNamespace
 
 import astropy.units as u
 import numpy as np
 import pytest
+from astropy.coordinates import SkyCoord
+from astropy.time import Time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neoranging.admissible_region import AdmissibleRegion
+from neoranging.attributable import Attributable
 from neoranging.constants import GM_SUN, R_EARTH
 from neoranging.core import admissible as core
 from neoranging.exceptions import AdmissibleRegionError
+from neoranging.tracklet import Tracklet
 
 N3 = [1.01316, 3.04833e-2, 1.25118e-3, 5.47587e-4, 2.92308e-4, 8.84022e-1]  # OrbFit, 2015 RN35
 RATE = u.au / u.day
@@ -52,7 +57,7 @@ limits = st.sampled_from([{}, {"a_max": 5 * u.au}, {"rho_min": 0.01 * u.au}])
 
 
 def polygon_area(curve):
-    x, y = curve.rho.value, curve.rho_dot.value
+    x, y = curve.range.value, curve.range_rate.value
     return 0.5 * abs(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
 
 
@@ -151,8 +156,8 @@ def test_two_components():
     assert gap < reopen < 20 * u.au < far
     curves = region.boundary()
     assert len(curves) == 2
-    assert curves[0].rho.max() == gap
-    assert curves[1].rho.min() == reopen
+    assert curves[0].range.max() == gap
+    assert curves[1].range.min() == reopen
     rho, _ = region.sample(2000, np.random.default_rng(1))
     assert (rho > reopen).any()
     assert (rho < gap).any()
@@ -168,7 +173,7 @@ def test_earth_bound_orbits_are_a_notch():
         True, False, False, True,
     ]  # fmt: skip
     (curve,) = region.boundary()
-    assert np.any(np.isclose(curve.rho_dot.value, 0.0, atol=1e-12))  # the notch's inner end
+    assert np.any(np.isclose(curve.range_rate.value, 0.0, atol=1e-12))  # the notch's inner end
 
 
 def test_notch_to_the_far_end_makes_two_curves():
@@ -303,3 +308,42 @@ def test_lines_of_sight_past_the_sun(ra, dec, eta):
     assert highest >= np.nanmax(high)
     width = (lowest.value, highest.value)
     assert width == pytest.approx((np.nanmin(low.value), np.nanmax(high.value)), rel=2e-3)
+
+
+def test_true_orbits_of_real_tracklets_lie_inside(shared):
+    """Impactors on their last night and ordinary objects, with the range JPL gives for them."""
+    objects = json.loads((shared / "cases" / "truth_tracklets.json").read_text())
+    seen = 0
+    for name, entry in objects.items():
+        for night in entry["tracklets"]:
+            rows = night["obs"]
+            tracklet = Tracklet(
+                Time([row["utc"] for row in rows], scale="utc"),
+                SkyCoord([row["ra"] for row in rows], [row["dec"] for row in rows], unit="deg"),
+                observatory=night["obscode"],
+            )
+            attributable = tracklet.attributable()
+            middle = np.argmin(np.abs((tracklet.obstime - attributable.epoch).to_value(u.s)))
+            truth = sorted(rows, key=lambda row: row["utc"])[middle]
+            region = attributable.admissible_region(a_max=100 * u.au)
+            assert region.contains(truth["rho_au"] * u.au, truth["rhodot_au_d"] * RATE), name
+            seen += 1
+    assert seen >= 15
+
+
+def test_2024_bx1_as_neos_jl_has_it():
+    """First tracklet of an impactor 0.000747 au away (NEOs.jl, test/orbitdetermination.jl)."""
+    target = Attributable(
+        Time("2024-01-20T21:50:15.360", scale="utc"),
+        ra=116.61547 * u.deg,
+        dec=45.39840 * u.deg,
+        ra_rate=-3.21667 * u.deg / u.day,
+        dec_rate=5.76667 * u.deg / u.day,
+        observatory="K88",
+    )
+    region = target.admissible_region()
+    rates = np.linspace(-0.02, 0.02, 201) * RATE
+    inside = region.contains(0.000747 * u.au, rates)
+    assert inside.any()
+    assert (region.earth_energy(0.000747 * u.au, rates[inside]) > 0).all()
+    assert not inside[100]  # at rest: a satellite of the Earth

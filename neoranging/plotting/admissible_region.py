@@ -66,7 +66,7 @@ def plot_admissible_region(
         ax.text(0.5, 0.5, "the admissible region is empty", ha="center", transform=ax.transAxes)
         return ax
     for curve in region.boundary(n):
-        rho, rho_dot = curve.rho.to_value(u.au), curve.rho_dot.to_value(_RATE)
+        rho, rho_dot = curve.range.to_value(u.au), curve.range_rate.to_value(_RATE)
         ax.fill(rho, rho_dot, facecolor=color, alpha=0.35, edgecolor="none", label=label)
         ax.plot(rho, rho_dot, color=style.BLUE, linewidth=1.2)
         label = None

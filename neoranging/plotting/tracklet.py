@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import astropy.units as u
 import numpy as np
@@ -16,23 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
-    from astropy.coordinates import SkyCoord
-    from astropy.time import Time
     from matplotlib.axes import Axes
+
+    from neoranging.tracklet import Tracklet
 
     FloatArray = npt.NDArray[np.float64]
 
 
-class _TrackletLike(Protocol):
-    """What the figure needs of a tracklet."""
-
-    obstime: Time
-    coord: SkyCoord
-    sigma: u.Quantity
-    designation: str
-
-
-def plot_tracklet(tracklet: _TrackletLike, axes: Sequence[Axes] | None = None) -> tuple[Axes, Axes]:
+def plot_tracklet(tracklet: Tracklet, axes: Sequence[Axes] | None = None) -> tuple[Axes, Axes]:
     """Draw the arc on the tangent plane with the fitted parabola, and the residuals beside it.
 
     Parameters
@@ -45,9 +36,9 @@ def plot_tracklet(tracklet: _TrackletLike, axes: Sequence[Axes] | None = None) -
     Returns
     -------
     tuple of matplotlib.axes.Axes
-        The sky (right ascension grows to the left, as one sees it) and the residuals, observed
-        minus fitted. The parabola, weighted by the observations' errors, is fitted to offsets from
-        the middle observation; two epochs leave a straight line.
+        The sky (right ascension grows to the left, as one sees it), as offsets from the middle
+        observation, and the residuals, observed minus fitted. The fit is that of
+        `Tracklet.attributable`; with two epochs it is a straight line.
 
     Raises
     ------
@@ -57,43 +48,37 @@ def plot_tracklet(tracklet: _TrackletLike, axes: Sequence[Axes] | None = None) -
     if axes is None:
         _, axes = style.pyplot().subplots(1, 2, figsize=(10.0, 4.4), layout="constrained")
     sky, below = axes
-    days, offsets, sigma = _offsets(tracklet)
-    fits = _parabolas(days, offsets, sigma)
-    _draw_arc(sky, tracklet, days, offsets, fits)
-    _draw_residuals(below, days, offsets, sigma, fits)
+    days, offsets = _offsets(tracklet)
+    residuals = tracklet.fit_residuals().to_value(u.arcsec)
+    _draw_arc(sky, tracklet, days, offsets, offsets - residuals)
+    _draw_residuals(below, days, residuals, tracklet.sigma.to_value(u.arcsec))
     return sky, below
 
 
-def _offsets(tracklet: _TrackletLike) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Days from the middle observation, offsets (east, north) and errors [arcsec], in order."""
-    order = np.argsort(tracklet.obstime.mjd)
-    coord, time = tracklet.coord[order], tracklet.obstime[order]
-    ra, dec = coord.ra.to_value(u.rad), coord.dec.to_value(u.rad)
-    middle = int(np.argmin(np.abs(time.mjd - 0.5 * (time.mjd[0] + time.mjd[-1]))))
-    days = (time - time[middle]).to_value(u.day)
-    pole = line_of_sight(ra[middle], dec[middle])
+def _offsets(tracklet: Tracklet) -> tuple[FloatArray, FloatArray]:
+    """Days and offsets (east, north) [arcsec] from the middle observation."""
+    ra, dec = tracklet.coord.ra.to_value(u.rad), tracklet.coord.dec.to_value(u.rad)
+    days = (tracklet.obstime - tracklet.obstime[0]).to_value(u.day)
+    middle = int(np.argmin(np.abs(days - 0.5 * days[-1])))
     east, north = sky_basis(ra[middle], dec[middle])
+    pole = line_of_sight(ra[middle], dec[middle])
     offsets = logarithm(pole, east, north, line_of_sight(ra, dec)) / ARCSEC
-    sigma = u.Quantity(tracklet.sigma).to_value(u.arcsec)[order]
-    return days, offsets, sigma
+    return days - days[middle], offsets
 
 
-def _parabolas(days: FloatArray, offsets: FloatArray, sigma: FloatArray) -> list[Any]:
-    """Weighted polynomial in time for each coordinate, at most of second degree."""
+def _through(days: FloatArray, points: FloatArray) -> Any:
+    """The parabola, or line, on which one coordinate of the fitted points lies."""
     degree = min(2, len(np.unique(days)) - 1)
-    span = [float(days[0]), float(days[-1])] if days[-1] > days[0] else None
-    return [
-        np.polynomial.Polynomial.fit(days, offsets[:, k], degree, domain=span, w=1.0 / sigma[:, k])
-        for k in (0, 1)
-    ]
+    return np.polynomial.Polynomial.fit(days, points, degree)
 
 
 def _draw_arc(
-    ax: Axes, tracklet: _TrackletLike, days: FloatArray, offsets: FloatArray, fits: list[Any]
+    ax: Axes, tracklet: Tracklet, days: FloatArray, offsets: FloatArray, fitted: FloatArray
 ) -> None:
     fine = np.linspace(days[0], days[-1], 200)
-    name = "fitted parabola" if fits[0].degree() == 2 else "fitted line"
-    ax.plot(fits[0](fine), fits[1](fine), color=style.BLUE, linewidth=1.2, label=name, zorder=1)
+    east, north = (_through(days, fitted[:, k]) for k in (0, 1))
+    name = "fitted parabola" if east.degree() == 2 else "fitted line"
+    ax.plot(east(fine), north(fine), color=style.BLUE, linewidth=1.2, label=name, zorder=1)
     ax.plot(
         offsets[:, 0],
         offsets[:, 1],
@@ -118,15 +103,13 @@ def _draw_arc(
     ax.margins(0.12)
     ax.set_xlabel("east offset, RA cos(Dec) [arcsec]")
     ax.set_ylabel("north offset, Dec [arcsec]")
-    start = tracklet.obstime[int(np.argmin(tracklet.obstime.mjd))]
-    ax.set_title(f"{tracklet.designation}, from {start.utc.strftime('%Y-%m-%d %H:%M')} UTC")
+    start = tracklet.obstime[0].utc.strftime("%Y-%m-%d %H:%M UTC")
+    ax.set_title(f"{tracklet.designation}, from {start}" if tracklet.designation else start)
     ax.grid(visible=True, color=style.GREY, alpha=0.25, linewidth=0.5)
     ax.legend(loc="best")
 
 
-def _draw_residuals(
-    ax: Axes, days: FloatArray, offsets: FloatArray, sigma: FloatArray, fits: list[Any]
-) -> None:
+def _draw_residuals(ax: Axes, days: FloatArray, residuals: FloatArray, sigma: FloatArray) -> None:
     scale, unit = (24.0, "h") if np.ptp(days) > 0.125 else (1440.0, "min")
     # A small shift in time keeps the two error bars of an exposure apart.
     shift = 0.006 * np.ptp(days) * scale
@@ -134,7 +117,7 @@ def _draw_residuals(
     for k, (name, marker, color, offset) in enumerate(marks):
         ax.errorbar(
             days * scale + offset,
-            offsets[:, k] - fits[k](days),
+            residuals[:, k],
             yerr=sigma[:, k],
             linestyle="none",
             marker=marker,
