@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import astropy.units as u
 import numpy as np
 
+from neoranging.core.status import RangeStatus
+from neoranging.exceptions import EstimationError
 from neoranging.plotting import style
 from neoranging.plotting.admissible_region import plot_admissible_region
 
 if TYPE_CHECKING:
+    from astropy.table import QTable
     from matplotlib.axes import Axes
+
+    from neoranging.estimate import RangeEstimate
 
 _RATE = u.au / u.day
 
 
-class _EstimateLike(Protocol):
-    """What the figure needs of an estimate."""
-
-    method: str
-    status: Any
-    range: Any
-    range_rate: Any
-    attributable: Any
-
-
 def plot_estimate(
-    estimate: _EstimateLike, ax: Axes | None = None, *, log: bool = True, legend: bool = True
+    estimate: RangeEstimate, ax: Axes | None = None, *, log: bool = True, legend: bool = True
 ) -> Axes:
     """Draw the admissible region with every candidate and the chosen solution.
 
     Parameters
     ----------
     estimate : RangeEstimate
-        The estimate of one tracklet. Its candidates and its uncertainty are drawn where it has
-        them; one that failed is drawn as the region alone.
+        The estimate of one tracklet. Its candidates and its standard errors are drawn where it
+        has them; one without a number is drawn as the region alone.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
     log : bool
@@ -50,26 +45,31 @@ def plot_estimate(
 
     Raises
     ------
+    EstimationError
+        If the estimate is of many tracklets.
     MissingDependencyError
         If matplotlib is not installed.
     """
+    if estimate.range.shape:
+        msg = f"one figure shows one estimate, got {len(estimate)}: index it first, estimate[0]"
+        raise EstimationError(msg, estimate)
     own = ax is None
     region = estimate.attributable.admissible_region()
     ax = plot_admissible_region(region, ax=ax, log=log, legend=False)
-    _draw_candidates(getattr(estimate, "candidates", None), ax)
+    _draw_candidates(estimate.candidates, ax)
     _draw_solution(estimate, ax)
-    ax.set_title(_title(estimate))
+    ax.set_title(f"{estimate.method}, {estimate.origin}: {_phrase(estimate.status)}")
     if legend:
         style.legend(ax, below=own)
     return ax
 
 
-def _draw_candidates(candidates: Any, ax: Axes) -> None:
+def _draw_candidates(candidates: QTable, ax: Axes) -> None:
     """Mark the solutions that were not chosen: filled if admissible, hollow if not."""
-    if candidates is None or not len(candidates):
+    if not len(candidates):
         return
-    rho = u.Quantity(candidates["range"]).to_value(u.au)
-    rho_dot = u.Quantity(candidates["range_rate"]).to_value(_RATE)
+    rho = candidates["range"].to_value(u.au)
+    rho_dot = candidates["range_rate"].to_value(_RATE)
     inside = np.asarray(candidates["admissible"], dtype=bool)
     rival = ~np.asarray(candidates["chosen"], dtype=bool)
     for mask, face, label in (
@@ -90,23 +90,19 @@ def _draw_candidates(candidates: Any, ax: Axes) -> None:
             )
 
 
-def _draw_solution(estimate: _EstimateLike, ax: Axes) -> None:
+def _draw_solution(estimate: RangeEstimate, ax: Axes) -> None:
     """Mark the chosen solution with its standard errors."""
-    rho = u.Quantity(estimate.range).to_value(u.au)
-    rho_dot = u.Quantity(estimate.range_rate).to_value(_RATE)
+    rho, rho_dot = estimate.range.to_value(u.au), estimate.range_rate.to_value(_RATE)
     if not np.isfinite([rho, rho_dot]).all():
         return
-    errors = getattr(estimate, "uncertainty", None)
-    bars = {}
-    if errors is not None:
-        bars = {
-            "xerr": _error(errors.range, u.au),
-            "yerr": _error(errors.range_rate, _RATE),
-        }
-    if bars.get("xerr") is not None and ax.get_xscale() == "log":
-        # A bar through zero has no end on a logarithmic axis: stop it just inside the drawing.
-        floor = 0.98 * rho
-        bars["xerr"] = np.array([[min(bars["xerr"], floor)], [bars["xerr"]]])
+    errors = {
+        "xerr": np.full((2, 1), estimate.range_error.to_value(u.au)),
+        "yerr": np.full((2, 1), estimate.range_rate_error.to_value(_RATE)),
+    }
+    bars: dict[str, Any] = {k: error for k, error in errors.items() if np.isfinite(error).all()}
+    if "xerr" in bars and ax.get_xscale() == "log":
+        # A bar through zero has no end on a logarithmic axis: let it run far out of view.
+        bars["xerr"][0] = np.minimum(bars["xerr"][0], (1.0 - 1e-9) * rho)
     limits = ax.get_xlim(), ax.get_ylim()
     ax.errorbar(
         rho,
@@ -125,21 +121,12 @@ def _draw_solution(estimate: _EstimateLike, ax: Axes) -> None:
 
 
 def _keep_in_view(ax: Axes, rho: float, rho_dot: float, limits: Any) -> None:
-    """Let the region and the solution, not a long error bar, set the limits of the axes."""
+    """Let the region and the marks, not a long error bar, set the limits of the axes."""
     (left, right), (bottom, top) = limits
     ax.set_xlim(min(left, 0.7 * rho), max(right, 1.4 * rho))
     margin = 0.05 * (top - bottom)
     ax.set_ylim(min(bottom, rho_dot - margin), max(top, rho_dot + margin))
 
 
-def _error(value: Any, unit: u.UnitBase) -> Any:
-    """A standard error as a number, or None if it is missing or infinite."""
-    if value is None:
-        return None
-    number = float(u.Quantity(value).to_value(unit))
-    return number if np.isfinite(number) else None
-
-
-def _title(estimate: _EstimateLike) -> str:
-    name = getattr(estimate.status, "name", str(estimate.status))
-    return f"{estimate.method}: {name.replace('_', ' ').lower() if name != 'OK' else name}"
+def _phrase(status: RangeStatus) -> str:
+    return "OK" if status is RangeStatus.OK else status.name.replace("_", " ").lower()

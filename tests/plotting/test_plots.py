@@ -15,9 +15,9 @@ from astropy.time import Time
 
 from neoranging.admissible_region import AdmissibleRegion
 from neoranging.core.status import RangeStatus
-from neoranging.exceptions import MissingDependencyError
+from neoranging.exceptions import EstimationError, MissingDependencyError
 from neoranging.plotting import plot_admissible_region, plot_estimate, plot_tracklet, style
-from neoranging.tracklet import Tracklet
+from neoranging.tracklet import Tracklet, TrackletSet
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -54,7 +54,9 @@ def make_estimate(**changes):
         "candidates": candidates,
         "range": 0.17 * u.au,
         "range_rate": 5.2 * u.km / u.s,
-        "uncertainty": SimpleNamespace(range=0.05 * u.au, range_rate=0.004 * RATE),
+        "origin": "topocenter",
+        "range_error": 0.05 * u.au,
+        "range_rate_error": 0.004 * RATE,
         "attributable": SimpleNamespace(admissible_region=lambda: region),
     }
     return SimpleNamespace(**(values | changes))
@@ -107,7 +109,7 @@ def test_empty_region():
 
 def test_estimate():
     ax = plot_estimate(make_estimate())
-    assert ax.get_title() == "gauss: multiple roots"
+    assert ax.get_title() == "gauss, topocenter: multiple roots"
     assert labels(ax) == [
         "admissible region",
         "bound to the Earth",
@@ -121,19 +123,30 @@ def test_estimate():
 
 
 def test_estimate_with_an_error_larger_than_itself():
-    wide = SimpleNamespace(range=3 * u.au, range_rate=np.inf * RATE)
-    ax = plot_estimate(make_estimate(uncertainty=wide, status=RangeStatus.OK))
-    assert ax.get_title() == "gauss: OK"
+    wide = {"range_error": 3 * u.au, "range_rate_error": np.inf * RATE}
+    ax = plot_estimate(make_estimate(status=RangeStatus.OK, **wide))
+    assert ax.get_title() == "gauss, topocenter: OK"
     assert ax.get_xlim()[1] < 3.0
     ax.figure.draw_without_rendering()
 
 
 def test_failed_estimate_is_the_region_alone():
-    nothing = {"range": np.nan * u.au, "range_rate": np.nan * RATE, "uncertainty": None}
-    ax = plot_estimate(make_estimate(candidates=None, status=RangeStatus.NO_ROOT, **nothing))
-    assert labels(ax) == ["admissible region", "bound to the Earth"]
-    ax = plot_estimate(make_estimate(candidates=QTable(), uncertainty=None), log=False)
-    assert "solution" in labels(ax)
+    nothing = {"range": np.nan * u.au, "range_rate": np.nan * RATE}
+    failed = make_estimate(candidates=QTable(), status=RangeStatus.NO_ROOT, **nothing)
+    assert labels(plot_estimate(failed)) == ["admissible region", "bound to the Earth"]
+    unsure = {"range_error": np.nan * u.au, "range_rate_error": np.nan * RATE}
+    ax = plot_estimate(make_estimate(candidates=QTable(), **unsure), log=False)
+    assert labels(ax)[-1] == "solution"
+
+
+def test_estimate_of_a_real_class():
+    estimate = make_tracklet().estimate("gauss")
+    ax = estimate.plot()
+    assert ax.get_title().startswith("gauss, topocenter: ")
+    many = TrackletSet.from_tracklets([make_tracklet(), make_tracklet(ra=30.0)]).estimate("gauss")
+    with pytest.raises(EstimationError, match="index"):
+        plot_estimate(many)
+    assert plot_estimate(many[1]).get_title()
 
 
 def test_solution_outside_the_region_stays_in_view():
