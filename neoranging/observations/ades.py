@@ -149,13 +149,13 @@ def _table(records: AdesRecords, source: str, default_sigma: Any) -> QTable:
         "station": station,
         "line": line,
         "mag": fields.number("mag"),
-        "band": fields.text("band"),
+        "band": _known(fields.text("band")),
         "kind": place.kind,
         "observer_itrf": place.itrf,
         "observer_gcrs": place.gcrs,
         "note2": _translated(fields.text("mode"), NOTE2_OF_MODE),
         "program": fields.text("prog"),
-        "catalog": fields.text("astCat"),
+        "catalog": _known(fields.text("astCat")),
         "discovery": fields.given("disc"),
     }
     columns = {name: column[keep] for name, column in columns.items()}
@@ -201,6 +201,11 @@ def _unpacked(provisional: Strings) -> Strings:
         return provisional
     names = {text: unpack(text) for text in dict.fromkeys(provisional[packed].tolist())}
     return _translated(provisional, names, keep=True)
+
+
+def _known(texts: Strings) -> Strings:
+    """UNK is the standard's word for a required field that nobody knows."""
+    return np.where(texts == "UNK", "", texts)
 
 
 def _translated(texts: Strings, names: Mapping[str, str], *, keep: bool = False) -> Strings:

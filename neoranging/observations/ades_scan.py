@@ -138,7 +138,7 @@ def _open_block(records: AdesRecords, header: list[str]) -> None:
     for line in versions:
         records.version = records.version or line.partition("=")[2].strip()
     kept = tuple(line for line in header if line not in versions)
-    if kept or not records.headers:
+    if kept:
         records.headers.append(kept)
     header.clear()
 

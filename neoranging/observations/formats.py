@@ -34,9 +34,13 @@ FORMATS: Final = {
     "mpc.obs80": Format(
         "obs80:read_obs80", "obs80_lines:looks_like_obs80", "obs80_writer:write_obs80", ".obs80"
     ),
-    "ades.psv": Format("ades:read_ades_psv", "ades_scan:looks_like_psv"),
+    "ades.psv": Format(
+        "ades:read_ades_psv", "ades_scan:looks_like_psv", "ades_writer:write_ades_psv", ".psv"
+    ),
     "ades.xml": Format("ades:read_ades_xml", "ades_scan:looks_like_xml"),
-    "orbfit.rwo": Format("rwo:read_rwo", "formats:looks_like_rwo"),
+    "orbfit.rwo": Format(
+        "rwo:read_rwo", "rwo_layout:looks_like_rwo", "rwo_writer:write_rwo", ".rwo"
+    ),
 }
 """Formats by their name for ``QTable.read(..., format=...)``."""
 
@@ -71,11 +75,6 @@ class _TableImport(importlib.abc.MetaPathFinder):
 
             spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
         return spec
-
-
-def looks_like_rwo(head: bytes) -> bool:
-    """Whether the first bytes of a file look like OrbFit's ``.rwo`` format."""
-    return b"END_OF_HEADER" in head or b"\n! Object " in b"\n" + head
 
 
 def _register() -> None:

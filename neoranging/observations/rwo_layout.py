@@ -23,7 +23,15 @@ import numpy as np
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.fixed_width import BLANK, Bytes, Ints, Lines, Mask
 
-__all__ = ["OBJECT_WIDTH", "OPTICAL_WIDTH", "Layout", "RwoHeader", "RwoRecords", "scan_rwo"]
+__all__ = [
+    "OBJECT_WIDTH",
+    "OPTICAL_WIDTH",
+    "Layout",
+    "RwoHeader",
+    "RwoRecords",
+    "looks_like_rwo",
+    "scan_rwo",
+]
 
 Number = TypeVar("Number", int, float)
 
@@ -91,6 +99,14 @@ class RwoHeader:
             "RMSmag": self.rms_mag,
         }
         return {name: value for name, value in named.items() if value is not None}
+
+
+def looks_like_rwo(head: bytes) -> bool:
+    """Whether the first bytes of a file look like ``.rwo``, with or without its header."""
+    if b"END_OF_HEADER" in head or b"\n! Object " in b"\n" + head:
+        return True
+    first = head.decode("ascii", "replace").split("\n", 20)[:20]
+    return any(_RECORD.match(line) and len(line) > _OPTICAL_LENGTHS[1] - 1 for line in first)
 
 
 class RwoRecords:

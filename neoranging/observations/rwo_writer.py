@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from math import isnan
-from pathlib import Path
-from typing import Final
+from typing import IO, Any, Final
 
 import erfa
 import numpy as np
@@ -15,6 +14,7 @@ from astropy.table import QTable
 
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.mpc_codes import CATALOG_CODES
+from neoranging.observations.output import angles, numbers, require_columns, texts, write_text
 from neoranging.observations.report import ReadReport, Reason
 from neoranging.observations.rwo_layout import OBJECT_WIDTH
 
@@ -63,7 +63,7 @@ _RADAR_HEADER: Final = (
 
 def write_rwo(
     table: QTable,
-    output: str | os.PathLike[str],
+    output: str | os.PathLike[str] | IO[Any],
     *,
     version: int | None = None,
     set_aside: bool = False,
@@ -75,8 +75,8 @@ def write_rwo(
     ----------
     table : QTable
         Observation table; columns of `read_rwo` that it lacks are left blank.
-    output : path-like
-        File to write.
+    output : str, path-like or file object
+        Where to write.
     version : int, optional
         1, 2 or 3; by default that of ``table.meta["version"]``, else 3.
     set_aside : bool
@@ -93,8 +93,7 @@ def write_rwo(
         If the file exists and `overwrite` is False, or cannot be written.
     """
     text = format_rwo(table, version=version, set_aside=set_aside)
-    with Path(output).open("w" if overwrite else "x", encoding="ascii") as stream:
-        stream.write(text)
+    write_text(text, output, overwrite=overwrite, encoding="ascii")
 
 
 def format_rwo(table: QTable, *, version: int | None = None, set_aside: bool = False) -> str:
@@ -105,6 +104,7 @@ def format_rwo(table: QTable, *, version: int | None = None, set_aside: bool = F
     The format keeps 0.001 s of right ascension, 0.01 arcsec of declination, 1e-10 d of time and
     0.001 arcsec of sigmas, biases and residuals; more is rounded.
     """
+    require_columns(table)
     version = int(table.meta.get("version", 3) if version is None else version)
     if version not in VERSIONS:
         msg = f"version {version} of .rwo is not known; give one of {VERSIONS}"
@@ -162,49 +162,49 @@ def _with_set_aside(records: list[str], table: QTable, version: int) -> list[str
 def _first_lines(table: QTable, names: Strings, version: int) -> list[str]:
     """Format the optical records, field by field in the order of the columns."""
     time = _Dates(table)
+    ra, dec = angles(table)
     codes = _codes(table, version)
-    kind = np.where(_text(table, "kind") == "space", "S", "O")
+    kind = np.where(texts(table, "kind", "ground") == "space", "S", "O")
     fields = [
         _joined(" %s %s %s %s ", names, kind, codes["technique"], codes["program"]),
         _joined("%s %-13s", time.month, time.day),
         _number(_accuracy(table, "time_accuracy", time.accuracy), "%11.3E"),
-        *_coordinate(table, "ra", _sexagesimal_ra(_value(table, "ra"))),
-        *_coordinate(table, "dec", _sexagesimal_dec(_value(table, "dec"))),
+        *_coordinate(table, "ra", _sexagesimal_ra(ra), 0.015 * np.cos(np.radians(dec))),
+        *_coordinate(table, "dec", _sexagesimal_dec(dec), np.full(len(table), 0.01)),
         _magnitude(table),
         codes["band"],
-        _number(_optional(table, "sigma_mag"), "%6.2f"),
-        _number(_optional(table, "mag_residual"), "%7.2f"),
+        _number(numbers(table, "sigma_mag"), "%6.2f"),
+        _number(numbers(table, "mag_residual"), "%7.2f"),
         codes["observatory"],
-        _number(_optional(table, "chi"), "%10.2f"),
+        _number(numbers(table, "chi"), "%10.2f"),
         _selection(table),
     ]
     return list(map("".join, zip(*fields, strict=True)))
 
 
-def _coordinate(table: QTable, name: str, angle: list[str]) -> list[list[str]]:
-    """Return the six fields of one coordinate, from its value to its residual."""
+def _coordinate(table: QTable, name: str, angle: list[str], digit: Floats) -> list[list[str]]:
+    """Return the six fields of one coordinate; ``digit`` is the unit of the last one written."""
     forced = _flags(table, f"{name}_forced", default=False)
-    digit = 0.015 * np.cos(np.radians(_value(table, "dec"))) if name == "ra" else 0.01
-    accuracy = _accuracy(table, f"{name}_accuracy", np.full(len(table), digit))
+    accuracy = _accuracy(table, f"{name}_accuracy", digit)
     has_bias = f"{name}_bias" in table.colnames
-    bias = _optional(table, f"{name}_bias") if has_bias else np.zeros(len(table))
+    bias = numbers(table, f"{name}_bias", u.arcsec) if has_bias else np.zeros(len(table))
     return [
         [f" {text}" for text in angle],
         _number(accuracy, "%11.3E"),
-        _number(_value(table, f"sigma_{name}"), "%9.3f"),
+        _number(numbers(table, f"sigma_{name}", u.arcsec), "%9.3f"),
         [" T" if flag else " F" for flag in forced],
         _number(bias, "%9.3f"),
-        _number(_optional(table, f"{name}_residual"), "%9.3f"),
+        _number(numbers(table, f"{name}_residual", u.arcsec), "%9.3f"),
     ]
 
 
 def _second_lines(table: QTable, names: Strings) -> list[str]:
     """Format the places of spacecraft and roving observers; "" for records of one line."""
-    kind = _text(table, "kind")
+    kind = texts(table, "kind", "ground")
     lines = np.full(len(table), "", dtype=object)
     if not (kind != "ground").any():
         return lines.tolist()
-    time, station = _Dates(table), _text(table, "station")
+    time, station = _Dates(table), texts(table, "station")
     dates = _joined("%s %-8.8s", time.month, time.day)
     for row in np.flatnonzero(kind != "ground").tolist():
         mark = "S s" if kind[row] == "space" else "O v"
@@ -238,11 +238,11 @@ class _Dates:
         turned = ticks >= 10.0**decimals
         ticks[turned] = 0.0
         date = (whole + carry + turned - 40_587).astype(np.int64).astype("datetime64[D]")
-        texts = np.datetime_as_string(date).tolist()
-        self.month = [f"{text[:4]} {text[5:7]}" for text in texts]
+        days = np.datetime_as_string(date).tolist()
+        self.month = [f"{text[:4]} {text[5:7]}" for text in days]
         self.day = [
             f"{text[8:]}.{int(tick):0{places}d}" if places else text[8:]
-            for text, tick, places in zip(texts, ticks, decimals.tolist(), strict=True)
+            for text, tick, places in zip(days, ticks, decimals.tolist(), strict=True)
         ]
         self.accuracy: Floats = 10.0 ** -decimals.astype(np.float64)
 
@@ -276,7 +276,7 @@ def _sexagesimal_dec(dec: Floats) -> list[str]:
 
 def _magnitude(table: QTable) -> list[str]:
     """Magnitudes with as many decimals as they were given, at the left of five columns."""
-    mag = _value(table, "mag")
+    mag = numbers(table, "mag")
     decimals = -np.log10(_accuracy(table, "mag_accuracy", np.where(mag * 10 % 1 < 1e-6, 0.1, 0.01)))
     decimals = np.clip(np.rint(np.nan_to_num(decimals)), 0, 2).astype(np.int64)
     return [
@@ -289,15 +289,15 @@ def _codes(table: QTable, version: int) -> dict[str, Strings | list[str]]:
     """One-letter codes; those of other formats are translated, or blank if they have none."""
     catalog = [
         name if len(name) <= 1 else CATALOG_CODES.get(name, "")
-        for name in _text(table, "catalog").tolist()
+        for name in texts(table, "catalog").tolist()
     ]
     technique = np.select(
-        [_text(table, "kind") == "space", _text(table, "kind") == "roving"],
+        [texts(table, "kind", "ground") == "space", texts(table, "kind", "ground") == "roving"],
         ["S", "V"],
-        _text(table, "note2"),
+        texts(table, "note2"),
     )
-    program = _text(table, "program")
-    station = _text(table, "station")
+    program = texts(table, "program")
+    station = texts(table, "station")
     if any(len(code) != 3 for code in station.tolist()):
         msg = ".rwo holds station codes of three characters; write ADES for longer ones"
         raise ObservationFormatError(msg)
@@ -305,7 +305,7 @@ def _codes(table: QTable, version: int) -> dict[str, Strings | list[str]]:
         "technique": np.where(technique == "", " ", technique),
         "program": np.where(np.strings.str_len(program) == 1, program, " "),
         # Two-letter bands of ADES end in the letter that the 80-column format uses.
-        "band": [band[-1:] or " " for band in _text(table, "band").tolist()],
+        "band": [band[-1:] or " " for band in texts(table, "band").tolist()],
         "observatory": (
             _joined(" %s", station) if version == 1 else _joined(" %3s %s", catalog, station)
         ),
@@ -333,26 +333,9 @@ def _number(values: Floats, template: str) -> list[str]:
     ]
 
 
-def _text(table: QTable, name: str) -> Strings:
-    return np.asarray(table[name], dtype=np.str_)
-
-
-def _value(table: QTable, name: str) -> Floats:
-    column = table[name]
-    unit = u.deg if name in ("ra", "dec") else u.arcsec
-    return np.asarray(column.to_value(unit) if isinstance(column, u.Quantity) else column)
-
-
-def _optional(table: QTable, name: str) -> Floats:
-    return _value(table, name) if name in table.colnames else np.full(len(table), np.nan)
-
-
 def _accuracy(table: QTable, name: str, fallback: Floats) -> Floats:
     """Unit of the last digit of a column, where the table tells it."""
-    if name not in table.colnames:
-        return fallback
-    column = table[name]
-    stated = column.value if isinstance(column, u.Quantity) else np.asarray(column)
+    stated = numbers(table, name)
     return np.where(np.isfinite(stated), stated, fallback)
 
 
