@@ -8,13 +8,13 @@ https://github.com/IAU-ADES/ADES-Master.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import erfa
 import numpy as np
 import numpy.typing as npt
 
-from neoranging.constants import AU_KM
+from neoranging.constants import AU_KM, DAY_S
 from neoranging.observations.ades_scan import AdesRecords
 from neoranging.observations.fixed_width import (
     BLANK,
@@ -24,6 +24,7 @@ from neoranging.observations.fixed_width import (
     parse_int,
 )
 from neoranging.observations.report import Reason
+from neoranging.observations.utc import seconds_in_day
 from neoranging.observations.verdicts import Verdicts
 
 __all__ = ["Fields", "Instants", "Place", "read_direction", "read_obstime", "read_place"]
@@ -113,27 +114,13 @@ def read_obstime(fields: Fields, verdicts: Verdicts) -> Instants:
     separators = matrix[:, [4, 7, 10, 13, 16]] == np.frombuffer(b"--T::", dtype=np.uint8)
     ok &= np.all(oks, axis=0) & second.ok & separators.all(axis=1) & (seconds[:, 0] != BLANK)
     ok &= (seconds[:, 13:] == BLANK).all(axis=1) & ~(seconds == ord("-")).any(axis=1)
-    last_minute = (hour == 23) & (minute == 59)
-    ok &= (hour < 24) & (minute < 60) & (second.value < np.where(last_minute, 61.0, 60.0))
-    fraction = np.zeros(fields.n)
-    with np.errstate(invalid="ignore"):
-        fraction[ok] = _day_fraction(
-            *(part[ok] for part in (year, month, day, hour, minute, second.value))
-        )
+    length = seconds_in_day(mjd)
+    clock = hour * 3600.0 + minute * 60.0 + second.value
+    ok &= (hour < 24) & (minute < 60) & (clock < length)
+    ok &= (second.value < 60.0) | (clock >= DAY_S)  # a second of 60 ends a long day only
+    fraction = np.where(ok, clock / length, 0.0)
     verdicts.reject(~ok, Reason.MALFORMED, "obsTime is no UTC time YYYY-MM-DDThh:mm:ss.sZ")
     return Instants(mjd, fraction, year.astype(np.float64))
-
-
-def _day_fraction(*calendar: npt.NDArray[Any]) -> Floats:
-    """Fraction of a UTC day, which a leap second makes longer (SOFA's quasi-JD convention)."""
-    year, _, _, hour, minute, second = calendar
-    # Days with a leap second are the last of June or December since 1972; the rest is arithmetic.
-    fraction = (hour * 3600.0 + minute * 60.0 + second) / 86_400.0
-    month_day = calendar[1] * 100 + calendar[2]
-    long_day = np.flatnonzero((year >= 1960) & ((month_day == 630) | (month_day == 1231)))
-    if len(long_day):
-        fraction[long_day] = erfa.dtf2d("UTC", *(part[long_day] for part in calendar))[1]
-    return fraction
 
 
 @dataclass(frozen=True)

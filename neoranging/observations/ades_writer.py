@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from math import isnan
@@ -20,6 +19,7 @@ from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.designation import pack
 from neoranging.observations.mpc_codes import CATALOG_NAMES, MODES
 from neoranging.observations.output import angles, numbers, require_columns, texts, write_text
+from neoranging.observations.utc import MJD_1970, seconds_in_day, utc_days
 
 __all__ = ["format_ades_psv", "write_ades_psv"]
 
@@ -56,6 +56,7 @@ _SATELLITE: Final = re.compile(r"(Mars|Jupiter|Saturn|Uranus|Neptune) [CLXVI]+")
 _MAX_TRKSUB: Final = 8
 _POSITION_WIDTH: Final = 14
 _KM_DECIMALS: Final = 6
+_MICRO: Final = 1_000_000
 _SIGMA_WIDTH: Final = 7
 _MAG_WIDTH: Final = 7
 
@@ -231,15 +232,19 @@ def _place(table: QTable) -> dict[str, list[str]]:
 
 
 def _obstime(table: QTable) -> list[str]:
-    """UTC to the microsecond, without closing zeros; leap seconds are written as such."""
-    time = table["obstime"].utc
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", erfa.ErfaWarning)  # "dubious year" before 1960
-        year, month, day, clock = erfa.d2dtf("UTC", 6, time.jd1, time.jd2)
-    parts = (year, month, day, *(clock[name] for name in ("h", "m", "s", "f")))
-    template = "%04d-%02d-%02dT%02d:%02d:%02d.%06d"
-    rows = zip(*(np.atleast_1d(part).tolist() for part in parts), strict=True)
-    return [(template % row).rstrip("0").rstrip(".") + "Z" for row in rows]
+    """UTC to the microsecond, without closing zeros; a leap second is second 60."""
+    day, fraction = utc_days(table["obstime"])
+    length = (seconds_in_day(day) * _MICRO).astype(np.int64)
+    clock = np.rint(fraction * length).astype(np.int64)
+    day, clock = day + (clock >= length), np.where(clock >= length, 0, clock)
+    seconds, micro = np.divmod(clock, _MICRO)
+    hour = np.minimum(seconds // 3600, 23)
+    minute = np.minimum((seconds - hour * 3600) // 60, 59)
+    second = seconds - hour * 3600 - minute * 60
+    date = np.datetime_as_string((day - MJD_1970).astype("datetime64[D]")).tolist()
+    parts = zip(date, *(x.tolist() for x in (hour, minute, second, micro)), strict=True)
+    stamps = (f"{d}T{h:02d}:{m:02d}:{s:02d}.{us:06d}" for d, h, m, s, us in parts)
+    return [text.rstrip("0").rstrip(".") + "Z" for text in stamps]
 
 
 def _sigmas(table: QTable) -> dict[str, list[str]]:

@@ -17,6 +17,7 @@ from neoranging.observations.mpc_codes import CATALOG_CODES
 from neoranging.observations.output import angles, numbers, require_columns, texts, write_text
 from neoranging.observations.report import ReadReport, Reason
 from neoranging.observations.rwo_layout import OBJECT_WIDTH
+from neoranging.observations.utc import MJD_1970, utc_days
 
 __all__ = ["format_rwo", "write_rwo"]
 
@@ -31,9 +32,6 @@ RA_STEPS: Final = 24 * 3_600_000
 
 DEC_STEPS: Final = 360_000
 """Steps of 0.01 arcsec, the last digit of declination, in a degree."""
-
-MJD_ZERO: Final = 2_400_000.5
-"""Julian date at which modified Julian dates begin."""
 
 _OPTICAL_HEADER: Final = (
     "! Object{pad}   Obser ============= Date ============= ================== Right Ascension "
@@ -228,16 +226,12 @@ class _Dates:
     """Dates of a table as text, and the unit of the last digit shown [d]."""
 
     def __init__(self, table: QTable) -> None:
-        time = table["obstime"].utc
-        start = time.jd1 - MJD_ZERO
-        whole = np.floor(start)
-        rest = (start - whole) + time.jd2
-        carry = np.floor(rest)
-        decimals = self._decimals(table, rest - carry)
-        ticks = np.rint((rest - carry) * 10.0**decimals)
+        whole, fraction = utc_days(table["obstime"])
+        decimals = self._decimals(table, fraction)
+        ticks = np.rint(fraction * 10.0**decimals)
         turned = ticks >= 10.0**decimals
         ticks[turned] = 0.0
-        date = (whole + carry + turned - 40_587).astype(np.int64).astype("datetime64[D]")
+        date = (whole + turned - MJD_1970).astype("datetime64[D]")
         days = np.datetime_as_string(date).tolist()
         self.month = [f"{text[:4]} {text[5:7]}" for text in days]
         self.day = [
