@@ -119,7 +119,8 @@ _TO_PRINTABLE: Final = bytes(
 
 def ascii_matrix(lines: list[str], width: int) -> Bytes:
     """Return strings as a (len(lines), width) byte matrix, cut or padded with blanks."""
-    return split_lines("\n".join(lines).encode("ascii", "replace")).matrix(width)
+    text = "".join(line.replace("\n", " ").replace("\r", " ") + "\n" for line in lines)
+    return split_lines(text.encode("ascii", "replace")).matrix(width)
 
 
 def field_strings(matrix: Bytes, *, strip: bool = True) -> npt.NDArray[np.str_]:

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from astropy import units as u
+from astropy.io.misc.yaml import AstropyDumper
 from astropy.table import QTable
 from astropy.time import Time
 
 from neoranging.observations.report import ReadReport
 
 __all__ = ["ObservationColumns", "observation_table"]
+
+# A table with its report can be stored as ECSV; there the report becomes its printed text.
+AstropyDumper.add_representer(ReadReport, lambda dumper, report: dumper.represent_str(str(report)))
 
 Floats = npt.NDArray[np.float64]
 Strings = npt.NDArray[np.str_]
