@@ -84,6 +84,12 @@ class Roots(NamedTuple):
     """Emission epoch [MJD TDB]."""
     converged: BoolArray
     """An orbit through the observations was reached; false where none was tried either."""
+
+
+class Found(NamedTuple):
+    """What a classical method makes of M arcs."""
+
+    roots: Roots
     equation: RangeEquation
     """Scalar equation of each arc, shape (M,)."""
     noise: FloatArray
@@ -113,32 +119,33 @@ class Solutions(NamedTuple):
     rho_dot: FloatArray
     covariance: FloatArray
     """Of (rho, rho_dot), shape (M, 2, 2)."""
+    r: FloatArray
+    """Heliocentric position at the emission epoch, shape (M, 3) [au]."""
+    v: FloatArray
+    epoch: FloatArray
+    """Emission epoch [MJD TDB]."""
     status: npt.NDArray[np.int8]
     """`RangeStatus.code`."""
-    n_plausible: npt.NDArray[np.int64]
-    candidates: Candidates
+    candidates: Candidates | None = None
 
 
 def solve(
-    arcs: Arcs, attributables: Attributables, roots: Roots, thresholds: Thresholds
+    arcs: Arcs, attributables: Attributables, found: Found, thresholds: Thresholds
 ) -> Solutions:
     """Judge the roots of each arc, choose one and say how far to trust it."""
+    roots = found.roots
     candidates = _judge(arcs, attributables, roots, thresholds)
     m = len(arcs)
     pick = np.full(m, -1)
     pick[roots.arc[candidates.chosen]] = np.nonzero(candidates.chosen)[0]
-    found = pick >= 0
-    values = {
-        name: np.full((m, *getattr(roots, name).shape[1:]), np.nan)
-        for name in ("rho", "rho_dot", "covariance")
-    }
-    for name, value in values.items():
-        value[found] = getattr(roots, name)[pick[found]]
-    n_plausible = np.bincount(roots.arc, weights=candidates.plausible, minlength=m).astype(np.int64)
-    status = _verdict(arcs, attributables, candidates, pick, n_plausible, thresholds)
-    return Solutions(
-        values["rho"], values["rho_dot"], values["covariance"], status, n_plausible, candidates
-    )
+    picked = pick >= 0
+    values = []
+    for column in (roots.rho, roots.rho_dot, roots.covariance, roots.r, roots.v, roots.epoch):
+        value = np.full((m, *column.shape[1:]), np.nan)
+        value[picked] = column[pick[picked]]
+        values.append(value)
+    status = _verdict(arcs, attributables, found, candidates, pick, thresholds)
+    return Solutions(*values, status, candidates)
 
 
 def _judge(
@@ -191,29 +198,32 @@ def _misfit(arcs: Arcs, roots: Roots) -> tuple[FloatArray, FloatArray]:
 def _verdict(
     arcs: Arcs,
     attributables: Attributables,
+    found: Found,
     candidates: Candidates,
     pick: npt.NDArray[np.int64],
-    n_plausible: npt.NDArray[np.int64],
     thresholds: Thresholds,
 ) -> npt.NDArray[np.int8]:
-    roots = candidates.roots
+    roots = found.roots
     status = np.full(len(arcs), RangeStatus.NO_ROOT.code, dtype=np.int8)
-    status[roots.noise * thresholds.exclusion > 1.0] = RangeStatus.UNDETERMINED.code
+    status[found.noise * thresholds.exclusion > 1.0] = RangeStatus.UNDETERMINED.code
     k = np.nonzero(pick >= 0)[0]
     if not len(k):
         return status
     chosen = pick[k]
-    determined = _is_determined(attributables, roots, k, chosen, thresholds)
+    determined = _is_determined(attributables, found, k, chosen, thresholds)
     spare = 2.0 * arcs.counts[k] - 6.0
     misfit = candidates.chi2[chosen] > thresholds.misfit * np.maximum(spare, 1.0)
     # three observations cannot tell whether a root that did not converge is the true one
-    lost = np.bincount(roots.arc, weights=~roots.converged, minlength=len(arcs))[k]
-    rivalled = (n_plausible[k] > 1) | ((lost > 0) & (spare == 0))
+    lost, rivals = (
+        np.bincount(roots.arc, weights=flag, minlength=len(arcs))[k]
+        for flag in (~roots.converged, candidates.plausible)
+    )
+    rivalled = (rivals > 1) | ((lost > 0) & (spare == 0))
     # the first condition that holds decides; np.select keeps that order
     conditions = {
-        RangeStatus.UNDETERMINED: roots.noise[k] * thresholds.exclusion > 1.0,
+        RangeStatus.UNDETERMINED: found.noise[k] * thresholds.exclusion > 1.0,
         RangeStatus.NOT_CONVERGED: ~roots.converged[chosen],
-        RangeStatus.MISFIT: misfit,
+        RangeStatus.MISFIT: misfit & determined,
         RangeStatus.INADMISSIBLE: ~candidates.admissible[chosen] & determined,
         RangeStatus.MULTIPLE_ROOTS: rivalled & determined,
         RangeStatus.OK: determined,
@@ -228,19 +238,19 @@ def _verdict(
 
 def _is_determined(
     attributables: Attributables,
-    roots: Roots,
+    found: Found,
     arc: npt.NDArray[np.int64],
     chosen: npt.NDArray[np.int64],
     thresholds: Thresholds,
 ) -> BoolArray:
     """Whether the noise leaves the chosen roots standing, shape (len(arc),)."""
-    rho = roots.rho[chosen]
+    rho = found.roots.rho[chosen]
     rival = _RIVAL_RANGES[:, None]
     beyond = (rival > rho * thresholds.factor) | (rival < rho / thresholds.factor)
     with np.errstate(invalid="ignore", divide="ignore"):
-        sigmas = np.abs(roots.equation.take(arc).misfit(rival)) / roots.noise[arc]
+        sigmas = np.abs(found.equation.take(arc).misfit(rival)) / found.noise[arc]
         excluded = np.all(~beyond | (sigmas > thresholds.exclusion), axis=0)
-        sigma = np.sqrt(np.einsum("mii->mi", roots.covariance[chosen]))
+        sigma = np.sqrt(np.einsum("mii->mi", found.roots.covariance[chosen]))
         coefficients = energy_coefficients(attributables)[arc]
         low, high = admissible.range_rate_interval(coefficients, rho)
         # a range-rate known no better than boundness alone would have it was not measured

@@ -20,8 +20,8 @@ import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core.arcs import Arcs
-from neoranging.core.candidates import Roots
-from neoranging.core.geometry import FloatArray, dot, norm, sky_basis
+from neoranging.core.candidates import Found, Roots
+from neoranging.core.geometry import FloatArray, cross, dot, norm, sky_basis
 from neoranging.core.kepler import lagrange_coefficients
 from neoranging.core.range_equation import RangeEquation, positive_ranges
 
@@ -37,23 +37,22 @@ class Triplets(NamedTuple):
     """Unit vectors, shape (M, 3, 3)."""
     position: FloatArray
     """Positions of the observer about the attracting body, shape (M, 3, 3)."""
+    normal: FloatArray
+    """Cross product of the outer directions, shape (M, 3)."""
+    volume: FloatArray
+    """Triple product of the directions: how far the arc bends off its great circle, (M,)."""
+
+    @classmethod
+    def of(cls, t: FloatArray, direction: FloatArray, position: FloatArray) -> Triplets:
+        """Complete sightings with their plane."""
+        first, middle, last = (direction[:, k] for k in range(3))
+        # by differences, which short arcs keep exact while the directions themselves cancel
+        volume = dot(middle, cross(first - middle, last - middle))
+        return cls(t, direction, position, cross(first, last), volume)
 
     def take(self, index: np.ndarray) -> Triplets:
         """Triplets of some objects."""
         return Triplets(*(column[index] for column in self))
-
-    @property
-    def normal(self) -> FloatArray:
-        """Cross product of the outer directions, shape (M, 3)."""
-        return np.cross(self.direction[:, 0], self.direction[:, 2])
-
-    @property
-    def volume(self) -> FloatArray:
-        """Triple product of the directions: how far the arc bends off its great circle, (M,)."""
-        middle = self.direction[:, 1]
-        # by differences, which short arcs keep exact while the directions themselves cancel
-        before, after = self.direction[:, 0] - middle, self.direction[:, 2] - middle
-        return dot(middle, np.cross(before, after))
 
 
 class GaussOrbits(NamedTuple):
@@ -72,7 +71,7 @@ def gauss_orbits(
     triplets: Triplets,
     mu: float = GM_SUN,
     light_speed: float = C_AU_PER_DAY,
-    max_iterations: int = 100,
+    max_iterations: int = 50,
 ) -> GaussOrbits:
     """All orbits of Gauss's equation through three sightings.
 
@@ -147,8 +146,7 @@ def _equation(
     triplets: Triplets, tau: FloatArray, mu: float, epsilon: FloatArray | None = None
 ) -> RangeEquation:
     """Scalar equation of the middle range for area ratios ``A + B u + epsilon``."""
-    normal, volume = triplets.normal, triplets.volume
-    position = triplets.position
+    normal, volume, position = triplets.normal, triplets.volume, triplets.position
     middle = position[:, 1]
     outer = position[:, [0, 2]]
     series = _series(tau)
@@ -176,8 +174,8 @@ def _orbit(
     # c1 rho1 L1 + c3 rho3 L3 = known vector, resolved in the plane of L1 and L3
     known = r2 - np.einsum("ms,msi->mi", c, R[:, [0, 2]])
     size = dot(normal, normal)
-    rho1 = dot(np.cross(known, L[:, 2]), normal) / (size * c[:, 0])
-    rho3 = dot(np.cross(L[:, 0], known), normal) / (size * c[:, 1])
+    rho1 = dot(cross(known, L[:, 2]), normal) / (size * c[:, 0])
+    rho3 = dot(cross(L[:, 0], known), normal) / (size * c[:, 1])
     ranges = np.stack([rho1, rho, rho3], axis=1)
     r = R + ranges[:, :, None] * L
     determinant = f[:, 0] * g[:, 1] - f[:, 1] * g[:, 0]
@@ -196,25 +194,28 @@ def _refine(
     """Iterate the ``open_`` orbits with exact Lagrange coefficients until each range settles."""
     result = (first.ranges.copy(), first.r.copy(), first.v.copy())
     converged = np.zeros(len(first.arc), dtype=bool)
+    triplets = triplets.take(open_)
     state = _Iterate(
         open_,
         *(column[open_] for column in result),
         rho=first.ranges[open_, 1],
         previous=np.full((len(open_), 2), np.nan),
-        tolerance=_tolerance(triplets.take(open_)),
+        tolerance=_tolerance(triplets, first.ranges[open_, 1]),
     )
     with np.errstate(all="ignore"):
         for _ in range(max_iterations):
             if not len(state.index):
                 break
-            new, mapped = _step(triplets.take(state.index), state, mu, light_speed)
+            new, mapped = _step(triplets, state, mu, light_speed)
             settled = np.abs(mapped - state.rho) <= state.tolerance * mapped
             alive = np.isfinite(new.ranges).all(axis=1) & (mapped > 0.0)
             done = settled & alive
             for target, value in zip(result, (new.ranges, new.r, new.v), strict=True):
                 target[new.index[done]] = value[done]
             converged[new.index[done]] = True
-            state = _Iterate(*(column[alive & ~settled] for column in new))
+            keep = alive & ~settled
+            state = _Iterate(*(column[keep] for column in new))
+            triplets = triplets.take(keep)
     # ranges behind the observer are no sighting, however well they solve the equations
     converged &= result[0].min(axis=1) > 0.0
     return GaussOrbits(first.arc, *result, converged)
@@ -234,11 +235,16 @@ class _Iterate(NamedTuple):
     tolerance: FloatArray
 
 
-def _tolerance(triplets: Triplets) -> FloatArray:
-    """Relative change at which a range has settled: rounding blurs it on nearly straight arcs."""
+def _tolerance(triplets: Triplets, rho: FloatArray) -> FloatArray:
+    """Relative change at which a range has settled.
+
+    Rounding of the directions blurs the range of a nearly straight arc, rounding of the observer's
+    positions that of an object near the observer.
+    """
     with np.errstate(divide="ignore"):
         blur = np.finfo(float).eps * norm(triplets.normal) / np.abs(triplets.volume)
-    return np.minimum(_TOLERANCE + 4.0 * blur, 1.0e-6)
+    nearness = norm(triplets.position[:, 1]) / rho
+    return np.minimum(_TOLERANCE + 4.0 * blur * np.maximum(nearness, 1.0), 1.0e-6)
 
 
 def _step(
@@ -272,7 +278,7 @@ def _accelerate(state: _Iterate, mapped: FloatArray) -> FloatArray:
     return np.where(trusted, secant, mapped)
 
 
-def gauss(arcs: Arcs, max_iterations: int = 100, exclusion: float = 3.0) -> Roots:
+def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Found:
     """Gauss's method on the first, middle and last observation of each arc, with its errors.
 
     Parameters
@@ -286,11 +292,11 @@ def gauss(arcs: Arcs, max_iterations: int = 100, exclusion: float = 3.0) -> Root
 
     Returns
     -------
-    Roots
-        All positive roots of all arcs.
+    Found
+        All positive roots of all arcs, and the equation they solve.
     """
     rows = arcs.triplet
-    triplets = Triplets(arcs.t[rows], arcs.direction[rows], arcs.position[rows])
+    triplets = Triplets.of(arcs.t[rows], arcs.direction[rows], arcs.position[rows])
     noise = _noise(arcs, rows, triplets)
     orbits, equation = _solve(
         triplets, GM_SUN, C_AU_PER_DAY, max_iterations, noise * exclusion < 1.0
@@ -302,7 +308,7 @@ def gauss(arcs: Arcs, max_iterations: int = 100, exclusion: float = 3.0) -> Root
         1.0 + along / C_AU_PER_DAY
     )
     rho = orbits.ranges[:, 1]
-    return Roots(
+    roots = Roots(
         orbits.arc,
         rho,
         rho_dot,
@@ -311,9 +317,8 @@ def gauss(arcs: Arcs, max_iterations: int = 100, exclusion: float = 3.0) -> Root
         orbits.v,
         arcs.t[middle] - rho / C_AU_PER_DAY,
         orbits.converged,
-        equation,
-        noise,
     )
+    return Found(roots, equation, noise)
 
 
 def _noise(arcs: Arcs, rows: np.ndarray, triplets: Triplets) -> FloatArray:
@@ -351,7 +356,7 @@ def _covariance(arcs: Arcs, rows: np.ndarray, orbits: GaussOrbits) -> FloatArray
         return weight * dot(orbits.r, vector)[:, None] - vector
 
     columns = [c[:, :1] * L[:, 0], middle(L[:, 1]), c[:, 1:] * L[:, 2]]
-    crosses = [np.cross(columns[i - 2], columns[i - 1]) for i in range(3)]
+    crosses = [cross(columns[i - 2], columns[i - 1]) for i in range(3)]
     with np.errstate(divide="ignore", invalid="ignore"):
         solve = np.stack(crosses, axis=1) / dot(columns[0], crosses[0])[:, None, None]
         derivative = _derivative_weights(tau)

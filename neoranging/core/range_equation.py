@@ -114,33 +114,30 @@ def _positive_roots(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
         return value, ((8.0 * s2 - 6.0 * a[k]) * s3 - 3.0 * b[k]) * s2
 
     turn = np.sqrt(0.45 * np.maximum(a, 0.0))
-    low = _bracketed_root(quintic, zero, turn)
-    high = _bracketed_root(quintic, turn, upper)
+    low, high = _bracketed_roots(quintic, np.stack([zero, turn, upper]))
     # a missing stationary point leaves an empty piece, which has no root
     low = np.where(np.isnan(low), 0.0, low)
     high = np.where(np.isnan(high), low, high)
-    edges = [zero, low, high, upper]
-    roots = np.stack(
-        [_bracketed_root(octic, edges[i], edges[i + 1]) for i in range(3)],
-        axis=1,
-    )
-    roots[~usable] = np.nan
-    return roots
+    roots = _bracketed_roots(octic, np.stack([zero, low, high, upper]))
+    roots[:, ~usable] = np.nan
+    return roots.T
 
 
-def _bracketed_root(
+def _bracketed_roots(
     function: Callable[[FloatArray, np.ndarray], tuple[FloatArray, FloatArray]],
-    low: FloatArray,
-    high: FloatArray,
+    edges: FloatArray,
 ) -> FloatArray:
-    """Root of a monotone function in each bracket, NaN where the sign does not change.
+    """Root of each of M functions between consecutive edges (n + 1, M), NaN where there is none.
 
+    Each function must be monotone there; ``function(s, k)`` gives value and slope of functions k.
     Newton's method that falls back to bisection whenever it leaves the bracket or stops halving
-    it; only the brackets still open are evaluated.
+    its step; only the brackets still open are evaluated.
     """
-    root = np.full_like(low, np.nan)
-    index = np.arange(len(low))
-    f_low, f_high = function(low, index)[0], function(high, index)[0]
+    n, m = len(edges) - 1, edges.shape[1]
+    low, high = edges[:-1].ravel(), edges[1:].ravel()
+    which = np.tile(np.arange(m), n)
+    f_low, f_high = function(low, which)[0], function(high, which)[0]
+    root = np.full(n * m, np.nan)
     index = np.nonzero((low < high) & (f_low * f_high <= 0.0) & (f_low != f_high))[0]
     rising = f_high[index] > f_low[index]
     lo, hi = low[index], high[index]
@@ -149,7 +146,7 @@ def _bracketed_root(
     for _ in range(_MAX_ITERATIONS):
         if not len(index):
             break
-        value, slope = function(x, index)
+        value, slope = function(x, which[index])
         above = (value > 0.0) == rising
         lo, hi = np.where(above, lo, x), np.where(above, x, hi)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -165,4 +162,4 @@ def _bracketed_root(
             y[keep] for y in (index, rising, lo, hi, new, previous)
         )
     root[index] = x
-    return root
+    return root.reshape(n, m)

@@ -55,14 +55,15 @@ class AdesRecords:
     def __len__(self) -> int:
         return len(self.line)
 
-    def append(self, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Add rows of equal length; fields new to either side are filled with ``""``."""
-        before = len(self)
-        for name, values in zip(names, zip(*rows, strict=True), strict=True):
+    def append(self, names: Sequence[str], cells: Sequence[str]) -> None:
+        """Add the cells of whole rows, row by row; fields new to either side become ``""``."""
+        before, width = len(self), len(names)
+        after = before + len(cells) // width
+        for index, name in enumerate(names):
             column = self.columns.setdefault(name, [""] * before)
-            column.extend(map(str.strip, values))
+            column.extend(map(str.strip, cells[index::width]))
         for column in self.columns.values():
-            column.extend(repeat("", before + len(rows) - len(column)))
+            column.extend(repeat("", after - len(column)))
 
     def text(self, row: int) -> str:
         """The fields of one record, as a report quotes them."""
@@ -94,20 +95,20 @@ def scan_psv(text: str) -> AdesRecords:
     records = AdesRecords()
     names: list[str] = []
     header: list[str] = []
-    pending: list[tuple[int, str]] = []
+    pending: list[int] = []
     lines = text.removesuffix("\n").split("\n")
     for number, line in enumerate(lines, 1):
         if line.lstrip()[:1] in "#!":  # also true of an empty line
-            _flush(records, names, pending)
+            _flush(records, names, lines, pending)
             if line.strip():
                 header.append(line.strip())
         elif "obsTime" in line and is_column_line(fields := _split(line)):
-            _flush(records, names, pending)
+            _flush(records, names, lines, pending)
             _open_block(records, header)
             names = _unique(fields, number)
         else:
-            pending.append((number, line))
-    _flush(records, names, pending)
+            pending.append(number)
+    _flush(records, names, lines, pending)
     _open_block(records, header)
     records.n_ignored_lines = len(lines) - len(records) - len(records.broken)
     return records
@@ -143,31 +144,36 @@ def _open_block(records: AdesRecords, header: list[str]) -> None:
     header.clear()
 
 
-def _flush(records: AdesRecords, names: list[str], pending: list[tuple[int, str]]) -> None:
+def _flush(records: AdesRecords, names: list[str], lines: list[str], pending: list[int]) -> None:
     """Move the data lines gathered under one line of column names into the columns."""
     if not pending:
         return
     if not names:
         msg = (
-            f"line {pending[0][0]} holds data before any line of column names; ADES PSV needs "
+            f"line {pending[0]} holds data before any line of column names; ADES PSV needs "
             "one such as 'provID|mode|stn|obsTime|ra|dec|astCat' first. Is this an ADES file?"
         )
         raise ObservationFormatError(msg)
-    width = len(names)
-    rows, lines = [], []
-    for number, line in pending:
-        row = line.split("|")
-        if len(row) != width:
-            if "".join(row[width:]).strip():
-                records.broken.append((number, line.strip()))
-                continue
-            row = [*row[:width], *repeat("", width - len(row))]
-        rows.append(row)
-        lines.append(number)
-    pending.clear()
+    fitted = [(number, _fitted(lines[number - 1], len(names))) for number in pending]
+    records.broken += [(number, lines[number - 1].strip()) for number, row in fitted if row is None]
+    rows = [row for _, row in fitted if row is not None]
     if rows:
-        records.append(names, rows)
-        _extend_places(records, lines)
+        # One split of the whole text is twice as fast as one for each line.
+        records.append(names, "|".join(rows).split("|"))
+        _extend_places(records, (number for number, row in fitted if row is not None))
+    pending.clear()
+
+
+def _fitted(line: str, width: int) -> str | None:
+    """Return a line with exactly so many fields, None if it has text in more.
+
+    The last fields of a record may be left out, and closing pipes may follow them.
+    """
+    missing = width - 1 - line.count("|")
+    if missing >= 0:
+        return line + "|" * missing
+    cells = line.split("|")
+    return None if "".join(cells[width:]).strip() else "|".join(cells[:width])
 
 
 def _extend_places(records: AdesRecords, lines: Iterable[int]) -> None:
@@ -283,7 +289,7 @@ def scan_xml(data: bytes) -> AdesRecords:
     names = list(dict.fromkeys(name for row in scanner.rows for name in row))
     records = AdesRecords(headers=scanner.headers, version=scanner.version)
     if names:
-        records.append(names, [[row.get(name, "") for name in names] for row in scanner.rows])
+        records.append(names, [row.get(name, "") for row in scanner.rows for name in names])
     records.line, records.block = scanner.lines, scanner.blocks
     return records
 

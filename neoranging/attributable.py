@@ -1,0 +1,267 @@
+"""`Attributable`: where an object stood and how it moved, with the place of its observer."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from astropy import units as u
+from astropy.time import Time
+
+from neoranging import ephemeris
+from neoranging.constants import C_AU_PER_DAY
+from neoranging.core import attributable as core
+from neoranging.core.geometry import FloatArray, line_of_sight
+from neoranging.core.prediction import object_state
+from neoranging.exceptions import TrackletError
+
+if TYPE_CHECKING:
+    from neoranging.admissible_region import AdmissibleRegion
+
+__all__ = ["Attributable"]
+
+
+class Attributable:
+    """Position and motion on the sky at one epoch, of one arc or of M arcs.
+
+    Usually made by `Tracklet.attributable`; written out by hand for an attributable from elsewhere.
+    Immutable. Attributes of one arc are scalars, those of M arcs have shape (M,).
+
+    Parameters
+    ----------
+    epoch : Time
+        Instant of reception.
+    ra, dec : Quantity
+        ICRS direction.
+    ra_rate, dec_rate : Quantity
+        *Coordinate* rates: ``ra_rate`` is without cos(dec) (ADES and many ephemerides print it
+        with: divide by cos(dec)).
+    observatory : str, sequence of str or EarthLocation, optional
+        MPC code(s) or place of the observer; ``"500"`` is the geocentre.
+    observer_position, observer_velocity : Quantity, shape (..., 3), optional
+        Heliocentric ICRS state of the observer at the epoch, instead of ``observatory``.
+
+    Raises
+    ------
+    TrackletError
+        If the observer is missing or given twice, or shapes do not agree.
+    UnknownStationError
+        If a code has no known position.
+
+    Examples
+    --------
+    The attributable of 2015 RN35 that OrbFit uses in its tests:
+
+    >>> from astropy import units as u
+    >>> from astropy.time import Time
+    >>> import neoranging as nr
+    >>> attributable = nr.Attributable(
+    ...     Time("2015-09-09T08:00", scale="utc"),
+    ...     ra=50.4121 * u.deg, dec=19.3376 * u.deg,
+    ...     ra_rate=2.07249 * u.deg / u.day, dec_rate=0.53208 * u.deg / u.day, observatory="500")
+    >>> print(attributable.proper_motion.to(u.deg / u.day).round(3))
+    2.027 deg / d
+    """
+
+    def __init__(
+        self,
+        epoch: Time,
+        ra: u.Quantity,
+        dec: u.Quantity,
+        ra_rate: u.Quantity,
+        dec_rate: u.Quantity,
+        *,
+        observatory: Any = None,
+        observer_position: u.Quantity | None = None,
+        observer_velocity: u.Quantity | None = None,
+    ) -> None:
+        by_state = observer_position is not None and observer_velocity is not None
+        if by_state == (observatory is not None):
+            raise TrackletError(
+                "an attributable needs the place of its observer once: give observatory= (an MPC "
+                "code, an EarthLocation, or '500' for the geocentre) or both observer_position= "
+                "and observer_velocity="
+            )
+        if not by_state:
+            observer_position, observer_velocity = ephemeris.observer_posvel(epoch, observatory)
+        angles = [
+            np.asarray(x.to_value(unit), dtype=float)
+            for x, unit in (
+                (ra, u.rad),
+                (dec, u.rad),
+                (ra_rate, u.rad / u.d),
+                (dec_rate, u.rad / u.d),
+            )
+        ]
+        try:
+            shape = np.broadcast_shapes(epoch.shape, *(x.shape for x in angles))
+        except ValueError as error:
+            raise TrackletError(f"epoch, angles and rates do not share a shape: {error}") from error
+        m = int(np.prod(shape))
+        columns = [np.broadcast_to(x, shape).reshape(m) for x in angles]
+        state = [
+            np.broadcast_to(x.to_value(unit), (*shape, 3)).reshape(m, 3)
+            for x, unit in ((observer_position, u.au), (observer_velocity, u.au / u.d))
+        ]
+        unknown = np.full((m, 2, 2), np.nan)
+        tdb = np.broadcast_to(ephemeris.tdb_mjd(epoch), shape).reshape(m)
+        self._arrays = core.Attributables(
+            tdb,
+            columns[0] % (2.0 * np.pi),
+            *columns[1:],
+            np.full((m, 4, 4), np.nan),
+            np.full((m, 2), np.nan),
+            unknown,
+            np.zeros(m),
+            *state,
+        )
+        self._scalar = not shape
+
+    @classmethod
+    def _from_arrays(cls, arrays: core.Attributables, scalar: bool) -> Attributable:
+        self = object.__new__(cls)
+        self._arrays, self._scalar = arrays, scalar
+        return self
+
+    def _dress(self, values: FloatArray, unit: u.UnitBase) -> u.Quantity:
+        return (values[0] if self._scalar else values) << unit
+
+    def __len__(self) -> int:
+        if self._scalar:
+            raise TypeError("a scalar Attributable has no length")
+        return len(self._arrays.ra)
+
+    def __getitem__(self, item: Any) -> Attributable:
+        if self._scalar:
+            raise TypeError("a scalar Attributable cannot be indexed")
+        scalar = isinstance(item, (int, np.integer))
+        index = np.atleast_1d(np.arange(len(self))[item])
+        return self._from_arrays(core.Attributables(*(x[index] for x in self._arrays)), scalar)
+
+    @cached_property
+    def epoch(self) -> Time:
+        """Instant of reception, TDB."""
+        epoch = Time(self._arrays.epoch, format="mjd", scale="tdb")
+        return epoch[0] if self._scalar else epoch
+
+    @property
+    def ra(self) -> u.Quantity:
+        """Right ascension, ICRS."""
+        return self._dress(self._arrays.ra, u.rad).to(u.deg)
+
+    @property
+    def dec(self) -> u.Quantity:
+        """Declination, ICRS."""
+        return self._dress(self._arrays.dec, u.rad).to(u.deg)
+
+    @property
+    def ra_rate(self) -> u.Quantity:
+        """Rate of right ascension, without cos(dec)."""
+        return self._dress(self._arrays.ra_rate, u.rad / u.d)
+
+    @property
+    def dec_rate(self) -> u.Quantity:
+        """Rate of declination."""
+        return self._dress(self._arrays.dec_rate, u.rad / u.d)
+
+    @property
+    def proper_motion(self) -> u.Quantity:
+        """Speed on the sky, eta = sqrt(ra_rate^2 cos^2 dec + dec_rate^2)."""
+        a = self._arrays
+        return self._dress(np.hypot(a.ra_rate * np.cos(a.dec), a.dec_rate), u.rad / u.d)
+
+    @property
+    def position_angle(self) -> u.Quantity:
+        """Direction of the motion, from north through east, in [0, 360) deg."""
+        a = self._arrays
+        angle = np.arctan2(a.ra_rate * np.cos(a.dec), a.dec_rate)
+        return self._dress(angle % (2.0 * np.pi), u.rad).to(u.deg)
+
+    @property
+    def line_of_sight(self) -> FloatArray:
+        """Unit vector towards the object, ICRS axes, shape (..., 3)."""
+        direction = line_of_sight(self._arrays.ra, self._arrays.dec)
+        return direction[0] if self._scalar else direction
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Of (ra, dec, ra_rate, dec_rate) in rad and rad/d, shape (..., 4, 4); NaN if unknown."""
+        covariance = self._arrays.covariance
+        return covariance[0] if self._scalar else covariance
+
+    @property
+    def curvature(self) -> u.Quantity:
+        """Acceleration on the sky along and across the motion, shape (..., 2); NaN if unknown."""
+        return self._dress(self._arrays.curvature, u.rad / u.d**2)
+
+    @property
+    def curvature_covariance(self) -> FloatArray:
+        """Of the two components of `curvature` in (rad/d^2)^2, shape (..., 2, 2)."""
+        covariance = self._arrays.curvature_covariance
+        return covariance[0] if self._scalar else covariance
+
+    @property
+    def curvature_significance(self) -> Any:
+        """Acceleration in units of its standard error; below about 3 the arc looks straight."""
+        significance = self._arrays.curvature_significance
+        return float(significance[0]) if self._scalar else significance
+
+    @property
+    def observer_position(self) -> u.Quantity:
+        """Heliocentric position of the observer at the epoch, ICRS axes, shape (..., 3)."""
+        return self._dress(self._arrays.position, u.au)
+
+    @property
+    def observer_velocity(self) -> u.Quantity:
+        """Heliocentric velocity of the observer at the epoch, ICRS axes, shape (..., 3)."""
+        return self._dress(self._arrays.velocity, u.au / u.d)
+
+    def state(self, rho: u.Quantity, rho_dot: u.Quantity) -> tuple[u.Quantity, u.Quantity, Time]:
+        """Orbit that a range and range-rate complete the attributable to.
+
+        Parameters
+        ----------
+        rho, rho_dot : Quantity
+            Range and range-rate from the observer, by time of reception. One of each per arc; for
+            a scalar attributable any common shape.
+
+        Returns
+        -------
+        position, velocity : Quantity, shape (..., 3)
+            Heliocentric, ICRS axes.
+        epoch : Time
+            Epoch of emission, TDB: that of the attributable less the light time.
+        """
+        au, au_d = np.broadcast_arrays(
+            np.asarray(rho.to_value(u.au), dtype=float),
+            np.asarray(rho_dot.to_value(u.au / u.d), dtype=float),
+        )
+        a = self._arrays
+        sky = (a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity)
+        if self._scalar:
+            sky = tuple(np.broadcast_to(x[0], (*au.shape, *x.shape[1:])) for x in sky)
+        r, v = object_state(*sky, au, au_d)
+        epoch = (a.epoch[0] if self._scalar else a.epoch) - au / C_AU_PER_DAY
+        return r << u.au, v << u.au / u.d, Time(epoch, format="mjd", scale="tdb")
+
+    def admissible_region(self, **limits: Any) -> AdmissibleRegion:
+        """Ranges and range-rates of a Solar-System object that this attributable allows.
+
+        Parameters
+        ----------
+        **limits
+            Optional limits, as for `AdmissibleRegion`.
+        """
+        from neoranging.admissible_region import AdmissibleRegion
+
+        return AdmissibleRegion(self, **limits)
+
+    def __repr__(self) -> str:
+        if not self._scalar:
+            return f"<Attributable of {len(self)} arcs>"
+        rates = [x.to_value(u.deg / u.d) for x in (self.ra_rate, self.dec_rate)]
+        return (
+            f"<Attributable {self.epoch.utc.isot} UTC ra={self.ra.value:.6f} "
+            f"dec={self.dec.value:+.6f} deg ra_rate={rates[0]:+.5f} dec_rate={rates[1]:+.5f} deg/d>"
+        )

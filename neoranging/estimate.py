@@ -1,0 +1,342 @@
+"""`RangeEstimate`: a range and range-rate that remember how they were obtained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from astropy import units as u
+from astropy.table import QTable
+from astropy.time import Time
+from scipy.special import ndtri
+
+from neoranging.attributable import Attributable
+from neoranging.constants import ARCSEC, GM_SUN
+from neoranging.core import admissible
+from neoranging.core.candidates import Candidates, Solutions, energy_coefficients
+from neoranging.core.geometry import FloatArray
+from neoranging.core.prediction import sky_residuals
+from neoranging.core.status import RangeStatus
+from neoranging.exceptions import EstimationError
+
+if TYPE_CHECKING:
+    from neoranging.orbit import OrbitalElements
+    from neoranging.tracklet import TrackletSet
+
+__all__ = ["RangeEstimate", "RangeStatus"]
+
+_AU_D = u.au / u.d
+
+
+class RangeEstimate:
+    """Range and range-rate of one tracklet (scalars) or of M tracklets (arrays), with a verdict.
+
+    Look at `status` first: only ``OK`` means that the observations determine the range. Any other
+    status says what happened and what to try, and the numbers beside it are what the method
+    printed.
+
+    Made by estimators; immutable. An estimate of M tracklets has a length, can be iterated and
+    indexed, and ``QTable(estimate)`` or ``estimate.to_table()`` makes a table of it.
+
+    Attributes
+    ----------
+    method : str
+        Name of the estimator.
+    origin : {"topocenter", "geocenter"}
+        Where range and range-rate count from.
+    attributable : Attributable
+        What was observed, at the epoch of the estimate.
+    """
+
+    def __init__(
+        self,
+        *,
+        method: str,
+        origin: str,
+        attributable: Attributable,
+        solutions: Solutions,
+        tracklets: TrackletSet,
+    ) -> None:
+        self.method, self.origin, self.attributable = method, origin, attributable
+        self._solutions, self._tracklets = solutions, tracklets
+        self._scalar = attributable._scalar
+
+    # ------------------------------------------------------------------ one or many
+
+    def __len__(self) -> int:
+        if self._scalar:
+            raise TypeError("the estimate of one tracklet has no length")
+        return len(self._solutions.rho)
+
+    def __getitem__(self, item: Any) -> RangeEstimate:
+        if self._scalar:
+            raise TypeError("the estimate of one tracklet cannot be indexed")
+        index = np.atleast_1d(np.arange(len(self))[item])
+        return RangeEstimate(
+            method=self.method,
+            origin=self.origin,
+            attributable=self.attributable[item],
+            solutions=_take(self._solutions, index),
+            tracklets=self._tracklets._take(index),
+        )
+
+    def __iter__(self) -> Iterator[RangeEstimate]:
+        return (self[k] for k in range(len(self)))
+
+    def _dress(self, values: FloatArray, unit: u.UnitBase) -> u.Quantity:
+        return (values[0] if self._scalar else values) << unit
+
+    def _one(self, values: npt.NDArray[Any]) -> Any:
+        return values[0] if self._scalar else values
+
+    # ------------------------------------------------------------------ the numbers
+
+    @property
+    def epoch(self) -> Time:
+        """Instant of reception that range and range-rate belong to, TDB."""
+        return self.attributable.epoch
+
+    @property
+    def range(self) -> u.Quantity:
+        """Distance along the light path from the origin; NaN only where `status` says why."""
+        return self._dress(self._solutions.rho, u.au)
+
+    @property
+    def range_rate(self) -> u.Quantity:
+        """Derivative of the range by time of reception."""
+        return self._dress(self._solutions.rho_dot, _AU_D)
+
+    @property
+    def range_error(self) -> u.Quantity:
+        """Standard error of the range, linearised from the errors of the observations."""
+        return self._dress(np.sqrt(self._solutions.covariance[:, 0, 0]), u.au)
+
+    @property
+    def range_rate_error(self) -> u.Quantity:
+        """Standard error of the range-rate, linearised from the errors of the observations."""
+        return self._dress(np.sqrt(self._solutions.covariance[:, 1, 1]), _AU_D)
+
+    @property
+    def status(self) -> Any:
+        """`RangeStatus`, or an array of them, shape (M,); ``.advice`` says what to try."""
+        members = np.array(list(RangeStatus), dtype=object)[self._solutions.status]
+        return self._one(members)
+
+    @property
+    def ok(self) -> Any:
+        """Whether the status is OK, bool or shape (M,)."""
+        flag = self._solutions.status == RangeStatus.OK.code
+        return bool(flag[0]) if self._scalar else flag
+
+    @property
+    def admissible(self) -> Any:
+        """Whether the estimate lies in the admissible region, bool or shape (M,)."""
+        s = self._solutions
+        with np.errstate(invalid="ignore"):
+            inside = admissible.is_admissible(self._coefficients, s.rho, s.rho_dot)
+        return bool(inside[0]) if self._scalar else inside
+
+    @cached_property
+    def _coefficients(self) -> FloatArray:
+        return energy_coefficients(self.attributable._arrays)
+
+    def interval(self, confidence_level: float = 0.68) -> u.Quantity:
+        """Range interval that can be quoted at a level.
+
+        Where the status is OK, the propagated errors of the observations as a normal interval,
+        never beyond the admissible region. Elsewhere nothing narrower than the whole admissible
+        range holds, and that is returned whatever the level.
+
+        Parameters
+        ----------
+        confidence_level : float
+            Between 0 and 1; 0.68 is about one standard error to either side.
+
+        Returns
+        -------
+        Quantity, shape (..., 2)
+            Lower and upper bound; NaN where no range is admissible.
+        """
+        if not 0.0 < confidence_level < 1.0:
+            raise EstimationError(
+                f"confidence_level must lie between 0 and 1, got {confidence_level}"
+            )
+        limits = admissible.range_intervals(self._coefficients)
+        low, high = (
+            np.fmin.reduce(limits[..., 0], axis=1),
+            np.fmax.reduce(limits[..., 1], axis=1),
+        )
+        s = self._solutions
+        half = ndtri(0.5 + 0.5 * confidence_level) * np.sqrt(s.covariance[:, 0, 0])
+        ok = s.status == RangeStatus.OK.code
+        bounds = np.stack(
+            [
+                np.where(ok, np.fmax(s.rho - half, low), low),
+                np.where(ok, np.fmin(s.rho + half, high), high),
+            ],
+            axis=1,
+        )
+        return self._dress(bounds, u.au)
+
+    # ------------------------------------------------------------------ what it implies
+
+    @cached_property
+    def candidates(self) -> QTable:
+        """All roots of a classical method with what each implies, one row each.
+
+        Columns: ``tracklet`` (index; 0 for one tracklet), ``range``, ``range_rate``, their standard
+        errors, ``semimajor_axis`` (negative if unbound to the Sun), ``admissible``, ``residual``
+        (root mean square over all observations), ``converged``, ``plausible`` and ``chosen``. Empty
+        for methods without candidates.
+        """
+        return _candidate_table(self._solutions.candidates)
+
+    @property
+    def state(self) -> tuple[u.Quantity, u.Quantity, Time]:
+        """Heliocentric position and velocity on ICRS axes, and their epoch (of emission, TDB)."""
+        s = self._solutions
+        epoch = Time(np.nan_to_num(s.epoch), format="mjd", scale="tdb")
+        return (
+            self._dress(s.r, u.au),
+            self._dress(s.v, _AU_D),
+            epoch[0] if self._scalar else epoch,
+        )
+
+    @property
+    def elements(self) -> OrbitalElements:
+        """Osculating elements, ecliptic J2000."""
+        from neoranging.orbit import OrbitalElements
+
+        return OrbitalElements.from_state(*self.state)
+
+    @property
+    def orbit(self) -> Any:
+        """Orbit of the poliastro family (boinor) on the ecliptic plane; one tracklet only.
+
+        Raises
+        ------
+        EstimationError
+            If there is no estimate, or there are many: index them, or use `elements`.
+        """
+        from neoranging.orbit import to_orbit
+
+        if not self._scalar:
+            raise EstimationError(
+                f"orbit is for one tracklet, this estimate has {len(self)}: index it, or use "
+                ".elements, which takes them all",
+                self,
+            )
+        if not np.isfinite(self._solutions.rho[0]):
+            raise EstimationError(f"no orbit: {self.status.advice}", self)
+        return to_orbit(*self.state)
+
+    def residuals(self) -> u.Quantity:
+        """Observed minus predicted positions, east and north, shape (n, 2); NaN without estimate.
+
+        The orbit of the estimate is propagated to each observation as a two-body orbit with light
+        time; n runs over the observations of all tracklets in order.
+        """
+        s = self._solutions
+        offsets = sky_residuals(self._tracklets.arcs(self.origin), s.r, s.v, s.epoch)
+        return (offsets / ARCSEC) << u.arcsec
+
+    # ------------------------------------------------------------------ how it shows
+
+    def to_table(self) -> QTable:
+        """One row per tracklet: the numbers, the verdict and the motion they come from."""
+        s, a = self._solutions, self.attributable._arrays
+        return QTable(
+            {
+                "designation": self._tracklets.designation,
+                "epoch": Time(a.epoch, format="mjd", scale="tdb"),
+                "range": s.rho << u.au,
+                "range_error": np.sqrt(s.covariance[:, 0, 0]) << u.au,
+                "range_rate": s.rho_dot << _AU_D,
+                "range_rate_error": np.sqrt(s.covariance[:, 1, 1]) << _AU_D,
+                "status": np.array([member.name for member in RangeStatus])[s.status],
+                "admissible": np.atleast_1d(self.admissible),
+                "proper_motion": np.hypot(a.ra_rate * np.cos(a.dec), a.dec_rate) << u.rad / u.d,
+                "curvature_significance": a.curvature_significance,
+                "n_observations": self._tracklets.counts,
+            },
+            meta={"method": self.method, "origin": self.origin},
+        )
+
+    def __astropy_table__(self, cls: type, copy: bool, **kwargs: Any) -> Any:
+        return cls(self.to_table(), copy=copy, **kwargs)
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the admissible region with the candidates; one tracklet only."""
+        from neoranging.plotting.estimate import plot_estimate
+
+        return plot_estimate(self, ax=ax, **options)
+
+    def __repr__(self) -> str:
+        if self._scalar:
+            return (
+                f"<RangeEstimate {self.method}, {self.origin}: {self.range.value:.5g} au, "
+                f"{self.range_rate.value:+.4g} au/d, {self.status.name}>"
+            )
+        names, counts = np.unique(self._solutions.status, return_counts=True)
+        verdicts = ", ".join(
+            f"{RangeStatus.from_code(c).name} {n}" for c, n in zip(names, counts, strict=True)
+        )
+        return f"<RangeEstimate {self.method}, {self.origin}: {len(self)} tracklets ({verdicts})>"
+
+    def _repr_html_(self) -> str:
+        if not self._scalar:
+            return str(self.to_table()._repr_html_())
+        rows = {
+            "method": f"{self.method}, {self.origin}",
+            "epoch": self.epoch.isot + " TDB",
+            "range": f"{self.range.value:.6g} ± {self.range_error.value:.2g} au",
+            "range rate": f"{self.range_rate.value:.4g} ± {self.range_rate_error.value:.2g} au/d",
+            "status": f"{self.status.name}: {self.status.advice}",
+        }
+        cells = "".join(f"<tr><th>{k}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
+        return f"<table>{cells}</table>"
+
+
+def _take(solutions: Solutions, index: npt.NDArray[np.int64]) -> Solutions:
+    """Solutions of some arcs, candidates renumbered."""
+    columns = [column[index] for column in solutions[:-1]]
+    candidates = solutions.candidates
+    if candidates is None:
+        return Solutions(*columns)
+    roots = candidates.roots
+    order = np.argsort(roots.arc, kind="stable")
+    starts = np.searchsorted(roots.arc[order], index)
+    counts = np.searchsorted(roots.arc[order], index, side="right") - starts
+    rows = order[np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
+    renumbered = type(roots)(*(column[rows] for column in roots))._replace(
+        arc=np.repeat(np.arange(len(index)), counts)
+    )
+    rest = [column[rows] for column in candidates[1:]]
+    return Solutions(*columns, candidates=Candidates(renumbered, *rest))
+
+
+def _candidate_table(candidates: Candidates | None) -> QTable:
+    if candidates is None:
+        return QTable()
+    roots = candidates.roots
+    with np.errstate(divide="ignore"):
+        semimajor = -0.5 * GM_SUN / candidates.energy
+    return QTable(
+        {
+            "tracklet": roots.arc,
+            "range": roots.rho << u.au,
+            "range_error": np.sqrt(roots.covariance[:, 0, 0]) << u.au,
+            "range_rate": roots.rho_dot << _AU_D,
+            "range_rate_error": np.sqrt(roots.covariance[:, 1, 1]) << _AU_D,
+            "semimajor_axis": semimajor << u.au,
+            "admissible": candidates.admissible,
+            "residual": (candidates.residual / ARCSEC) << u.arcsec,
+            "converged": roots.converged,
+            "plausible": candidates.plausible,
+            "chosen": candidates.chosen,
+        }
+    )

@@ -1,0 +1,1 @@
+"""Estimators of range and range-rate, one method per file, found by name."""

@@ -1,0 +1,197 @@
+"""What an estimator is: one method to write, everything else done once here."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar, TypeVar
+
+import numpy as np
+
+from neoranging.attributable import Attributable
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import Attributables, from_fit
+from neoranging.core.candidates import Candidates, Roots, Solutions
+from neoranging.core.status import RangeStatus
+from neoranging.estimate import RangeEstimate
+from neoranging.exceptions import EstimationError, TrackletError
+from neoranging.tracklet import ORIGINS, Tracklet, TrackletSet
+
+__all__ = ["RangingEstimator"]
+
+_T = TypeVar("_T")
+
+
+class RangingEstimator(ABC):
+    """A method that completes attributables with range and range-rate.
+
+    A subclass writes `_estimate` on plain arrays and states what it can do; validation, units,
+    observers, chunks, threads and the dressing of the result are done here. Registered under the
+    entry-point group ``neoranging.estimators`` it is available as
+    ``tracklet.estimate(method="its name")``.
+
+    Parameters
+    ----------
+    observer : {"topocenter", "geocenter"}
+        Origin of the estimate: the observers where they stood, or the centre of the Earth.
+
+    Attributes
+    ----------
+    name : str
+        Name of the method.
+    min_observations : int
+        Distinct epochs that it needs; shorter arcs get ``TOO_FEW_OBSERVATIONS``.
+    is_learned : bool
+        Whether it was trained on data.
+    chunk_size : int
+        Arcs that `_estimate` sees at once; about what fits the caches of one core.
+    """
+
+    name: ClassVar[str]
+    min_observations: ClassVar[int] = 2
+    is_learned: ClassVar[bool] = False
+    chunk_size: ClassVar[int] = 4096
+
+    def __init__(self, *, observer: str = "topocenter") -> None:
+        if observer not in ORIGINS:
+            raise TrackletError(f"observer must be one of {ORIGINS}, got {observer!r}")
+        self.origin = observer
+
+    @abstractmethod
+    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
+        """Estimate arcs that have enough epochs and known observers.
+
+        Parameters
+        ----------
+        arcs : Arcs
+            M arcs, au-day-radian-TDB.
+        attributables : Attributables
+            Of the same arcs, by the weighted fit of all observations.
+
+        Returns
+        -------
+        Solutions
+            One answer per arc, each with a status; ``candidates`` may be None.
+        """
+
+    def estimate(
+        self, tracklets: Tracklet | TrackletSet, *, on_failure: str = "return"
+    ) -> RangeEstimate:
+        """Estimate range and range-rate.
+
+        Parameters
+        ----------
+        tracklets : Tracklet or TrackletSet
+            One tracklet gives scalars, a set arrays.
+        on_failure : {"return", "raise"}
+            Whether any status but OK is left to the caller or raised.
+
+        Raises
+        ------
+        EstimationError
+            With ``on_failure="raise"``; carries the partial result as ``.estimate``.
+        """
+        if on_failure not in ("return", "raise"):
+            raise TrackletError(f"on_failure must be 'return' or 'raise', got {on_failure!r}")
+        scalar = isinstance(tracklets, Tracklet)
+        one_set = tracklets._set if isinstance(tracklets, Tracklet) else tracklets
+        if not isinstance(one_set, TrackletSet):
+            raise TrackletError(
+                f"expected a Tracklet or a TrackletSet, got {type(tracklets).__name__}; "
+                "neoranging.read_tracklets makes them from files and tables"
+            )
+        attributables, solutions = self._solve(one_set.arcs(self.origin))
+        estimate = RangeEstimate(
+            method=self.name,
+            origin=self.origin,
+            attributable=Attributable._from_arrays(attributables, scalar),
+            solutions=solutions,
+            tracklets=one_set,
+        )
+        if on_failure == "raise":
+            _raise_first_failure(estimate, solutions.status)
+        return estimate
+
+    def _solve(self, arcs: Arcs) -> tuple[Attributables, Solutions]:
+        chunks = list(arcs.chunks(self.chunk_size))
+        parts = _map_threaded(self._solve_chunk, chunks)
+        columns = zip(*(a for a, _ in parts), strict=True)
+        attributables = Attributables(*map(np.concatenate, columns))
+        starts = np.cumsum([0, *(len(chunk) for chunk in chunks[:-1])])
+        return attributables, _join([s for _, s in parts], starts)
+
+    def _solve_chunk(self, arcs: Arcs) -> tuple[Attributables, Solutions]:
+        attributables = from_fit(arcs)
+        enough = arcs.n_epochs >= self.min_observations
+        unknown = arcs.sum((~np.isfinite(arcs.position)).any(axis=1).astype(np.int64)) > 0
+        usable = enough & ~unknown
+        if usable.all():
+            return attributables, self._estimate(arcs, attributables)
+        status = np.where(
+            enough, RangeStatus.UNKNOWN_OBSERVER.code, RangeStatus.TOO_FEW_OBSERVATIONS.code
+        )
+        solutions = _unsolved(status.astype(np.int8))
+        index = np.nonzero(usable)[0]
+        if len(index):
+            part = self._estimate(
+                arcs.take(index), Attributables(*(column[index] for column in attributables))
+            )
+            solutions = _insert(solutions, part, index)
+        return attributables, solutions
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(observer={self.origin!r})"
+
+
+def _map_threaded(function: Callable[[Arcs], _T], chunks: list[Arcs]) -> list[_T]:
+    """Apply a function to chunks; numpy lets go of the interpreter lock, so threads do."""
+    if len(chunks) == 1:
+        return [function(chunks[0])]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(function, chunks))
+
+
+def _unsolved(status: np.ndarray) -> Solutions:
+    m = len(status)
+    nan, vector = np.full(m, np.nan), np.full((m, 3), np.nan)
+    return Solutions(
+        nan, nan.copy(), np.full((m, 2, 2), np.nan), vector, vector.copy(), nan.copy(), status
+    )
+
+
+def _insert(whole: Solutions, part: Solutions, index: np.ndarray) -> Solutions:
+    """Put solutions of some arcs into those of all."""
+    for target, value in zip(whole[:-1], part[:-1], strict=True):
+        target[index] = value
+    if part.candidates is None:
+        return whole
+    roots = part.candidates.roots._replace(arc=index[part.candidates.roots.arc])
+    return whole._replace(candidates=part.candidates._replace(roots=roots))
+
+
+def _join(parts: list[Solutions], starts: np.ndarray) -> Solutions:
+    """Solutions of consecutive chunks as one."""
+    columns = [np.concatenate(c) for c in zip(*(part[:-1] for part in parts), strict=True)]
+    listed = []
+    for part, start in zip(parts, starts, strict=True):
+        if part.candidates is not None:
+            roots = part.candidates.roots
+            listed.append(part.candidates._replace(roots=roots._replace(arc=roots.arc + start)))
+    if not listed:
+        return Solutions(*columns)
+    roots = Roots(*map(np.concatenate, zip(*(c.roots for c in listed), strict=True)))
+    rest = [np.concatenate(c) for c in zip(*(c[1:] for c in listed), strict=True)]
+    return Solutions(*columns, candidates=Candidates(roots, *rest))
+
+
+def _raise_first_failure(estimate: RangeEstimate, status: np.ndarray) -> None:
+    failed = np.nonzero(status != RangeStatus.OK.code)[0]
+    if len(failed):
+        first = RangeStatus.from_code(status[failed[0]])
+        raise EstimationError(
+            f"{estimate.method}: {len(failed)} of {len(status)} estimates failed, the first as "
+            f"{first.name}: {first.advice}",
+            estimate,
+        )

@@ -1,0 +1,45 @@
+"""What the classical estimators share: options, refinement, verdict."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import Attributables
+from neoranging.core.candidates import Found, Solutions, Thresholds, solve
+from neoranging.estimators.base import RangingEstimator
+
+__all__ = ["ClassicalEstimator"]
+
+
+class ClassicalEstimator(RangingEstimator):
+    """A method that finds the roots of the eighth-degree polynomial and judges them.
+
+    Parameters
+    ----------
+    observer : {"topocenter", "geocenter"}
+        The observers where they stood, or the centre of the Earth. The latter reads the diurnal
+        parallax of a night as orbital motion and then mostly finds a root near the observer.
+    refine : bool
+        False leaves the truncated series of the textbooks.
+    **thresholds
+        Fields of `neoranging.core.candidates.Thresholds`: when a solution counts as determined.
+    """
+
+    min_observations: ClassVar[int] = 3
+
+    def __init__(
+        self, *, observer: str = "topocenter", refine: bool = True, **thresholds: Any
+    ) -> None:
+        super().__init__(observer=observer)
+        self.refine, self.thresholds = refine, Thresholds(**thresholds)
+
+    @abstractmethod
+    def _find(self, arcs: Arcs, exclusion: float, **limit: int) -> Found:
+        """All roots; ``limit`` may hold ``max_iterations``."""
+
+    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
+        limit = {} if self.refine else {"max_iterations": 0}
+        found = self._find(arcs, self.thresholds.exclusion, **limit)
+        return solve(arcs, attributables, found, self.thresholds)

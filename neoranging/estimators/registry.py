@@ -1,0 +1,104 @@
+"""Names of methods: entry points of installed packages, and what a script registers itself."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from neoranging.estimators.base import RangingEstimator
+from neoranging.exceptions import UnknownMethodError
+
+__all__ = ["available_methods", "get_estimator", "register_estimator"]
+
+GROUP = "neoranging.estimators"
+
+_registered: dict[str, type[RangingEstimator]] = {}
+
+
+@cache
+def _entry_points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+@cache
+def _load(name: str) -> type[RangingEstimator]:
+    point = _entry_points()[name]
+    found = point.load()
+    if not (isinstance(found, type) and issubclass(found, RangingEstimator)):
+        raise UnknownMethodError(
+            f"entry point {name!r} of group {GROUP!r} is {point.value}, which is no subclass of "
+            "RangingEstimator: tell the package that installed it"
+        )
+    return found
+
+
+def available_methods() -> tuple[str, ...]:
+    """Names that ``tracklet.estimate(method=...)`` takes, in alphabetical order."""
+    return tuple(sorted({*_entry_points(), *_registered}))
+
+
+def register_estimator(estimator: type[RangingEstimator], name: str | None = None) -> None:
+    """Make an estimator of your own available by name in this process.
+
+    Parameters
+    ----------
+    estimator : type
+        Subclass of `RangingEstimator`.
+    name : str, optional
+        Its ``name`` when left out. A name registered before is replaced, a built-in one too.
+
+    Notes
+    -----
+    An installable package does the same for every process with an entry point::
+
+        [project.entry-points."neoranging.estimators"]
+        my-method = "my_package:MyEstimator"
+    """
+    if not (isinstance(estimator, type) and issubclass(estimator, RangingEstimator)):
+        raise UnknownMethodError(
+            f"expected a subclass of RangingEstimator, got {estimator!r}; see "
+            "neoranging.estimators.base for the one method to write"
+        )
+    _registered[name or estimator.name] = estimator
+
+
+def get_estimator(method: Any, **options: Any) -> RangingEstimator:
+    """Estimator of a name, a class, or an instance as it is.
+
+    Parameters
+    ----------
+    method : str, type or RangingEstimator
+    **options
+        For the constructor; an instance takes none.
+
+    Raises
+    ------
+    UnknownMethodError
+        If no such method is registered; the message lists those that are.
+    """
+    if isinstance(method, RangingEstimator):
+        if options:
+            raise UnknownMethodError(
+                f"{method!r} is made already and takes no options, got {sorted(options)}: give "
+                "them to its constructor, or name the method"
+            )
+        return method
+    if isinstance(method, str):
+        method = _named(method)
+    if not (isinstance(method, type) and issubclass(method, RangingEstimator)):
+        raise UnknownMethodError(
+            f"method must be a name, a RangingEstimator or its class, got {method!r}"
+        )
+    return method(**options)
+
+
+def _named(name: str) -> type[RangingEstimator]:
+    if name in _registered:
+        return _registered[name]
+    if name not in _entry_points():
+        raise UnknownMethodError(
+            f"no method {name!r}: choose one of {', '.join(available_methods())}, or register "
+            "your own with neoranging.register_estimator"
+        )
+    return _load(name)

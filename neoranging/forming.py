@@ -1,0 +1,331 @@
+"""From observations, in whatever form, to tracklets: grouped by object, night and station."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from astropy import units as u
+from astropy.table import QTable, Table
+from astropy.time import Time
+
+from neoranging.constants import AU_KM, MJD_JD
+from neoranging.exceptions import ObservationFormatError
+from neoranging.observations import observatories
+from neoranging.observations.report import ReadReport
+from neoranging.tracklet import DEFAULT_SIGMA, TrackletSet, _Columns
+
+__all__ = ["TrackletReport", "read_tracklets"]
+
+KINDS = ("ground", "roving", "space")
+GROUPS = ("night", "station")
+
+
+@dataclass(frozen=True)
+class TrackletReport:
+    """What became of every observation that went into tracklets.
+
+    Attributes
+    ----------
+    n_observations, n_used : int
+        Rows of the table, and those that stand in a tracklet.
+    dropped : dict of str to int
+        Observations left out, by reason; ``n_observations == n_used + sum(dropped.values())``.
+    n_tracklets : int
+    reading : tuple of ReadReport
+        The account of each file that was read before.
+    """
+
+    n_observations: int
+    n_used: int
+    n_tracklets: int
+    dropped: dict[str, int] = field(default_factory=dict)
+    reading: tuple[ReadReport, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [str(report) for report in self.reading]
+        lines.append(
+            f"{self.n_observations} observations: {self.n_used} in {self.n_tracklets} tracklets"
+        )
+        lines += [f"  {count:6d} left out: {reason}" for reason, count in self.dropped.items()]
+        return "\n".join(lines)
+
+
+def read_tracklets(
+    source: Any,
+    *,
+    format: str | None = None,  # noqa: A002 (the name astropy's readers use)
+    group_by: str | Collection[str] = ("night", "station"),
+    kinds: Collection[str] = KINDS,
+    selected_only: bool = True,
+    **options: Any,
+) -> TrackletSet:
+    """Form the tracklets of a file or a table.
+
+    Parameters
+    ----------
+    source : path-like, Table, DataFrame, or a list of them
+        Observation files (MPC 80-column, ADES PSV or XML, OrbFit ``.rwo``; plain or gzipped), or
+        tables with the columns of the observation table, or a `pandas.DataFrame` with plain columns
+        ``obstime`` (UTC; ISO text, datetime or MJD), ``ra``, ``dec`` [deg], ``station``, and
+        optionally ``sigma_ra``, ``sigma_dec`` [arcsec], ``mag``, ``band``, ``designation``.
+    format : str, optional
+        One of ``mpc.obs80``, ``ades.psv``, ``ades.xml``, ``orbfit.rwo``; recognised when left out.
+    group_by : {"night"} or ("night", "station")
+        What belongs together besides the object. A night runs from local noon to noon. Keeping
+        stations apart is the default: their timing errors and parallax differ. Observations of
+        different programme codes of one station are kept apart as well, because the same exposures
+        are at times reported under two.
+    kinds : collection of {"ground", "roving", "space"}
+        Observers to take.
+    selected_only : bool
+        Leave out observations that an ``.rwo`` file marks as rejected from its orbit.
+    **options
+        For the reader, for example ``default_sigma``.
+
+    Returns
+    -------
+    TrackletSet
+        Ordered by first observation; ``.report`` accounts for every observation.
+
+    Raises
+    ------
+    ObservationFormatError
+        If a file is no observation file, or a table lacks a column.
+    """
+    group_by = _checked("group_by", group_by, GROUPS)
+    kinds = _checked("kinds", kinds, KINDS)
+    if "night" not in group_by:
+        raise ObservationFormatError(f"group_by must contain 'night', got {group_by}")
+    sources = source if isinstance(source, (list, tuple)) else [source]
+    tables = [_table(one, format, options) for one in sources]
+    reports = tuple(t.meta["report"] for t in tables if "report" in t.meta)
+    parts = [_plain(table) for table in tables]
+    return _form(_join(parts), reports, group_by, kinds, selected_only)
+
+
+@dataclass(frozen=True)
+class _Observations:
+    """Rows of all sources as plain columns."""
+
+    columns: _Columns
+    designation: npt.NDArray[np.str_]
+    program: npt.NDArray[np.str_]
+    kind: npt.NDArray[np.str_]
+    selected: npt.NDArray[np.bool_]
+
+
+def _checked(name: str, values: str | Collection[str], allowed: tuple[str, ...]) -> tuple[str, ...]:
+    values = (values,) if isinstance(values, str) else tuple(values)
+    wrong = set(values) - set(allowed)
+    if wrong or not values:
+        raise ObservationFormatError(f"{name} takes {allowed}, got {values}")
+    return values
+
+
+def _table(source: Any, format_: str | None, options: dict[str, Any]) -> Table:
+    if isinstance(source, Table):
+        return source
+    if isinstance(source, (str, os.PathLike)) or hasattr(source, "read"):
+        return QTable.read(source, format=format_, **options)
+    if hasattr(source, "columns") and hasattr(source, "to_numpy"):
+        return _from_frame(source)
+    raise ObservationFormatError(
+        f"expected a path, an open file, an astropy Table or a pandas DataFrame, got "
+        f"{type(source).__name__}"
+    )
+
+
+def _from_frame(frame: Any) -> QTable:
+    """Observation table of a DataFrame with plain columns."""
+    _require(frame.columns, ("obstime", "ra", "dec", "station"), "DataFrame")
+    obstime = frame["obstime"]
+    values = obstime.to_numpy()
+    if np.issubdtype(values.dtype, np.number):
+        time = Time(values.astype(float), format="mjd", scale="utc")
+    elif np.issubdtype(values.dtype, np.datetime64):
+        time = Time(values.astype("datetime64[ns]"), format="datetime64", scale="utc")
+    else:
+        time = Time(values.astype(np.str_), scale="utc")
+    units = {"ra": u.deg, "dec": u.deg, "sigma_ra": u.arcsec, "sigma_dec": u.arcsec}
+    table = QTable({"obstime": time})
+    for name in frame.columns.drop("obstime"):
+        column = frame[name].to_numpy()
+        if column.dtype.kind in "OSUT":
+            column = frame[name].fillna("").to_numpy().astype(np.str_)
+        table[name] = column << units[name] if name in units else column
+    return table
+
+
+def _require(present: Any, needed: tuple[str, ...], what: str) -> None:
+    missing = [name for name in needed if name not in present]
+    if missing:
+        raise ObservationFormatError(
+            f"the {what} lacks the column(s) {', '.join(missing)}; it needs at least "
+            f"{', '.join(needed)}"
+        )
+
+
+def _plain(table: Table) -> _Observations:
+    """Strip one observation table."""
+    _require(table.colnames, ("obstime", "ra", "dec", "station"), "table")
+    n = len(table)
+    obstime = table["obstime"]
+    if not isinstance(obstime, Time):
+        raise ObservationFormatError(
+            f"the column obstime must be an astropy Time, got {type(obstime).__name__}"
+        )
+
+    def column(name: str, fill: Any) -> npt.NDArray[Any]:
+        return np.asarray(table[name]) if name in table.colnames else np.full(n, fill)
+
+    def quantity(
+        name: str, unit: u.UnitBase, shape: tuple[int, ...] = (), fill: Any = np.nan
+    ) -> Any:
+        if name not in table.colnames:
+            return np.full((n, *shape), fill)
+        return np.asarray(u.Quantity(table[name]).to_value(unit), dtype=float)
+
+    default = DEFAULT_SIGMA.to_value(u.rad)
+    station = column("station", "").astype(np.str_)
+    itrf = quantity("observer_itrf", u.m, (3,))
+    fixed = np.isnan(itrf[:, 0])
+    itrf = np.where(fixed[:, None], observatories.itrf_positions(station), itrf)
+    gcrs = quantity("observer_gcrs", u.km, (3,)) / AU_KM
+    itrf[np.isfinite(gcrs[:, 0])] = np.nan
+    utc = obstime.utc
+    columns = _Columns(
+        np.asarray(utc.jd1),
+        np.asarray(utc.jd2),
+        quantity("ra", u.rad),
+        quantity("dec", u.rad),
+        np.stack(
+            [quantity(name, u.rad, fill=default) for name in ("sigma_ra", "sigma_dec")], axis=1
+        ),
+        station,
+        itrf,
+        gcrs,
+        column("mag", np.nan).astype(float),
+        column("band", "").astype(np.str_),
+    )
+    return _Observations(
+        columns,
+        column("designation", "").astype(np.str_),
+        column("program", "").astype(np.str_),
+        column("kind", "ground").astype(np.str_),
+        column("selected", True).astype(bool),
+    )
+
+
+def _join(parts: list[_Observations]) -> _Observations:
+    if len(parts) == 1:
+        return parts[0]
+    columns = zip(*(part.columns for part in parts), strict=True)
+    return _Observations(
+        _Columns(*map(np.concatenate, columns)),
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("designation", "program", "kind", "selected")
+        ),
+    )
+
+
+def _form(
+    observations: _Observations,
+    reports: tuple[ReadReport, ...],
+    group_by: tuple[str, ...],
+    kinds: tuple[str, ...],
+    selected_only: bool,
+) -> TrackletSet:
+    c = observations.columns
+    n = len(c.ra)
+    dropped: dict[str, int] = {}
+    keep = np.ones(n, dtype=bool)
+
+    def drop(reason: str, bad: npt.NDArray[np.bool_]) -> None:
+        count = int(np.sum(bad & keep))
+        if count:
+            dropped[reason] = count
+        keep[bad] = False
+
+    drop("observer not of the kinds asked for", ~np.isin(observations.kind, kinds))
+    if selected_only:
+        drop("rejected from its orbit by the file", ~observations.selected)
+    weightless = ~(np.isfinite(c.sigma).all(axis=1) & (c.sigma > 0.0).all(axis=1))
+    drop("without weight: sigma not positive", weightless)
+    key = _keys(observations, group_by)
+    order = np.lexsort((c.jd2, c.jd1, key))
+    order = order[keep[order]]
+    jd, key = c.jd1[order] + c.jd2[order], key[order]
+    starts = np.concatenate([[0], np.nonzero(np.diff(key))[0] + 1, [len(key)]])
+    starts = np.unique(starts)
+    moving = jd[starts[1:] - 1] > jd[starts[:-1]] if len(key) else np.zeros(0, dtype=bool)
+    counts = np.diff(starts)
+    lone = np.repeat(~moving, counts)
+    if lone.any():
+        dropped["alone: no second epoch of that object in that night"] = int(lone.sum())
+    order, counts = order[~lone], counts[moving]
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    report = TrackletReport(n, len(order), len(counts), dropped, reports)
+    names = observations.designation[order][offsets[:-1]]
+    formed = TrackletSet(c.take(order), offsets, names)
+    first = formed._columns.jd1 + formed._columns.jd2
+    by_time = np.argsort(first[offsets[:-1]], kind="stable") if len(counts) else offsets[:0]
+    result = formed._take(by_time)
+    result.report = report
+    return result
+
+
+def _keys(observations: _Observations, group_by: tuple[str, ...]) -> npt.NDArray[np.int64]:
+    """Number of the group that each observation belongs to."""
+    import pandas as pd
+
+    c = observations.columns
+    longitude = observatories.east_longitude(c.station)
+    roving = np.isfinite(c.itrf[:, 0])
+    longitude = np.where(roving, np.degrees(np.arctan2(c.itrf[:, 1], c.itrf[:, 0])), longitude)
+    # spacecraft and unknown places: the night of Greenwich
+    longitude = np.where(np.isfinite(longitude), longitude, 0.0)
+    longitude = (longitude + 180.0) % 360.0 - 180.0
+    mjd = (c.jd1 - MJD_JD) + c.jd2
+    night = np.floor(mjd + longitude / 360.0 - 0.5).astype(np.int64)
+    columns = [observations.designation, night]
+    if "station" in group_by:
+        columns += [c.station, observations.program]
+    key = np.zeros(len(night), dtype=np.int64)
+    for column in columns:
+        codes, uniques = pd.factorize(column)
+        key = pd.factorize(key * (len(uniques) + 1) + codes)[0].astype(np.int64)
+    return key
+
+
+def table_of(tracklets: TrackletSet) -> QTable:
+    """Observations of a set as an observation table, one row each, in order."""
+    c = tracklets._columns
+    space = np.isfinite(c.gcrs[:, 0])
+    known = observatories.is_known(c.station)
+    roving = np.isfinite(c.itrf[:, 0]) & ~known
+    nowhere = np.full_like(c.itrf, np.nan)
+    sigma = (c.sigma << u.rad).to(u.arcsec)
+    owner = np.repeat(np.arange(len(tracklets)), tracklets.counts)
+    return QTable(
+        {
+            "designation": tracklets.designation[owner],
+            "obstime": tracklets.obstime,
+            "ra": (c.ra << u.rad).to(u.deg),
+            "dec": (c.dec << u.rad).to(u.deg),
+            "sigma_ra": sigma[:, 0],
+            "sigma_dec": sigma[:, 1],
+            "mag": c.mag,
+            "band": c.band,
+            "station": c.station,
+            "kind": np.select([space, roving], ["space", "roving"], "ground"),
+            "observer_itrf": np.where(roving[:, None], c.itrf, nowhere) << u.m,
+            "observer_gcrs": c.gcrs * AU_KM << u.km,
+            "tracklet": owner,
+        }
+    )

@@ -1,0 +1,537 @@
+"""`Tracklet` and `TrackletSet`: the observations of one object in one night, and many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
+from astropy import units as u
+from astropy.coordinates import EarthLocation, SkyCoord
+from astropy.time import Time
+
+from neoranging import ephemeris
+from neoranging.attributable import Attributable
+from neoranging.constants import ARCSEC
+from neoranging.core import attributable as core
+from neoranging.core.arcs import Arcs
+from neoranging.core.geometry import FloatArray
+from neoranging.exceptions import TrackletError
+from neoranging.observations import observatories
+
+if TYPE_CHECKING:
+    from astropy.table import QTable
+
+    from neoranging.estimate import RangeEstimate
+
+__all__ = ["DEFAULT_SIGMA", "Tracklet", "TrackletSet"]
+
+DEFAULT_SIGMA = 1.0 * u.arcsec
+"""Standard deviation of a position whose observer states none."""
+
+ORIGINS = ("topocenter", "geocenter")
+
+
+class _Columns(NamedTuple):
+    """Observations one after the other, as plain columns of length n."""
+
+    jd1: FloatArray
+    """UTC as a two-part Julian date."""
+    jd2: FloatArray
+    ra: FloatArray
+    dec: FloatArray
+    sigma: FloatArray
+    """Shape (n, 2) [rad]: right ascension with cos(dec), declination."""
+    station: npt.NDArray[np.str_]
+    itrf: FloatArray
+    """Earth-fixed place, shape (n, 3) [m]; NaN for spacecraft and unknown codes."""
+    gcrs: FloatArray
+    """Geocentric place of a spacecraft, shape (n, 3) [au]; NaN for all others."""
+    mag: FloatArray
+    band: npt.NDArray[np.str_]
+
+    def take(self, rows: Any) -> _Columns:
+        return _Columns(*(column[rows] for column in self))
+
+
+class TrackletSet(Sequence["Tracklet"]):
+    """Many tracklets: a sequence of `Tracklet`, and a store of columns.
+
+    Estimators work on the columns of all tracklets at once. Made by `neoranging.read_tracklets`,
+    `from_arrays` or `from_tracklets`; immutable.
+
+    Attributes
+    ----------
+    designation : ndarray of str, shape (M,)
+    report : TrackletReport or None
+        What became of the observations it was formed from.
+    """
+
+    def __init__(
+        self,
+        columns: _Columns,
+        offsets: npt.NDArray[np.int64],
+        designation: npt.NDArray[np.str_],
+        report: Any = None,
+    ) -> None:
+        self._columns, self._offsets = columns, offsets
+        self.designation, self.report = designation, report
+
+    @classmethod
+    def from_arrays(
+        cls,
+        obstime: Time,
+        ra: u.Quantity,
+        dec: u.Quantity,
+        *,
+        observatory: Any,
+        tracklet: npt.ArrayLike | None = None,
+        sigma: u.Quantity = DEFAULT_SIGMA,
+        designation: npt.ArrayLike | None = None,
+        mag: npt.ArrayLike | None = None,
+        band: npt.ArrayLike | None = None,
+    ) -> TrackletSet:
+        """Group plain columns of observations into tracklets.
+
+        Parameters
+        ----------
+        obstime : Time, shape (n,)
+            Mid-exposure epochs.
+        ra, dec : Quantity, shape (n,)
+            ICRS directions.
+        observatory : str, sequence of str (n,) or EarthLocation
+            MPC code(s) or place; ``"500"`` is the geocentre.
+        tracklet : array_like of int or str, shape (n,), optional
+            What each observation belongs to; one tracklet of all when left out.
+        sigma : Quantity, scalar, (n,) or (n, 2)
+            Standard deviations; of two columns the first is ra with cos(dec).
+        designation : array_like of str, shape (n,), optional
+            Of each observation; the first of a tracklet names it.
+        mag, band : array_like, shape (n,), optional
+            Magnitudes and their bands.
+
+        Raises
+        ------
+        TrackletError
+            If columns differ in length, hold non-finite values, or a tracklet has fewer than two
+            epochs.
+        """
+        n = obstime.size
+        columns = _columns(obstime, ra, dec, observatory, sigma, mag, band)
+        key = np.zeros(n, dtype=np.int64)
+        if tracklet is not None:
+            key = np.unique(np.asarray(tracklet), return_inverse=True)[1].reshape(n)
+        names = np.full(n, "") if designation is None else np.asarray(designation, dtype=np.str_)
+        order = np.lexsort((columns.jd2, columns.jd1, key))
+        starts = np.concatenate([[0], np.nonzero(np.diff(key[order]))[0] + 1, [n]])
+        made = cls(columns.take(order), starts, names[order][starts[:-1]])
+        made._require_two_epochs()
+        return made
+
+    @classmethod
+    def from_tracklets(cls, tracklets: Iterable[Tracklet]) -> TrackletSet:
+        """Join tracklets into one set."""
+        sets = [tracklet._set for tracklet in tracklets]
+        if not sets:
+            raise TrackletError("a set needs at least one tracklet, got none")
+        columns = _Columns(*map(np.concatenate, zip(*(s._columns for s in sets), strict=True)))
+        counts = np.concatenate([np.diff(s._offsets) for s in sets])
+        names = np.concatenate([s.designation for s in sets])
+        return cls(columns, np.concatenate([[0], np.cumsum(counts)]), names)
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    @overload
+    def __getitem__(self, item: int) -> Tracklet: ...
+    @overload
+    def __getitem__(self, item: slice | npt.ArrayLike) -> TrackletSet: ...
+    def __getitem__(self, item: Any) -> Tracklet | TrackletSet:
+        if isinstance(item, (int, np.integer)):
+            k = range(len(self))[item]
+            return Tracklet._view(self._take(np.array([k])))
+        return self._take(np.arange(len(self))[item])
+
+    def __iter__(self) -> Iterator[Tracklet]:
+        return (self[k] for k in range(len(self)))
+
+    def _take(self, index: npt.NDArray[np.int64]) -> TrackletSet:
+        counts = np.diff(self._offsets)[index]
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        rows = np.arange(offsets[-1]) + np.repeat(self._offsets[index] - offsets[:-1], counts)
+        return TrackletSet(self._columns.take(rows), offsets, self.designation[index])
+
+    def _require_two_epochs(self) -> None:
+        jd = self._columns.jd1 + self._columns.jd2
+        first, last = jd[self._offsets[:-1]], jd[self._offsets[1:] - 1]
+        for k in np.nonzero(~(last > first))[0][:1]:
+            n = int(np.diff(self._offsets)[k])
+            raise TrackletError(
+                f"tracklet {self.designation[k] or k} has {n} observation(s) at one epoch; "
+                "a motion needs at least two different epochs"
+            )
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Observations of each tracklet, shape (M,)."""
+        return np.diff(self._offsets)
+
+    @cached_property
+    def obstime(self) -> Time:
+        """Epochs of all observations, UTC, shape (n,)."""
+        return Time(self._columns.jd1, self._columns.jd2, format="jd", scale="utc")
+
+    @cached_property
+    def _tdb(self) -> FloatArray:
+        return ephemeris.tdb_mjd(self.obstime)
+
+    @cached_property
+    def _earth(self) -> tuple[FloatArray, FloatArray]:
+        return ephemeris.earth_state(self._tdb)
+
+    @cached_property
+    def _site(self) -> tuple[FloatArray, FloatArray]:
+        """Geocentric state of the observers [au, au/d]; NaN where unknown."""
+        position, velocity = ephemeris.site_state(self._columns.itrf, self._tdb)
+        flying = np.isfinite(self._columns.gcrs[:, 0])
+        if flying.any():
+            position[flying] = self._columns.gcrs[flying]
+            velocity[flying] = self._spacecraft_velocity()[flying]
+        return position, velocity
+
+    def _spacecraft_velocity(self) -> FloatArray:
+        """Mean velocity of spacecraft over their tracklet, shape (n, 3).
+
+        Observations state where a spacecraft was, not how it moved; the mean over the arc is what
+        the sky rates of the arc contain too.
+        """
+        gcrs = self._columns.gcrs
+        first, last = self._offsets[:-1], self._offsets[1:] - 1
+        mean = (gcrs[last] - gcrs[first]) / (self._tdb[last] - self._tdb[first])[:, None]
+        return np.repeat(mean, self.counts, axis=0)
+
+    def arcs(self, origin: str = "topocenter") -> Arcs:
+        """Columns for the numeric core.
+
+        Parameters
+        ----------
+        origin : {"topocenter", "geocenter"}
+            Where the observer stood, or the centre of the Earth instead (as the literature on very
+            short arcs often has it).
+        """
+        if origin not in ORIGINS:
+            raise TrackletError(f"origin must be one of {ORIGINS}, got {origin!r}")
+        c = self._columns
+        position, velocity = self._earth
+        if origin == "topocenter":
+            position, velocity = position + self._site[0], velocity + self._site[1]
+        sigma_ra, sigma_dec = c.sigma.T
+        return Arcs(self._offsets, self._tdb, c.ra, c.dec, sigma_ra, sigma_dec, position, velocity)
+
+    def attributable(self, method: str = "fit", origin: str = "topocenter") -> Attributable:
+        """Attributables of all tracklets; see `Tracklet.attributable`."""
+        return Attributable._from_arrays(_attributables(self.arcs(origin), method), scalar=False)
+
+    def estimate(self, method: Any = "gauss", **options: Any) -> RangeEstimate:
+        """Range and range-rate of every tracklet; see `Tracklet.estimate`.
+
+        Returns
+        -------
+        RangeEstimate
+            With arrays of shape (M,); ``.to_table()`` turns it into a QTable.
+        """
+        from neoranging.estimators.registry import get_estimator
+
+        on_failure = options.pop("on_failure", "return")
+        return get_estimator(method, **options).estimate(self, on_failure=on_failure)
+
+    def to_table(self) -> QTable:
+        """Observations as a table that the writers of `neoranging.observations` take."""
+        from neoranging.forming import table_of
+
+        return table_of(self)
+
+    def __repr__(self) -> str:
+        return f"<TrackletSet: {len(self)} tracklets, {len(self._columns.ra)} observations>"
+
+
+class Tracklet:
+    """Observations of one object over a night, or whatever arc one orbit is to fit.
+
+    Immutable; observations are put in order of time.
+
+    Parameters
+    ----------
+    obstime : Time, shape (N,)
+        Mid-exposure epochs, N >= 2, at least two of them different.
+    coord : SkyCoord, shape (N,)
+        Directions; turned into ICRS if in another frame.
+    observatory : str, sequence of str or EarthLocation
+        MPC observatory code(s) or place(s) of the observer. ``"500"`` is the geocentre, never
+        assumed silently. An unknown code is kept; estimates say ``UNKNOWN_OBSERVER``.
+    sigma : Quantity, scalar, (N,) or (N, 2), optional
+        Standard deviations of the positions; of two columns the first is right ascension with
+        cos(dec). One arcsecond by default.
+    mag, band : array_like, shape (N,), optional
+        Magnitudes and their bands.
+    designation : str, optional
+
+    Raises
+    ------
+    TrackletError
+        If the columns do not make a tracklet; the message says what was needed.
+
+    Examples
+    --------
+    Three positions of 2024 YR4 by the survey that found it:
+
+    >>> from astropy import units as u
+    >>> from astropy.coordinates import SkyCoord
+    >>> from astropy.time import Time
+    >>> import neoranging as nr
+    >>> tracklet = nr.Tracklet(
+    ...     Time([58487.10, 58487.12, 58487.15], format="mjd", scale="utc"),
+    ...     SkyCoord([12.0, 12.02, 12.05], [5.0, 5.01, 5.025], unit="deg"),
+    ...     observatory="G96", sigma=0.3 * u.arcsec, designation="example")
+    >>> tracklet
+    <Tracklet example: 3 observations in 1.20 h from G96, 2019-01-04>
+    >>> print(tracklet.attributable().proper_motion.to(u.deg / u.day).round(3))
+    1.115 deg / d
+    """
+
+    def __init__(
+        self,
+        obstime: Time,
+        coord: SkyCoord,
+        *,
+        observatory: Any,
+        sigma: u.Quantity = DEFAULT_SIGMA,
+        mag: npt.ArrayLike | None = None,
+        band: npt.ArrayLike | None = None,
+        designation: str = "",
+    ) -> None:
+        icrs = coord.icrs
+        if icrs.shape != obstime.shape or len(obstime.shape) != 1:
+            raise TrackletError(
+                f"obstime and coord must be one-dimensional and of one length, got shapes "
+                f"{obstime.shape} and {icrs.shape}"
+            )
+        self._set = TrackletSet.from_arrays(
+            obstime,
+            icrs.ra,
+            icrs.dec,
+            observatory=observatory,
+            sigma=sigma,
+            mag=mag,
+            band=band,
+            designation=np.full(obstime.size, designation),
+        )
+
+    @classmethod
+    def _view(cls, one: TrackletSet) -> Tracklet:
+        self = object.__new__(cls)
+        self._set = one
+        return self
+
+    @property
+    def _columns(self) -> _Columns:
+        return self._set._columns
+
+    def __len__(self) -> int:
+        return len(self._columns.ra)
+
+    def __getitem__(self, item: Any) -> Tracklet:
+        """Part of the observations; at least two epochs have to remain."""
+        rows = np.atleast_1d(np.arange(len(self))[item])
+        part = TrackletSet(
+            self._columns.take(rows), np.array([0, len(rows)]), self._set.designation
+        )
+        part._require_two_epochs()
+        return self._view(part)
+
+    @property
+    def designation(self) -> str:
+        """Name of the object, empty if none was given."""
+        return str(self._set.designation[0])
+
+    @property
+    def obstime(self) -> Time:
+        """Mid-exposure epochs, UTC, shape (N,)."""
+        return self._set.obstime
+
+    @cached_property
+    def coord(self) -> SkyCoord:
+        """Directions, ICRS, shape (N,)."""
+        return SkyCoord(self._columns.ra << u.rad, self._columns.dec << u.rad, frame="icrs")
+
+    @property
+    def sigma(self) -> u.Quantity:
+        """Standard deviations on the sky, shape (N, 2): right ascension with cos(dec), dec."""
+        return (self._columns.sigma / ARCSEC) << u.arcsec
+
+    @property
+    def observatory(self) -> npt.NDArray[np.str_]:
+        """MPC code of each observation, empty for a place without one."""
+        return self._columns.station.copy()
+
+    @property
+    def location(self) -> EarthLocation:
+        """Place of each observation; NaN for spacecraft and unknown codes."""
+        return EarthLocation.from_geocentric(*self._columns.itrf.T, unit=u.m)
+
+    @property
+    def mag(self) -> FloatArray:
+        """Magnitudes, NaN where not given."""
+        return self._columns.mag.copy()
+
+    @property
+    def band(self) -> npt.NDArray[np.str_]:
+        """Bands of the magnitudes."""
+        return self._columns.band.copy()
+
+    @property
+    def arc_length(self) -> u.Quantity:
+        """Time from the first to the last observation."""
+        return ((self._set._tdb[-1] - self._set._tdb[0]) * 24.0) << u.h
+
+    def triplet(self) -> Tracklet:
+        """First, middle and last observation: what three-observation methods use.
+
+        Raises
+        ------
+        TrackletError
+            If there are fewer than three observations.
+        """
+        if len(self) < 3:
+            raise TrackletError(f"a triplet needs three observations, got {len(self)}")
+        return self[self._set.arcs("geocenter").triplet[0]]
+
+    def attributable(self, method: str = "fit", origin: str = "topocenter") -> Attributable:
+        """Position and motion at the middle observation.
+
+        Parameters
+        ----------
+        method : {"fit", "three-point"}
+            Weighted least-squares parabola through all observations, or the Lagrange three-point
+            derivative of the first, middle and last.
+        origin : {"topocenter", "geocenter"}
+            Observer that goes with it.
+        """
+        return Attributable._from_arrays(
+            _attributables(self._set.arcs(origin), method), scalar=True
+        )
+
+    def fit_residuals(self) -> u.Quantity:
+        """Observed minus fitted position, east and north, shape (N, 2)."""
+        parabola = core.ParabolaFit(self._set.arcs("geocenter"))
+        return (parabola.residuals(parabola.fit().sky) / ARCSEC) << u.arcsec
+
+    def estimate(self, method: Any = "gauss", **options: Any) -> RangeEstimate:
+        """Range and range-rate by a registered method.
+
+        Parameters
+        ----------
+        method : str, RangingEstimator or type
+            Name as listed by `neoranging.available_methods`, or an estimator of your own.
+        **options
+            For the estimator, for example ``observer="geocenter"``; and
+            ``on_failure="raise"`` to get an `EstimationError` instead of a status.
+
+        Returns
+        -------
+        RangeEstimate
+            Look at ``.status`` before ``.range``.
+        """
+        from neoranging.estimators.registry import get_estimator
+
+        on_failure = options.pop("on_failure", "return")
+        return get_estimator(method, **options).estimate(self, on_failure=on_failure)
+
+    def to_table(self) -> QTable:
+        """Observations as a table that the writers of `neoranging.observations` take."""
+        return self._set.to_table()
+
+    def plot(self, axes: Any = None, **options: Any) -> Any:
+        """Draw the arc on the sky and its residuals; see `plotting.tracklet.plot_tracklet`."""
+        from neoranging.plotting.tracklet import plot_tracklet
+
+        return plot_tracklet(self, axes=axes, **options)
+
+    def __repr__(self) -> str:
+        codes = ", ".join(dict.fromkeys(code or "a given place" for code in self._columns.station))
+        name = f" {self.designation}" if self.designation else ""
+        return (
+            f"<Tracklet{name}: {len(self)} observations in {self.arc_length.value:.2f} h from "
+            f"{codes}, {self.obstime[0].to_value('iso', subfmt='date')}>"
+        )
+
+
+def _attributables(arcs: Arcs, method: str) -> core.Attributables:
+    makers = {"fit": core.from_fit, "three-point": core.from_three_points}
+    if method not in makers:
+        raise TrackletError(f"method must be one of {tuple(makers)}, got {method!r}")
+    return makers[method](arcs)
+
+
+def _columns(
+    obstime: Time,
+    ra: u.Quantity,
+    dec: u.Quantity,
+    observatory: Any,
+    sigma: u.Quantity,
+    mag: npt.ArrayLike | None,
+    band: npt.ArrayLike | None,
+) -> _Columns:
+    """Validate and strip the columns of a tracklet."""
+    n = obstime.size
+    utc = obstime.utc if obstime.scale != "utc" else obstime
+    station, itrf, gcrs = _places(observatory, n)
+    angles = [np.asarray(x.to_value(u.rad), dtype=float).reshape(-1) for x in (ra, dec)]
+    for name, column in zip(("ra", "dec"), angles, strict=True):
+        if len(column) != n:
+            raise TrackletError(f"{name} has {len(column)} values for {n} epochs")
+        if not np.isfinite(column).all():
+            raise TrackletError(f"{name} holds values that are not finite: drop them first")
+    return _Columns(
+        np.asarray(utc.jd1, dtype=float).reshape(n),
+        np.asarray(utc.jd2, dtype=float).reshape(n),
+        *angles,
+        _sigmas(sigma, n),
+        station,
+        itrf,
+        gcrs,
+        np.full(n, np.nan) if mag is None else np.broadcast_to(np.asarray(mag, float), n).copy(),
+        np.full(n, "") if band is None else np.broadcast_to(np.asarray(band, np.str_), n).copy(),
+    )
+
+
+def _sigmas(sigma: u.Quantity, n: int) -> FloatArray:
+    values = np.asarray(sigma.to_value(u.rad), dtype=float)
+    if values.ndim == 1:
+        values = values[:, None]
+    try:
+        values = np.broadcast_to(values, (n, 2)).copy()
+    except ValueError as error:
+        raise TrackletError(
+            f"sigma must be a scalar or of shape ({n},) or ({n}, 2), got {sigma.shape}"
+        ) from error
+    if not (np.isfinite(values).all() and (values > 0.0).all()):
+        raise TrackletError("sigma must be positive and finite; drop observations of no weight")
+    return values
+
+
+def _places(observatory: Any, n: int) -> tuple[npt.NDArray[np.str_], FloatArray, FloatArray]:
+    """Codes, Earth-fixed places and (no) spacecraft places of n observations."""
+    nowhere = np.full((n, 3), np.nan)
+    if isinstance(observatory, EarthLocation):
+        itrf = np.stack([x.to_value(u.m) for x in observatory.geocentric], axis=-1)
+        return np.full(n, ""), np.broadcast_to(itrf, (n, 3)).copy(), nowhere
+    try:
+        station = np.broadcast_to(np.asarray(observatory, dtype=np.str_), n).copy()
+    except ValueError as error:
+        raise TrackletError(
+            f"observatory must be one MPC code or {n} of them, got {np.shape(observatory)}"
+        ) from error
+    return station, observatories.itrf_positions(station), nowhere
