@@ -10,32 +10,34 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from itertools import repeat
-from pathlib import Path
 from typing import IO, Any, Final
 
 import erfa
 import numpy as np
 import numpy.typing as npt
+from astropy import units as u
 from astropy.table import Table
 
 from neoranging.constants import AU_KM, DAY_S
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.designation import pack_fields
 from neoranging.observations.mpc_codes import CATALOG_CODES
+from neoranging.observations.obs80_lines import WIDTH
+from neoranging.observations.output import angles, numbers, require_columns, texts, write_text
+from neoranging.observations.utc import MJD_1970, utc_days
 
 __all__ = ["format_obs80", "write_obs80"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-NEEDED: Final = ("designation", "obstime", "ra", "dec", "station")
 TWO_LINE_KINDS: Final = {"space": "S", "roving": "V"}
 RESERVED_TYPES: Final = frozenset("SVRXsvrx")
 """Types that a record from a fixed place cannot have: it would not be read as an observation."""
 
 MAX_DECIMALS: Final = {"time": 6, "ra": 3, "dec": 2}
 MINUTES_DECIMALS: Final = 5
-AXIS_WIDTH: Final = 10
+AXIS_WIDTH: Final = 10  # of a coordinate of a spacecraft, its sign apart
 WGS84: Final = 1  # ERFA's number of the ellipsoid
 
 
@@ -62,31 +64,21 @@ def write_obs80(
         If the file exists and `overwrite` is False.
     """
     text = "".join(f"{line}\n" for line in format_obs80(table))
-    if not isinstance(output, str | os.PathLike):
-        binary = "b" in getattr(output, "mode", "") or not hasattr(output, "encoding")
-        output.write(text.encode("ascii") if binary else text)
-        return
-    path = Path(output).expanduser()
-    if path.exists() and not overwrite:
-        raise OSError(f"{path} exists already; give overwrite=True to replace it")
-    path.write_text(text, encoding="ascii", newline="\n")
+    write_text(text, output, overwrite=overwrite, encoding="ascii")
 
 
 def format_obs80(table: Table) -> list[str]:
     """Return the lines of an observation table in the 80-column format; see `write_obs80`."""
-    if missing := [name for name in NEEDED if name not in table.colnames]:
-        raise ObservationFormatError(
-            f"the table lacks {', '.join(missing)}: needed are {', '.join(NEEDED)}; "
-            f"it has {', '.join(table.colnames) or 'no columns'}"
-        )
-    kind = _texts(table, "kind", "ground")
+    require_columns(table)
+    ra, dec = angles(table)
+    kind = texts(table, "kind", "ground").tolist()
     types = _types(table, kind)
     starts = [
         f"{name}{'*' if discovery else ' '}{program}{note2}{date}"
         for name, discovery, program, note2, date in zip(
-            pack_fields(np.asarray(table["designation"]).astype(str)).tolist(),
+            pack_fields(texts(table, "designation")).tolist(),
             _discovery(table),
-            _one_column(_texts(table, "program")),
+            _one_column(texts(table, "program").tolist()),
             types,
             _dates(table),
             strict=True,
@@ -94,32 +86,33 @@ def format_obs80(table: Table) -> list[str]:
     ]
     ends = [
         f"{reference[:5]:5}{station}"
-        for reference, station in zip(_texts(table, "reference"), _stations(table), strict=True)
+        for reference, station in zip(
+            texts(table, "reference").tolist(), _stations(table), strict=True
+        )
     ]
+    sky = zip(
+        _right_ascensions(table, ra), _declinations(table, dec), _brightness(table), strict=True
+    )
     lines = []
-    sky = zip(_right_ascensions(table), _declinations(table), _brightness(table), strict=True)
-    for start, (ra, dec, mag), end, second in zip(
+    for start, place, end, second in zip(
         starts, sky, ends, _second_lines(table, kind, types), strict=True
     ):
-        lines.append(f"{start}{ra}{dec}         {mag}{end}")
+        alpha, delta, brightness = place
+        lines.append(f"{start}{alpha}{delta}         {brightness}{end}")
         if second:
             # The second line repeats all but the asterisk, its type in lower case.
             lines.append(f"{start[:12]} {start[13]}{start[14].lower()}{start[15:]}{second}{end}")
+    _require_80_columns(lines)
     return lines
 
 
-def _texts(table: Table, name: str, fallback: str = "") -> list[str]:
-    if name not in table.colnames:
-        return [fallback] * len(table)
-    return [str(text) for text in np.asarray(table[name]).tolist()]
-
-
-def _values(table: Table, name: str, unit: str = "") -> Floats:
-    """A column of numbers in a unit; NaN without the column."""
-    if name not in table.colnames:
-        return np.full(len(table), np.nan)
-    column = table[name]
-    return np.asarray(column.to_value(unit) if unit and hasattr(column, "to_value") else column)
+def _require_80_columns(lines: list[str]) -> None:
+    for line in lines:
+        if len(line) != WIDTH or not line.isascii():
+            raise ObservationFormatError(
+                f"{line!r} is no line of {WIDTH} ASCII characters: needed are a year of four "
+                "digits and codes of one character; correct the row or write ADES"
+            )
 
 
 def _discovery(table: Table) -> Iterable[bool]:
@@ -133,7 +126,7 @@ def _one_column(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _stations(table: Table) -> list[str]:
-    codes = _texts(table, "station")
+    codes = texts(table, "station").tolist()
     if odd := sorted({code for code in codes if len(code) != 3 or not code.isascii()}):
         raise ObservationFormatError(
             f"station codes {', '.join(map(repr, odd))} cannot be written: the format has three "
@@ -144,9 +137,11 @@ def _stations(table: Table) -> list[str]:
 
 def _types(table: Table, kind: list[str]) -> list[str]:
     """Column 15; spacecraft and roving observers are S and V whatever the source had."""
-    types = list(_one_column(_texts(table, "note2")))
+    types = list(_one_column(texts(table, "note2").tolist()))
+    geocentric = (_places(table, "observer_gcrs", u.km) == 0.0).all(axis=1).tolist()
     for row, place in enumerate(kind):
-        if place in TWO_LINE_KINDS and not _is_geocentric(types[row], table, row):
+        # Observations of Hipparcos reduced to the geocentre are the one kind without a position.
+        if place in TWO_LINE_KINDS and not (types[row] == "H" and geocentric[row]):
             types[row] = TWO_LINE_KINDS[place]
         elif types[row] in RESERVED_TYPES:
             raise ObservationFormatError(
@@ -156,9 +151,10 @@ def _types(table: Table, kind: list[str]) -> list[str]:
     return types
 
 
-def _is_geocentric(note2: str, table: Table, row: int) -> bool:
-    """Whether a spacecraft's record is one that the MPC holds reduced to the geocentre."""
-    return note2 == "H" and not np.any(table["observer_gcrs"][row].value)
+def _places(table: Table, name: str, unit: u.UnitBase) -> Floats:
+    """Positions of observers, (N, 3), NaN throughout if the table lacks them."""
+    column = numbers(table, name, unit)
+    return column if column.ndim == 2 else np.full((len(table), 3), np.nan)
 
 
 # Fields -------------------------------------------------------------------------------------------
@@ -173,13 +169,11 @@ def _decimals(resolution: Floats, unit: float, most: int) -> Ints:
 
 def _dates(table: Table) -> list[str]:
     """Columns 16-32."""
-    utc = table["obstime"].utc
-    day = np.atleast_1d(utc.jd1 - 2_400_000.5)
-    whole = np.floor(day)
-    decimals = _decimals(_values(table, "time_resolution", "s"), DAY_S, MAX_DECIMALS["time"])
-    ticks = np.rint(((day - whole) + utc.jd2) * 10.0**decimals).astype(np.int64)
+    whole, fraction = utc_days(table["obstime"])
+    decimals = _decimals(numbers(table, "time_resolution", u.s), DAY_S, MAX_DECIMALS["time"])
+    ticks = np.rint(fraction * 10.0**decimals).astype(np.int64)
     carry, ticks = np.divmod(ticks, 10**decimals)
-    calendar = (whole.astype(np.int64) + carry - 40_587).astype("datetime64[D]").astype(str)
+    calendar = (whole + carry - MJD_1970).astype("datetime64[D]").astype(str)
     return [
         f"{date.replace('-', ' ')}{_fraction(tick, n)}".ljust(17)
         for date, tick, n in zip(calendar.tolist(), ticks.tolist(), decimals.tolist(), strict=True)
@@ -190,17 +184,15 @@ def _fraction(ticks: int, decimals: int) -> str:
     return f".{ticks:0{decimals}d}" if decimals else ""
 
 
-def _right_ascensions(table: Table) -> list[str]:
+def _right_ascensions(table: Table, ra: Floats) -> list[str]:
     """Columns 33-44."""
-    hours = _values(table, "ra", "deg") / 15.0
-    resolution = _values(table, "ra_resolution", "arcsec") / 15.0
-    return _sexagesimal(hours, resolution, MAX_DECIMALS["ra"], 12, full_turn=24)
+    resolution = numbers(table, "ra_resolution", u.arcsec) / 15.0
+    return _sexagesimal(ra / 15.0, resolution, MAX_DECIMALS["ra"], 12, full_turn=24)
 
 
-def _declinations(table: Table) -> list[str]:
+def _declinations(table: Table, dec: Floats) -> list[str]:
     """Columns 45-56."""
-    dec = _values(table, "dec", "deg")
-    resolution = _values(table, "dec_resolution", "arcsec")
+    resolution = numbers(table, "dec_resolution", u.arcsec)
     texts = _sexagesimal(np.abs(dec), resolution, MAX_DECIMALS["dec"], 11)
     return [("-" if minus else "+") + t for minus, t in zip(np.signbit(dec), texts, strict=True)]
 
@@ -209,8 +201,6 @@ def _sexagesimal(
     value: Floats, resolution: Floats, most: int, width: int, full_turn: int | None = None
 ) -> list[str]:
     """Angles as ``DD MM SS.s``, or ``DD MM.m`` where the last digit is a decimal of a minute."""
-    if not np.isfinite(value).all():
-        raise ObservationFormatError("right ascension or declination is NaN; drop those rows")
     in_minutes = (resolution > 1.5) | _is_power_of_ten(resolution / 60.0)
     seconds = _decimals(resolution, 1.0, most)
     minutes = _decimals(resolution, 60.0, MINUTES_DECIMALS)
@@ -246,9 +236,9 @@ def _in_seconds(ticks: int, decimals: int) -> str:
 
 def _brightness(table: Table) -> list[str]:
     """Columns 66-72: magnitude, band, star catalogue."""
-    bands = [_band_letter(band) for band in _texts(table, "band")]
-    catalogs = _one_column(CATALOG_CODES.get(c, c) for c in _texts(table, "catalog"))
-    mags = _values(table, "mag").tolist()
+    bands = [_band_letter(band) for band in texts(table, "band").tolist()]
+    catalogs = _one_column(CATALOG_CODES.get(c, c) for c in texts(table, "catalog").tolist())
+    mags = numbers(table, "mag").tolist()
     return [
         f"{_magnitude(mag)}{band}{catalog}"
         for mag, band, catalog in zip(mags, bands, catalogs, strict=True)
@@ -282,12 +272,12 @@ def _second_lines(table: Table, kind: list[str], types: list[str]) -> list[str]:
     spacecraft = np.flatnonzero(places == "space")
     rovers = np.flatnonzero(places == "roving")
     if len(spacecraft):
-        gcrs = np.asarray(table["observer_gcrs"].to_value("km"))[spacecraft]
+        gcrs = _places(table, "observer_gcrs", u.km)[spacecraft]
         for row, place in zip(spacecraft.tolist(), gcrs, strict=True):
             geocentric = types[row] not in TWO_LINE_KINDS.values()
             seconds[row] = "" if geocentric else _spacecraft_place(place, row)
     if len(rovers):
-        itrf = np.asarray(table["observer_itrf"].to_value("m"))[rovers]
+        itrf = _places(table, "observer_itrf", u.m)[rovers]
         for row, place in zip(rovers.tolist(), _geodetic(itrf), strict=True):
             seconds[row] = _rover_place(place, row)
     return seconds

@@ -437,7 +437,7 @@ def test_names_of_bands_and_catalogues_of_ades():
         ("kind", "space", "no finite place"),
         ("kind", "roving", "no finite place"),
         ("mag", 123456.0, "does not fit"),
-        ("ra", np.nan * u.deg, "NaN"),
+        ("ra", np.nan * u.deg, "no direction"),
         ("designation", "much too long a name", "cannot|can hold"),
     ],
 )
@@ -446,6 +446,27 @@ def test_what_cannot_be_written_says_so(column, value, message):
     table[column] = u.Quantity([value]) if isinstance(value, u.Quantity) else [value]
     with pytest.raises(ObservationFormatError, match=message):
         format_obs80(table)
+
+
+@pytest.mark.parametrize("line", [HIPPARCOS, SPACE, ROVING])
+def test_observers_without_the_column_of_their_place(line):
+    table = read(line) if isinstance(line, str) else read(*line)
+    table.remove_columns(["observer_gcrs", "observer_itrf"])
+    with pytest.raises(ObservationFormatError, match="no finite place"):
+        format_obs80(table)
+
+
+def test_lines_that_would_not_have_80_columns():
+    table = read(GROUND)
+    table["obstime"] = Time([60_000_000.0], format="mjd")
+    with pytest.raises(ObservationFormatError, match="80 ASCII"):
+        format_obs80(table)
+
+
+def test_plain_tables_are_written_too():
+    table = read(*EVERYTHING)
+    assert format_obs80(Table(table)) == format_obs80(table)
+    assert format_obs80(table[:0]) == []
 
 
 def test_missing_columns_are_named():
