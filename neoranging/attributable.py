@@ -76,15 +76,14 @@ class Attributable:
         observer_position: u.Quantity | None = None,
         observer_velocity: u.Quantity | None = None,
     ) -> None:
-        by_state = observer_position is not None and observer_velocity is not None
-        if by_state == (observatory is not None):
+        given = [x for x in (observer_position, observer_velocity) if x is not None]
+        if len(given) != (2 if observatory is None else 0):
             raise TrackletError(
                 "an attributable needs the place of its observer once: give observatory= (an MPC "
                 "code, an EarthLocation, or '500' for the geocentre) or both observer_position= "
                 "and observer_velocity="
             )
-        if not by_state:
-            observer_position, observer_velocity = ephemeris.observer_posvel(epoch, observatory)
+        observer = given or ephemeris.observer_posvel(epoch, observatory)
         angles = [
             np.asarray(x.to_value(unit), dtype=float)
             for x, unit in (
@@ -102,20 +101,12 @@ class Attributable:
         columns = [np.broadcast_to(x, shape).reshape(m) for x in angles]
         state = [
             np.broadcast_to(x.to_value(unit), (*shape, 3)).reshape(m, 3)
-            for x, unit in ((observer_position, u.au), (observer_velocity, u.au / u.d))
+            for x, unit in zip(observer, (u.au, u.au / u.d), strict=True)
         ]
-        unknown = np.full((m, 2, 2), np.nan)
+        unmeasured = (np.full((m, *s), np.nan) for s in ((4, 4), (2,), (2, 2), ()))
         tdb = np.broadcast_to(ephemeris.tdb_mjd(epoch), shape).reshape(m)
-        self._arrays = core.Attributables(
-            tdb,
-            columns[0] % (2.0 * np.pi),
-            *columns[1:],
-            np.full((m, 4, 4), np.nan),
-            np.full((m, 2), np.nan),
-            unknown,
-            np.zeros(m),
-            *state,
-        )
+        columns[0] = columns[0] % (2.0 * np.pi)
+        self._arrays = core.Attributables._make([tdb, *columns, *unmeasured, *state])
         self._scalar = not shape
 
     @classmethod
@@ -137,7 +128,7 @@ class Attributable:
             raise TypeError("a scalar Attributable cannot be indexed")
         scalar = isinstance(item, (int, np.integer))
         index = np.atleast_1d(np.arange(len(self))[item])
-        return self._from_arrays(core.Attributables(*(x[index] for x in self._arrays)), scalar)
+        return self._from_arrays(self._arrays.take(index), scalar)
 
     @cached_property
     def epoch(self) -> Time:
@@ -238,12 +229,19 @@ class Attributable:
             np.asarray(rho_dot.to_value(u.au / u.d), dtype=float),
         )
         a = self._arrays
-        sky = (a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity)
         if self._scalar:
-            sky = tuple(np.broadcast_to(x[0], (*au.shape, *x.shape[1:])) for x in sky)
-        r, v = object_state(*sky, au, au_d)
-        epoch = (a.epoch[0] if self._scalar else a.epoch) - au / C_AU_PER_DAY
-        return r << u.au, v << u.au / u.d, Time(epoch, format="mjd", scale="tdb")
+            # one sky position completed by any number of ranges
+            a = a.take(np.zeros(au.size, dtype=int))
+        r, v = object_state(
+            a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, au.ravel(), au_d.ravel()
+        )
+        epoch = (a.epoch - au.ravel() / C_AU_PER_DAY).reshape(au.shape)
+        shape = (*au.shape, 3)
+        return (
+            r.reshape(shape) << u.au,
+            v.reshape(shape) << u.au / u.d,
+            Time(epoch, format="mjd", scale="tdb"),
+        )
 
     def admissible_region(self, **limits: Any) -> AdmissibleRegion:
         """Ranges and range-rates of a Solar-System object that this attributable allows.

@@ -17,9 +17,10 @@ from scipy.special import ndtri
 from neoranging.attributable import Attributable
 from neoranging.constants import ARCSEC, GM_SUN
 from neoranging.core import admissible
-from neoranging.core.candidates import Candidates, Solutions, energy_coefficients
+from neoranging.core.candidates import energy_coefficients
 from neoranging.core.geometry import FloatArray
 from neoranging.core.prediction import sky_residuals
+from neoranging.core.solutions import Candidates, Solutions
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
 
@@ -80,7 +81,7 @@ class RangeEstimate:
             method=self.method,
             origin=self.origin,
             attributable=self.attributable[item],
-            solutions=_take(self._solutions, index),
+            solutions=self._solutions.take(index),
             tracklets=self._tracklets._take(index),
         )
 
@@ -299,24 +300,6 @@ class RangeEstimate:
         }
         cells = "".join(f"<tr><th>{k}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
         return f"<table>{cells}</table>"
-
-
-def _take(solutions: Solutions, index: npt.NDArray[np.int64]) -> Solutions:
-    """Solutions of some arcs, candidates renumbered."""
-    columns = [column[index] for column in solutions[:-1]]
-    candidates = solutions.candidates
-    if candidates is None:
-        return Solutions(*columns)
-    roots = candidates.roots
-    order = np.argsort(roots.arc, kind="stable")
-    starts = np.searchsorted(roots.arc[order], index)
-    counts = np.searchsorted(roots.arc[order], index, side="right") - starts
-    rows = order[np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
-    renumbered = type(roots)(*(column[rows] for column in roots))._replace(
-        arc=np.repeat(np.arange(len(index)), counts)
-    )
-    rest = [column[rows] for column in candidates[1:]]
-    return Solutions(*columns, candidates=Candidates(renumbered, *rest))
 
 
 def _candidate_table(candidates: Candidates | None) -> QTable:

@@ -16,8 +16,9 @@ from astropy.time import Time
 from neoranging.constants import AU_KM, MJD_JD
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations import observatories
+from neoranging.observations.columns import DEFAULT_SIGMA, Columns
 from neoranging.observations.report import ReadReport
-from neoranging.tracklet import DEFAULT_SIGMA, TrackletSet, _Columns
+from neoranging.tracklet import TrackletSet
 
 __all__ = ["TrackletReport", "read_tracklets"]
 
@@ -112,7 +113,7 @@ def read_tracklets(
 class _Observations:
     """Rows of all sources as plain columns."""
 
-    columns: _Columns
+    columns: Columns
     designation: npt.NDArray[np.str_]
     program: npt.NDArray[np.str_]
     kind: npt.NDArray[np.str_]
@@ -198,7 +199,7 @@ def _plain(table: Table) -> _Observations:
     gcrs = quantity("observer_gcrs", u.km, (3,)) / AU_KM
     itrf[np.isfinite(gcrs[:, 0])] = np.nan
     utc = obstime.utc
-    columns = _Columns(
+    columns = Columns(
         np.asarray(utc.jd1),
         np.asarray(utc.jd2),
         quantity("ra", u.rad),
@@ -226,7 +227,7 @@ def _join(parts: list[_Observations]) -> _Observations:
         return parts[0]
     columns = zip(*(part.columns for part in parts), strict=True)
     return _Observations(
-        _Columns(*map(np.concatenate, columns)),
+        Columns(*map(np.concatenate, columns)),
         *(
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("designation", "program", "kind", "selected")
@@ -246,7 +247,7 @@ def _form(
     dropped: dict[str, int] = {}
     keep = np.ones(n, dtype=bool)
 
-    def drop(reason: str, bad: npt.NDArray[np.bool_]) -> None:
+    def drop(reason: str, bad: Any) -> None:
         count = int(np.sum(bad & keep))
         if count:
             dropped[reason] = count
@@ -301,31 +302,3 @@ def _keys(observations: _Observations, group_by: tuple[str, ...]) -> npt.NDArray
         codes, uniques = pd.factorize(column)
         key = pd.factorize(key * (len(uniques) + 1) + codes)[0].astype(np.int64)
     return key
-
-
-def table_of(tracklets: TrackletSet) -> QTable:
-    """Observations of a set as an observation table, one row each, in order."""
-    c = tracklets._columns
-    space = np.isfinite(c.gcrs[:, 0])
-    known = observatories.is_known(c.station)
-    roving = np.isfinite(c.itrf[:, 0]) & ~known
-    nowhere = np.full_like(c.itrf, np.nan)
-    sigma = (c.sigma << u.rad).to(u.arcsec)
-    owner = np.repeat(np.arange(len(tracklets)), tracklets.counts)
-    return QTable(
-        {
-            "designation": tracklets.designation[owner],
-            "obstime": tracklets.obstime,
-            "ra": (c.ra << u.rad).to(u.deg),
-            "dec": (c.dec << u.rad).to(u.deg),
-            "sigma_ra": sigma[:, 0],
-            "sigma_dec": sigma[:, 1],
-            "mag": c.mag,
-            "band": c.band,
-            "station": c.station,
-            "kind": np.select([space, roving], ["space", "roving"], "ground"),
-            "observer_itrf": np.where(roving[:, None], c.itrf, nowhere) << u.m,
-            "observer_gcrs": c.gcrs * AU_KM << u.km,
-            "tracklet": owner,
-        }
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -19,41 +19,16 @@ from neoranging.core import attributable as core
 from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import FloatArray
 from neoranging.exceptions import TrackletError
-from neoranging.observations import observatories
+from neoranging.observations.columns import DEFAULT_SIGMA, Columns, plain_columns
 
 if TYPE_CHECKING:
     from astropy.table import QTable
 
     from neoranging.estimate import RangeEstimate
 
-__all__ = ["DEFAULT_SIGMA", "Tracklet", "TrackletSet"]
-
-DEFAULT_SIGMA = 1.0 * u.arcsec
-"""Standard deviation of a position whose observer states none."""
+__all__ = ["Tracklet", "TrackletSet"]
 
 ORIGINS = ("topocenter", "geocenter")
-
-
-class _Columns(NamedTuple):
-    """Observations one after the other, as plain columns of length n."""
-
-    jd1: FloatArray
-    """UTC as a two-part Julian date."""
-    jd2: FloatArray
-    ra: FloatArray
-    dec: FloatArray
-    sigma: FloatArray
-    """Shape (n, 2) [rad]: right ascension with cos(dec), declination."""
-    station: npt.NDArray[np.str_]
-    itrf: FloatArray
-    """Earth-fixed place, shape (n, 3) [m]; NaN for spacecraft and unknown codes."""
-    gcrs: FloatArray
-    """Geocentric place of a spacecraft, shape (n, 3) [au]; NaN for all others."""
-    mag: FloatArray
-    band: npt.NDArray[np.str_]
-
-    def take(self, rows: Any) -> _Columns:
-        return _Columns(*(column[rows] for column in self))
 
 
 class TrackletSet(Sequence["Tracklet"]):
@@ -71,7 +46,7 @@ class TrackletSet(Sequence["Tracklet"]):
 
     def __init__(
         self,
-        columns: _Columns,
+        columns: Columns,
         offsets: npt.NDArray[np.int64],
         designation: npt.NDArray[np.str_],
         report: Any = None,
@@ -119,7 +94,7 @@ class TrackletSet(Sequence["Tracklet"]):
             epochs.
         """
         n = obstime.size
-        columns = _columns(obstime, ra, dec, observatory, sigma, mag, band)
+        columns = plain_columns(obstime, ra, dec, observatory, sigma, mag, band)
         key = np.zeros(n, dtype=np.int64)
         if tracklet is not None:
             key = np.unique(np.asarray(tracklet), return_inverse=True)[1].reshape(n)
@@ -136,7 +111,7 @@ class TrackletSet(Sequence["Tracklet"]):
         sets = [tracklet._set for tracklet in tracklets]
         if not sets:
             raise TrackletError("a set needs at least one tracklet, got none")
-        columns = _Columns(*map(np.concatenate, zip(*(s._columns for s in sets), strict=True)))
+        columns = Columns(*map(np.concatenate, zip(*(s._columns for s in sets), strict=True)))
         counts = np.concatenate([np.diff(s._offsets) for s in sets])
         names = np.concatenate([s.designation for s in sets])
         return cls(columns, np.concatenate([[0], np.cumsum(counts)]), names)
@@ -248,10 +223,9 @@ class TrackletSet(Sequence["Tracklet"]):
         return get_estimator(method, **options).estimate(self, on_failure=on_failure)
 
     def to_table(self) -> QTable:
-        """Observations as a table that the writers of `neoranging.observations` take."""
-        from neoranging.forming import table_of
-
-        return table_of(self)
+        """Observations as an observation table, which every writer takes; one row each."""
+        owner = np.repeat(np.arange(len(self)), self.counts)
+        return self._columns.to_table(self.designation[owner], owner)
 
     def __repr__(self) -> str:
         return f"<TrackletSet: {len(self)} tracklets, {len(self._columns.ra)} observations>"
@@ -336,7 +310,7 @@ class Tracklet:
         return self
 
     @property
-    def _columns(self) -> _Columns:
+    def _columns(self) -> Columns:
         return self._set._columns
 
     def __len__(self) -> int:
@@ -450,7 +424,7 @@ class Tracklet:
         return get_estimator(method, **options).estimate(self, on_failure=on_failure)
 
     def to_table(self) -> QTable:
-        """Observations as a table that the writers of `neoranging.observations` take."""
+        """Observations as an observation table, which every writer takes; one row each."""
         return self._set.to_table()
 
     def plot(self, axes: Any = None, **options: Any) -> Any:
@@ -473,65 +447,3 @@ def _attributables(arcs: Arcs, method: str) -> core.Attributables:
     if method not in makers:
         raise TrackletError(f"method must be one of {tuple(makers)}, got {method!r}")
     return makers[method](arcs)
-
-
-def _columns(
-    obstime: Time,
-    ra: u.Quantity,
-    dec: u.Quantity,
-    observatory: Any,
-    sigma: u.Quantity,
-    mag: npt.ArrayLike | None,
-    band: npt.ArrayLike | None,
-) -> _Columns:
-    """Validate and strip the columns of a tracklet."""
-    n = obstime.size
-    utc = obstime.utc if obstime.scale != "utc" else obstime
-    station, itrf, gcrs = _places(observatory, n)
-    angles = [np.asarray(x.to_value(u.rad), dtype=float).reshape(-1) for x in (ra, dec)]
-    for name, column in zip(("ra", "dec"), angles, strict=True):
-        if len(column) != n:
-            raise TrackletError(f"{name} has {len(column)} values for {n} epochs")
-        if not np.isfinite(column).all():
-            raise TrackletError(f"{name} holds values that are not finite: drop them first")
-    return _Columns(
-        np.asarray(utc.jd1, dtype=float).reshape(n),
-        np.asarray(utc.jd2, dtype=float).reshape(n),
-        *angles,
-        _sigmas(sigma, n),
-        station,
-        itrf,
-        gcrs,
-        np.full(n, np.nan) if mag is None else np.broadcast_to(np.asarray(mag, float), n).copy(),
-        np.full(n, "") if band is None else np.broadcast_to(np.asarray(band, np.str_), n).copy(),
-    )
-
-
-def _sigmas(sigma: u.Quantity, n: int) -> FloatArray:
-    values = np.asarray(sigma.to_value(u.rad), dtype=float)
-    if values.ndim == 1:
-        values = values[:, None]
-    try:
-        values = np.broadcast_to(values, (n, 2)).copy()
-    except ValueError as error:
-        raise TrackletError(
-            f"sigma must be a scalar or of shape ({n},) or ({n}, 2), got {sigma.shape}"
-        ) from error
-    if not (np.isfinite(values).all() and (values > 0.0).all()):
-        raise TrackletError("sigma must be positive and finite; drop observations of no weight")
-    return values
-
-
-def _places(observatory: Any, n: int) -> tuple[npt.NDArray[np.str_], FloatArray, FloatArray]:
-    """Codes, Earth-fixed places and (no) spacecraft places of n observations."""
-    nowhere = np.full((n, 3), np.nan)
-    if isinstance(observatory, EarthLocation):
-        itrf = np.stack([x.to_value(u.m) for x in observatory.geocentric], axis=-1)
-        return np.full(n, ""), np.broadcast_to(itrf, (n, 3)).copy(), nowhere
-    try:
-        station = np.broadcast_to(np.asarray(observatory, dtype=np.str_), n).copy()
-    except ValueError as error:
-        raise TrackletError(
-            f"observatory must be one MPC code or {n} of them, got {np.shape(observatory)}"
-        ) from error
-    return station, observatories.itrf_positions(station), nowhere

@@ -253,6 +253,16 @@ class Attributables(NamedTuple):
     velocity: FloatArray
     """Heliocentric velocity of the observer at the epoch, shape (M, 3) [au/d]."""
 
+    def take(self, index: np.ndarray) -> Attributables:
+        """Attributables of some arcs."""
+        return Attributables._make(column[index] for column in self)
+
+    @classmethod
+    def none(cls) -> Attributables:
+        """Attributables of no arcs."""
+        shapes = ((), (), (), (), (), (4, 4), (2,), (2, 2), (), (3,), (3,))
+        return cls._make(np.empty((0, *shape)) for shape in shapes)
+
 
 def from_fit(arcs: Arcs, fit: TangentFit | None = None) -> Attributables:
     """Attributables by the weighted fit of all observations, at the middle observation's epoch."""

@@ -34,9 +34,8 @@ from neoranging.core.attributable import Attributables
 from neoranging.core.geometry import FloatArray, norm
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.range_equation import RangeEquation
+from neoranging.core.solutions import BoolArray, Candidates, IntArray, Roots, Solutions
 from neoranging.core.status import RangeStatus
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -68,24 +67,6 @@ _RIVAL_RANGES = np.geomspace(0.01, 100.0, 49)
 """Ranges asked for their fit [au]: from the Earth's Hill sphere to beyond the planets."""
 
 
-class Roots(NamedTuple):
-    """Roots of a classical method as orbits: K of them, flat, ordered by arc."""
-
-    arc: npt.NDArray[np.int64]
-    """The arc that each belongs to."""
-    rho: FloatArray
-    rho_dot: FloatArray
-    covariance: FloatArray
-    """Of (rho, rho_dot) from the observational noise, linearised; shape (K, 2, 2)."""
-    r: FloatArray
-    """Heliocentric position at the emission epoch, shape (K, 3) [au]."""
-    v: FloatArray
-    epoch: FloatArray
-    """Emission epoch [MJD TDB]."""
-    converged: BoolArray
-    """An orbit through the observations was reached; false where none was tried either."""
-
-
 class Found(NamedTuple):
     """What a classical method makes of M arcs."""
 
@@ -94,39 +75,6 @@ class Found(NamedTuple):
     """Scalar equation of each arc, shape (M,)."""
     noise: FloatArray
     """Standard error of the equation as a part of the range, shape (M,)."""
-
-
-class Candidates(NamedTuple):
-    """Roots with what each implies, and which one was chosen."""
-
-    roots: Roots
-    energy: FloatArray
-    """Heliocentric two-body energy [au^2/d^2]."""
-    admissible: BoolArray
-    chi2: FloatArray
-    """Weighted sum of squared residuals of all observations of the arc."""
-    residual: FloatArray
-    """Root mean square residual of the arc's observations [rad]."""
-    plausible: BoolArray
-    """Converged, admissible and fitting: a rival of the chosen one."""
-    chosen: BoolArray
-
-
-class Solutions(NamedTuple):
-    """One answer for each of M arcs; NaN where the status says why."""
-
-    rho: FloatArray
-    rho_dot: FloatArray
-    covariance: FloatArray
-    """Of (rho, rho_dot), shape (M, 2, 2)."""
-    r: FloatArray
-    """Heliocentric position at the emission epoch, shape (M, 3) [au]."""
-    v: FloatArray
-    epoch: FloatArray
-    """Emission epoch [MJD TDB]."""
-    status: npt.NDArray[np.int8]
-    """`RangeStatus.code`."""
-    candidates: Candidates | None = None
 
 
 def solve(
@@ -145,7 +93,7 @@ def solve(
         value[picked] = column[pick[picked]]
         values.append(value)
     status = _verdict(arcs, attributables, found, candidates, pick, thresholds)
-    return Solutions(*values, status, candidates)
+    return Solutions._make([*values, status, candidates])
 
 
 def _judge(
@@ -200,7 +148,7 @@ def _verdict(
     attributables: Attributables,
     found: Found,
     candidates: Candidates,
-    pick: npt.NDArray[np.int64],
+    pick: IntArray,
     thresholds: Thresholds,
 ) -> npt.NDArray[np.int8]:
     roots = found.roots
@@ -239,8 +187,8 @@ def _verdict(
 def _is_determined(
     attributables: Attributables,
     found: Found,
-    arc: npt.NDArray[np.int64],
-    chosen: npt.NDArray[np.int64],
+    arc: IntArray,
+    chosen: IntArray,
     thresholds: Thresholds,
 ) -> BoolArray:
     """Whether the noise leaves the chosen roots standing, shape (len(arc),)."""

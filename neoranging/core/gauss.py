@@ -20,10 +20,11 @@ import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core.arcs import Arcs
-from neoranging.core.candidates import Found, Roots
+from neoranging.core.candidates import Found
 from neoranging.core.geometry import FloatArray, cross, dot, norm, sky_basis
 from neoranging.core.kepler import lagrange_coefficients
 from neoranging.core.range_equation import RangeEquation, positive_ranges
+from neoranging.core.solutions import Roots
 
 _TOLERANCE = 1.0e-11  # relative change of the range at which a root has settled
 
@@ -195,24 +196,27 @@ def _refine(
     result = (first.ranges.copy(), first.r.copy(), first.v.copy())
     converged = np.zeros(len(first.arc), dtype=bool)
     triplets = triplets.take(open_)
+    ranges, r, v = (column[open_] for column in result)
     state = _Iterate(
         open_,
-        *(column[open_] for column in result),
-        rho=first.ranges[open_, 1],
+        ranges,
+        r,
+        v,
+        rho=ranges[:, 1],
         previous=np.full((len(open_), 2), np.nan),
-        tolerance=_tolerance(triplets, first.ranges[open_, 1]),
+        tolerance=_tolerance(triplets, ranges[:, 1]),
     )
     with np.errstate(all="ignore"):
         for _ in range(max_iterations):
-            if not len(state.index):
+            if not len(state.orbit):
                 break
             new, mapped = _step(triplets, state, mu, light_speed)
             settled = np.abs(mapped - state.rho) <= state.tolerance * mapped
             alive = np.isfinite(new.ranges).all(axis=1) & (mapped > 0.0)
             done = settled & alive
             for target, value in zip(result, (new.ranges, new.r, new.v), strict=True):
-                target[new.index[done]] = value[done]
-            converged[new.index[done]] = True
+                target[new.orbit[done]] = value[done]
+            converged[new.orbit[done]] = True
             keep = alive & ~settled
             state = _Iterate(*(column[keep] for column in new))
             triplets = triplets.take(keep)
@@ -224,7 +228,7 @@ def _refine(
 class _Iterate(NamedTuple):
     """Orbits still being refined."""
 
-    index: np.ndarray
+    orbit: np.ndarray
     ranges: FloatArray
     r: FloatArray
     v: FloatArray
@@ -263,7 +267,7 @@ def _step(
     c = series.A + series.B * u[:, None] + epsilon
     orbit = _orbit(triplets, rho, c, f, g)
     seen = np.stack([state.rho, mapped], axis=1)
-    return _Iterate(state.index, *orbit, rho, seen, state.tolerance), mapped
+    return _Iterate(state.orbit, *orbit, rho, seen, state.tolerance), mapped
 
 
 def _accelerate(state: _Iterate, mapped: FloatArray) -> FloatArray:

@@ -27,10 +27,11 @@ import numpy as np
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import ParabolaFit, TangentFit
-from neoranging.core.candidates import Found, Roots
+from neoranging.core.candidates import Found
 from neoranging.core.geometry import FloatArray, cross, dot, norm
 from neoranging.core.prediction import sight
 from neoranging.core.range_equation import RangeEquation, positive_ranges
+from neoranging.core.solutions import Roots
 
 _TOLERANCE = 1.0e-10  # relative change of the range at which a root has converged
 

@@ -158,8 +158,7 @@ def _bracketed_roots(
         done = previous <= 4.0e-16 * new
         root[index[done]] = new[done]
         keep = ~done
-        index, rising, lo, hi, x, previous = (
-            y[keep] for y in (index, rising, lo, hi, new, previous)
-        )
+        index, rising = index[keep], rising[keep]
+        lo, hi, x, previous = lo[keep], hi[keep], new[keep], previous[keep]
     root[index] = x
     return root.reshape(n, m)

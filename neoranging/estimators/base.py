@@ -9,11 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from neoranging.attributable import Attributable
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables, from_fit
-from neoranging.core.candidates import Candidates, Roots, Solutions
+from neoranging.core.solutions import Solutions
 from neoranging.core.status import RangeStatus
 from neoranging.estimate import RangeEstimate
 from neoranging.exceptions import EstimationError, TrackletError
@@ -115,31 +116,29 @@ class RangingEstimator(ABC):
         return estimate
 
     def _solve(self, arcs: Arcs) -> tuple[Attributables, Solutions]:
-        chunks = list(arcs.chunks(self.chunk_size))
-        parts = _map_threaded(self._solve_chunk, chunks)
-        columns = zip(*(a for a, _ in parts), strict=True)
-        attributables = Attributables(*map(np.concatenate, columns))
-        starts = np.cumsum([0, *(len(chunk) for chunk in chunks[:-1])])
-        return attributables, _join([s for _, s in parts], starts)
+        if not len(arcs):
+            return Attributables.none(), Solutions.unsolved([])
+        parts = _map_threaded(self._solve_chunk, list(arcs.chunks(self.chunk_size)))
+        columns = zip(*(attributables for attributables, _ in parts), strict=True)
+        return (
+            Attributables._make(np.concatenate(column) for column in columns),
+            Solutions.join([solutions for _, solutions in parts]),
+        )
 
     def _solve_chunk(self, arcs: Arcs) -> tuple[Attributables, Solutions]:
         attributables = from_fit(arcs)
         enough = arcs.n_epochs >= self.min_observations
-        unknown = arcs.sum((~np.isfinite(arcs.position)).any(axis=1).astype(np.int64)) > 0
-        usable = enough & ~unknown
-        if usable.all():
+        known = arcs.sum(~np.isfinite(arcs.position[:, 0]) + 0) == 0
+        usable = np.nonzero(enough & known)[0]
+        if len(usable) == len(arcs):
             return attributables, self._estimate(arcs, attributables)
         status = np.where(
             enough, RangeStatus.UNKNOWN_OBSERVER.code, RangeStatus.TOO_FEW_OBSERVATIONS.code
         )
-        solutions = _unsolved(status.astype(np.int8))
-        index = np.nonzero(usable)[0]
-        if len(index):
-            part = self._estimate(
-                arcs.take(index), Attributables(*(column[index] for column in attributables))
-            )
-            solutions = _insert(solutions, part, index)
-        return attributables, solutions
+        if not len(usable):
+            return attributables, Solutions.unsolved(status)
+        part = self._estimate(arcs.take(usable), attributables.take(usable))
+        return attributables, part.spread(usable, status)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(observer={self.origin!r})"
@@ -153,40 +152,7 @@ def _map_threaded(function: Callable[[Arcs], _T], chunks: list[Arcs]) -> list[_T
         return list(pool.map(function, chunks))
 
 
-def _unsolved(status: np.ndarray) -> Solutions:
-    m = len(status)
-    nan, vector = np.full(m, np.nan), np.full((m, 3), np.nan)
-    return Solutions(
-        nan, nan.copy(), np.full((m, 2, 2), np.nan), vector, vector.copy(), nan.copy(), status
-    )
-
-
-def _insert(whole: Solutions, part: Solutions, index: np.ndarray) -> Solutions:
-    """Put solutions of some arcs into those of all."""
-    for target, value in zip(whole[:-1], part[:-1], strict=True):
-        target[index] = value
-    if part.candidates is None:
-        return whole
-    roots = part.candidates.roots._replace(arc=index[part.candidates.roots.arc])
-    return whole._replace(candidates=part.candidates._replace(roots=roots))
-
-
-def _join(parts: list[Solutions], starts: np.ndarray) -> Solutions:
-    """Solutions of consecutive chunks as one."""
-    columns = [np.concatenate(c) for c in zip(*(part[:-1] for part in parts), strict=True)]
-    listed = []
-    for part, start in zip(parts, starts, strict=True):
-        if part.candidates is not None:
-            roots = part.candidates.roots
-            listed.append(part.candidates._replace(roots=roots._replace(arc=roots.arc + start)))
-    if not listed:
-        return Solutions(*columns)
-    roots = Roots(*map(np.concatenate, zip(*(c.roots for c in listed), strict=True)))
-    rest = [np.concatenate(c) for c in zip(*(c[1:] for c in listed), strict=True)]
-    return Solutions(*columns, candidates=Candidates(roots, *rest))
-
-
-def _raise_first_failure(estimate: RangeEstimate, status: np.ndarray) -> None:
+def _raise_first_failure(estimate: RangeEstimate, status: npt.NDArray[np.int8]) -> None:
     failed = np.nonzero(status != RangeStatus.OK.code)[0]
     if len(failed):
         first = RangeStatus.from_code(status[failed[0]])

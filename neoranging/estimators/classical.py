@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
-from neoranging.core.candidates import Found, Solutions, Thresholds, solve
+from neoranging.core.candidates import Found, Thresholds, solve
+from neoranging.core.solutions import Solutions
 from neoranging.estimators.base import RangingEstimator
 
 __all__ = ["ClassicalEstimator"]
