@@ -151,12 +151,15 @@ def _bracketed_roots(
         lo, hi = np.where(above, lo, x), np.where(above, x, hi)
         with np.errstate(divide="ignore", invalid="ignore"):
             newton = x - value / slope
-        trusted = (newton > lo) & (newton < hi) & (np.abs(newton - x) < 0.5 * previous)
+        step = np.abs(newton - x)
+        # a last step of rounding size may point out of the bracket: ask for its size first
+        done = (value == 0.0) | (step <= 4.0e-16 * x)
+        root[index[done]] = x[done]
+        trusted = (newton > lo) & (newton < hi) & (step < 0.5 * previous)
         new = np.where(trusted, newton, 0.5 * (lo + hi))
-        new = np.where(value == 0.0, x, new)
         previous = np.abs(new - x)
-        done = previous <= 4.0e-16 * new
-        root[index[done]] = new[done]
+        done |= previous <= 4.0e-16 * new
+        root[index[done]] = x[done]
         keep = ~done
         index, rising = index[keep], rising[keep]
         lo, hi, x, previous = lo[keep], hi[keep], new[keep], previous[keep]

@@ -47,13 +47,13 @@ class RangingEstimator(ABC):
     is_learned : bool
         Whether it was trained on data.
     chunk_size : int
-        Arcs that `_estimate` sees at once; about what fits the caches of one core.
+        Arcs that `_estimate` sees at once: enough to bury the cost of a call, few enough for the cache.
     """
 
     name: ClassVar[str]
     min_observations: ClassVar[int] = 2
     is_learned: ClassVar[bool] = False
-    chunk_size: ClassVar[int] = 4096
+    chunk_size: ClassVar[int] = 16384
 
     def __init__(self, *, observer: str = "topocenter") -> None:
         if observer not in ORIGINS:
