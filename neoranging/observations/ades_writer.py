@@ -17,7 +17,7 @@ from astropy.table import QTable
 
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.designation import pack
-from neoranging.observations.mpc_codes import CATALOG_NAMES, MODES
+from neoranging.observations.mpc_codes import CATALOG_NAMES, MODES, PROGRAM_NAMES
 from neoranging.observations.output import angles, numbers, require_columns, texts, write_text
 from neoranging.observations.utc import MJD_1970, seconds_in_day, utc_days
 
@@ -154,7 +154,7 @@ def _columns(table: QTable) -> dict[str, list[str]]:
         "mode": _mode(table),
         "stn": _text(table, "station"),
         **_place(table),
-        "prog": _text(table, "program"),
+        "prog": _program(table),
         "obsTime": _obstime(table),
         "ra": _decimals(ra, ANGLE_DECIMALS),
         "dec": _decimals(dec, ANGLE_DECIMALS),
@@ -203,6 +203,14 @@ def _identifier(designation: str) -> tuple[str, str]:
 def _mode(table: QTable) -> list[str]:
     pairs = zip(_text(table, "mode"), _text(table, "note2"), strict=True)
     return [mode or MODES.get(code, "UNK") for mode, code in pairs]
+
+
+def _program(table: QTable) -> list[str]:
+    """Program codes; letters are left alone, for in column 14 they may be notes as well."""
+    return [
+        code if len(code) != 1 or code.isalpha() else PROGRAM_NAMES.get(code, "")
+        for code in _text(table, "program")
+    ]
 
 
 def _place(table: QTable) -> dict[str, list[str]]:

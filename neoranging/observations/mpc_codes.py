@@ -1,14 +1,23 @@
 """One-character codes of the 80-column and ``.rwo`` formats and their names in ADES.
 
-Source: Minor Planet Center, "Catalog codes" and "Note 2" lists
-(https://www.minorplanetcenter.net/iau/info/CatalogueCodes.html, .../OpticalObs.html).
+Source: Minor Planet Center, "Catalog codes", "Note 2" and program code lists
+(https://www.minorplanetcenter.net/iau/info/CatalogueCodes.html, .../OpticalObs.html,
+https://www.minorplanetcenter.net/iau/lists/ProgramCodes.txt).
 """
 
 from __future__ import annotations
 
+import string
 from types import MappingProxyType
 
-__all__ = ["CATALOG_CODES", "CATALOG_NAMES", "MODES", "NOTE2_OF_MODE"]
+__all__ = [
+    "CATALOG_CODES",
+    "CATALOG_NAMES",
+    "MODES",
+    "NOTE2_OF_MODE",
+    "PROGRAM_CODES",
+    "PROGRAM_NAMES",
+]
 
 _LETTERED = (
     "a USNOA1 b USNOSA1 c USNOA2 d USNOSA2 e UCAC1 f Tyc1 g Tyc2 h GSC1.0 i GSC1.1 j GSC1.2 "
@@ -25,6 +34,17 @@ CATALOG_NAMES = MappingProxyType(dict(zip(_WORDS[::2], _WORDS[1::2], strict=True
 
 CATALOG_CODES = MappingProxyType({name: code for code, name in CATALOG_NAMES.items()})
 """MPC letter of a star catalogue by its ADES name."""
+
+_BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_PROGRAMS = "0123456789!\"#$%&'()*+,-./[\\]^_`{|}~:;<=>?@" + string.ascii_letters.swapcase()
+
+PROGRAM_NAMES = MappingProxyType(
+    {code: _BASE62[number // 62] + _BASE62[number % 62] for number, code in enumerate(_PROGRAMS)}
+)
+"""Two-character program code of ADES by the one of column 14."""
+
+PROGRAM_CODES = MappingProxyType({name: code for code, name in PROGRAM_NAMES.items()})
+"""One-character program code by that of ADES."""
 
 NOTE2_OF_MODE = MappingProxyType(
     {

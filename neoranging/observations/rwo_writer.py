@@ -13,7 +13,7 @@ from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.exceptions import ObservationFormatError
-from neoranging.observations.mpc_codes import CATALOG_CODES
+from neoranging.observations.mpc_codes import CATALOG_CODES, PROGRAM_CODES
 from neoranging.observations.output import angles, numbers, require_columns, texts, write_text
 from neoranging.observations.report import ReadReport, Reason
 from neoranging.observations.rwo_layout import OBJECT_WIDTH
@@ -290,14 +290,17 @@ def _codes(table: QTable, version: int) -> dict[str, Strings | list[str]]:
         ["S", "V"],
         texts(table, "note2"),
     )
-    program = texts(table, "program")
+    program = [
+        code if len(code) == 1 else PROGRAM_CODES.get(code, " ")
+        for code in texts(table, "program").tolist()
+    ]
     station = texts(table, "station")
     if any(len(code) != 3 for code in station.tolist()):
         msg = ".rwo holds station codes of three characters; write ADES for longer ones"
         raise ObservationFormatError(msg)
     return {
         "technique": np.where(technique == "", " ", technique),
-        "program": np.where(np.strings.str_len(program) == 1, program, " "),
+        "program": program,
         # Two-letter bands of ADES end in the letter that the 80-column format uses.
         "band": [band[-1:] or " " for band in texts(table, "band").tolist()],
         "observatory": (
