@@ -25,6 +25,9 @@ __all__ = ["TrackletReport", "read_tracklets"]
 KINDS = ("ground", "roving", "space")
 GROUPS = ("night", "station")
 
+INCREDIBLE_SIGMA = 1.0 * u.mas
+"""Smaller errors than this no ground-based telescope reaches; reports state them in wrong units."""
+
 
 @dataclass(frozen=True)
 class TrackletReport:
@@ -39,6 +42,8 @@ class TrackletReport:
     n_tracklets : int
     reading : tuple of ReadReport
         The account of each file that was read before.
+    notes : tuple of str
+        What was mended in observations that are used.
     """
 
     n_observations: int
@@ -46,6 +51,7 @@ class TrackletReport:
     n_tracklets: int
     dropped: dict[str, int] = field(default_factory=dict)
     reading: tuple[ReadReport, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [str(report) for report in self.reading]
@@ -53,6 +59,7 @@ class TrackletReport:
             f"{self.n_observations} observations: {self.n_used} in {self.n_tracklets} tracklets"
         )
         lines += [f"  {count:6d} left out: {reason}" for reason, count in self.dropped.items()]
+        lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
 
@@ -258,6 +265,7 @@ def _form(
         drop("rejected from its orbit by the file", ~observations.selected)
     weightless = ~(np.isfinite(c.sigma).all(axis=1) & (c.sigma > 0.0).all(axis=1))
     drop("without weight: sigma not positive", weightless)
+    c, notes = _with_credible_sigmas(c, observations.kind, keep)
     key = _keys(observations, group_by)
     order = np.lexsort((c.jd2, c.jd1, key))
     order = order[keep[order]]
@@ -271,7 +279,7 @@ def _form(
         dropped["alone: no second epoch of that object in that night"] = int(lone.sum())
     order, counts = order[~lone], counts[moving]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    report = TrackletReport(n, len(order), len(counts), dropped, reports)
+    report = TrackletReport(n, len(order), len(counts), dropped, reports, notes)
     names = observations.designation[order][offsets[:-1]]
     formed = TrackletSet(c.take(order), offsets, names)
     first = formed._columns.jd1 + formed._columns.jd2
@@ -279,6 +287,22 @@ def _form(
     result = formed._take(by_time)
     result.report = report
     return result
+
+
+def _with_credible_sigmas(
+    c: Columns, kind: npt.NDArray[np.str_], used: npt.NDArray[np.bool_]
+) -> tuple[Columns, tuple[str, ...]]:
+    """Replace sigmas that cannot be meant by the default, and say so."""
+    limit = INCREDIBLE_SIGMA.to_value(u.rad)
+    wrong = (c.sigma < limit).any(axis=1) & (kind != "space") & used
+    if not wrong.any():
+        return c, ()
+    sigma = np.where(wrong[:, None], DEFAULT_SIGMA.to_value(u.rad), c.sigma)
+    note = (
+        f"{int(wrong.sum())} observations from the ground state a sigma below "
+        f"{INCREDIBLE_SIGMA:g}, probably in wrong units: {DEFAULT_SIGMA:g} is used instead"
+    )
+    return c._replace(sigma=sigma), (note,)
 
 
 def _keys(observations: _Observations, group_by: tuple[str, ...]) -> npt.NDArray[np.int64]:
