@@ -12,9 +12,13 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from astropy import units as u
 from astropy.table import QTable
+from astropy.time import Time
 
 import neoranging.observations  # noqa: F401  (registers the formats)
+from neoranging.observations.ades_writer import format_ades_psv
+from neoranging.observations.rwo_writer import format_rwo
 
 
 def obs80_content(n: int) -> bytes:
@@ -34,8 +38,44 @@ def obs80_content(n: int) -> bytes:
     return "\n".join(lines).encode()
 
 
+def rwo_content(n: int) -> bytes:
+    """N records of one object as a fit leaves them, one in ten from a spacecraft."""
+    return format_rwo(_night(n)).encode()
+
+
+def ades_content(n: int) -> bytes:
+    """The same as a submission."""
+    return format_ades_psv(_night(n)).encode()
+
+
+def _night(n: int) -> QTable:
+    rng = np.random.default_rng(1)
+    space = np.arange(n) % 10 == 0
+    gcrs = np.where(space[:, None], rng.uniform(-7e3, 7e3, (n, 3)).round(4), np.nan)
+    return QTable(
+        {
+            "designation": np.repeat("2024 YR4", n),
+            "obstime": Time(60_000 + np.sort(rng.uniform(0, 900, n)).round(6), format="mjd"),
+            "ra": rng.uniform(0, 360, n) * u.deg,
+            "dec": rng.uniform(-90, 90, n) * u.deg,
+            "sigma_ra": rng.uniform(0.1, 2, n) * u.arcsec,
+            "sigma_dec": rng.uniform(0.1, 2, n) * u.arcsec,
+            "mag": rng.uniform(15, 23, n).round(1),
+            "band": np.repeat("G", n),
+            "station": np.where(space, "C51", rng.choice(["G96", "F51", "703", "W68"], n)),
+            "kind": np.where(space, "space", "ground"),
+            "observer_gcrs": gcrs * u.km,
+            "note2": np.repeat("C", n),
+            "catalog": np.repeat("V", n),
+            "chi": rng.uniform(0, 3, n),
+        }
+    )
+
+
 CASES: dict[str, Callable[[int], bytes]] = {
     "mpc.obs80": obs80_content,
+    "orbfit.rwo": rwo_content,
+    "ades.psv": ades_content,
 }
 
 

@@ -43,9 +43,45 @@ COD G96
 OBS Nobody
 """.splitlines()
 
+RWO_SAMPLE = """\
+ 2024YR4   O C K 2024 12 27.238073      1.000E-06 08 56 40.968  1.500E-02    0.500 T   -0.012\
+    0.123 -00 16 11.93  1.000E-02    0.400 F    0.034   -0.456 16.54o  0.50   0.31   V W68\
+      1.23 1 0
+ 433       O A   1893 10 29.4132        1.000E-04 06 08 59.320  8.890E-02  999.000 F    0.000\
+  3.7E+03 +53 39 04.20  1.000E-01    5.000 F    0.000    0.983                         802\
+      0.21 1 0
+ 1685      S S   2010 02 11.490128      1.000E-06 15 06 37.600  1.316E-01    1.000 F    0.098\
+    0.099 -28 39 41.90  1.000E-01    1.000 F    0.063   -0.239                       L C51\
+      0.26 1 0
+ 1685      S s   2010 02 11.49012 1      -4336.226400000000      -4288.288000000000\
+      -3256.894200000000 C51
+ 1685      O V   2008 02 14.30053       1.000E-05 05 13 06.230  1.500E-01    1.000 F   -0.107\
+    0.420 -00 34 40.90  1.000E-01    1.000 F    0.073   -0.299 13.8 V  0.70  -0.10   o 247\
+      0.52 1 1
+ 1685      O v   2008 02 14.30053 237.818000  37.819100    470.0 247
+ 1862      R s   1980 11 15 23:48:00   9069165.69723   2.99792   2.99792 F     0.00000\
+     0.63701 251 251      0.28 1
+END_OF_HEADER
+version =   3
+""".splitlines()
+ADES_HEADER = (
+    "# version=2022\n"
+    "permID|provID|trkSub|mode|stn|sys|ctr|pos1|pos2|pos3|prog|obsTime|ra|dec|rmsRA|rmsDec|astCat|"
+    "mag|band|disc|deprecated|raStar|decStar|deltaRA|deltaDec|remarks\n"
+)
+ADES_SAMPLE = """\
+433|||CCD|W68|||||||2024-12-27T05:42:49.52Z|134.1707|-0.26998|0.197|0.161|Gaia2|16.54|o||||||| å
+|2024 YR4||CCD|C51|ICRF_KM|399|-4588.9|4208.6|3008.5||2016-12-31T23:59:60.5Z|1|-2||||||*||||||
+||A10TlFw|CCD|247|WGS84|399|237.818|37.8191|470|1R|1893-12-27T05:42:49Z|1|-2|0.1|0.1|||||||||
+|K24Y04R||OCC|275|ITRF|399|237.8|5049.1|3890||2024-12-27T05:42:49Z|||||||||X|10.1|-20.2|0.1|-0.2|
+""".splitlines()
+
 SAMPLES: dict[str, list[str]] = {
     "mpc.obs80": OBS80_SAMPLE,
+    "orbfit.rwo": RWO_SAMPLE,
+    "ades.psv": ADES_SAMPLE,
 }
+HEADERS = {"orbfit.rwo": b"END_OF_HEADER\n", "ades.psv": ADES_HEADER.encode()}
 COLUMNS = ("obstime", "ra", "dec", "sigma_ra", "sigma_dec")
 BATCH = 500
 
@@ -116,7 +152,8 @@ def main() -> None:
     rng = np.random.default_rng(options.seed)
     found = used = 0
     for done in range(0, options.lines, BATCH):
-        content = b"\n".join(mutated(lines, min(BATCH, options.lines - done), rng))
+        damage = b"\n".join(mutated(lines, min(BATCH, options.lines - done), rng))
+        content = HEADERS.get(options.format, b"") + damage
         try:
             n_found, n_used = check(content, options.format)
         except Exception:
