@@ -132,8 +132,9 @@ class _Series(NamedTuple):
 
 def _intervals(t: FloatArray, ranges: FloatArray, light_speed: float) -> FloatArray:
     """Times of the outer emissions from the middle one, shape (M, 2)."""
-    emission = t - ranges / light_speed
-    return emission[:, [0, 2]] - emission[:, 1:2]
+    # differences first: an epoch near MJD 60000 has a rounding error of a microsecond
+    delay = ranges / light_speed
+    return (t[:, [0, 2]] - t[:, 1:2]) - (delay[:, [0, 2]] - delay[:, 1:2])
 
 
 def _series(tau: FloatArray) -> _Series:

@@ -20,6 +20,7 @@ than observed corrects the derivatives used. Noise-free arcs then give back thei
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -147,9 +148,12 @@ def _refine(
     n = len(arc)
     result = _Refined(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n), np.zeros(n, dtype=bool))
     open_ = np.arange(n)
-    observed = TangentFit(*(column[arc] for column in fit))
+    # time from each arc's epoch: near MJD 60000 rounding alone would move an object by centimetres
+    arcs = arcs.take(arc)
+    arcs = replace(arcs, t=arcs.t - fit.epoch[arc][arcs.owner])
+    observed = TangentFit._make(column[arc] for column in fit)._replace(epoch=np.zeros(n))
     derivatives = observed.sky
-    parabola = ParabolaFit(arcs.take(arc))
+    parabola = ParabolaFit(arcs)
     with np.errstate(all="ignore"):
         for iteration in range(max_iterations):
             if not len(open_):
@@ -170,9 +174,9 @@ def _refine(
             keep = np.nonzero(alive & ~settled)[0]
             if len(keep) < len(open_):
                 parabola = ParabolaFit(parabola.arcs.take(keep))
-                observed = TangentFit(*(column[keep] for column in observed))
+                observed = TangentFit._make(column[keep] for column in observed)
             open_, derivatives, rho = open_[keep], derivatives[keep], new[keep]
-    return result
+    return result._replace(epoch=result.epoch + fit.epoch[arc])
 
 
 def _directions(arcs: Arcs, r: FloatArray, v: FloatArray, epoch: FloatArray) -> FloatArray:

@@ -89,15 +89,14 @@ def sight(
         State of the observer at ``t`` [au, au/d].
     """
     # the light time of the unpropagated state errs by v/c of the arc: good enough to start from
+    elapsed = t - epoch
     delay = norm(r - position) / C_AU_PER_DAY
-    emission = t - delay
-    r_t, v_t = propagate(r, v, emission - epoch, mu)
+    r_t, v_t = propagate(r, v, elapsed - delay, mu)
     for _ in range(3):
         # the remaining shift is seconds at most; a straight line is exact to 1e-14 au over it
-        delay = norm(r_t - position) / C_AU_PER_DAY
-        shift = t - delay - emission
-        r_t = r_t + shift[:, None] * v_t
-        emission = t - delay
+        shorter = norm(r_t - position) / C_AU_PER_DAY
+        r_t = r_t + (delay - shorter)[:, None] * v_t
+        delay = shorter
     path = r_t - position
     rho = norm(path)
     direction = path / rho[:, None]
