@@ -35,7 +35,8 @@ class RangeStatus(Enum):
     )
     MISFIT = (
         "The best orbit misses observations of the arc by far more than their errors: look at the "
-        "residuals for a blunder, a wrong time or station, or too small a sigma."
+        "residuals for a blunder, a wrong time or station or too small a sigma, or take a method "
+        "that fits all observations."
     )
     TOO_FEW_OBSERVATIONS = (
         "Fewer distinct epochs than the method needs: use a method that takes fewer, or add "
