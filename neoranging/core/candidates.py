@@ -14,9 +14,9 @@ or rivalled), never for being near: an imminent impactor has no rival and keeps 
 
 What "determined" means is settled here too, without trusting the linearised error alone. The scalar
 equation of the method is read as a measurement: at a range that is not a root it fails by so many
-standard errors. A root is determined where every range beyond a factor of two fails by three. That
-refuses the sharp-looking root near the observer of an arc whose curvature is noise, because all
-larger ranges fit that arc as well.
+standard errors. A root is determined where every range beyond a factor of two fails by three, other roots
+excepted, which are candidates and judged as such. That refuses the sharp-looking root near the
+observer of an arc whose curvature is noise, because all larger ranges fit that arc as well.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class Thresholds:
     misfit: float = 25.0
 
 
-_RIVAL_RANGES = np.geomspace(0.01, 100.0, 49)
+_RIVAL_STEP = np.log(1.2)
+_RIVAL_RANGES = 0.01 * np.exp(_RIVAL_STEP * np.arange(51))
 """Ranges asked for their fit [au]: from the Earth's Hill sphere to beyond the planets."""
 
 
@@ -82,7 +83,8 @@ def solve(
 ) -> Solutions:
     """Judge the roots of each arc, choose one and say how far to trust it."""
     roots = found.roots
-    candidates = _judge(arcs, attributables, roots, thresholds)
+    coefficients = energy_coefficients(attributables)
+    candidates = _judge(arcs, coefficients, roots, thresholds)
     m = len(arcs)
     pick = np.full(m, -1)
     pick[roots.arc[candidates.chosen]] = np.nonzero(candidates.chosen)[0]
@@ -92,17 +94,16 @@ def solve(
         value = np.full((m, *column.shape[1:]), np.nan)
         value[picked] = column[pick[picked]]
         values.append(value)
-    status = _verdict(arcs, attributables, found, candidates, pick, thresholds)
+    status = _verdict(arcs, coefficients, found, candidates, pick, thresholds)
     return Solutions._make([*values, status, candidates])
 
 
 def _judge(
-    arcs: Arcs, attributables: Attributables, roots: Roots, thresholds: Thresholds
+    arcs: Arcs, coefficients: FloatArray, roots: Roots, thresholds: Thresholds
 ) -> Candidates:
     k = roots.arc
     energy = 0.5 * norm(roots.v) ** 2 - GM_SUN / norm(roots.r)
-    coefficients = energy_coefficients(attributables)[k]
-    inside = admissible.is_admissible(coefficients, roots.rho, roots.rho_dot)
+    inside = admissible.is_admissible(coefficients[k], roots.rho, roots.rho_dot)
     chi2, residual = _misfit(arcs, roots)
     best = np.full(len(arcs), np.inf)
     trusted = roots.converged & np.isfinite(chi2)
@@ -145,7 +146,7 @@ def _misfit(arcs: Arcs, roots: Roots) -> tuple[FloatArray, FloatArray]:
 
 def _verdict(
     arcs: Arcs,
-    attributables: Attributables,
+    coefficients: FloatArray,
     found: Found,
     candidates: Candidates,
     pick: IntArray,
@@ -158,7 +159,7 @@ def _verdict(
     if not len(k):
         return status
     chosen = pick[k]
-    determined = _is_determined(attributables, found, k, chosen, thresholds)
+    determined = _is_determined(coefficients, found, k, chosen, thresholds)
     spare = 2.0 * arcs.counts[k] - 6.0
     misfit = candidates.chi2[chosen] > thresholds.misfit * np.maximum(spare, 1.0)
     # three observations cannot tell whether a root that did not converge is the true one
@@ -185,7 +186,7 @@ def _verdict(
 
 
 def _is_determined(
-    attributables: Attributables,
+    coefficients: FloatArray,
     found: Found,
     arc: IntArray,
     chosen: IntArray,
@@ -195,12 +196,21 @@ def _is_determined(
     rho = found.roots.rho[chosen]
     rival = _RIVAL_RANGES[:, None]
     beyond = (rival > rho * thresholds.factor) | (rival < rho / thresholds.factor)
+    beyond &= ~_at_roots(found)[:, arc]
     with np.errstate(invalid="ignore", divide="ignore"):
         sigmas = np.abs(found.equation.take(arc).misfit(rival)) / found.noise[arc]
         excluded = np.all(~beyond | (sigmas > thresholds.exclusion), axis=0)
         sigma = np.sqrt(np.einsum("mii->mi", found.roots.covariance[chosen]))
-        coefficients = energy_coefficients(attributables)[arc]
-        low, high = admissible.range_rate_interval(coefficients, rho)
+        low, high = admissible.range_rate_interval(coefficients[arc], rho)
         # a range-rate known no better than boundness alone would have it was not measured
         measured = ~(sigma[:, 1] > 0.5 * (high - low))
     return excluded & measured & (sigma[:, 0] <= thresholds.relative_error * rho)
+
+
+def _at_roots(found: Found) -> BoolArray:
+    """Which of the rival ranges stands next to a root of the arc, shape (n_ranges, M)."""
+    nearest = np.rint(np.log(found.roots.rho / _RIVAL_RANGES[0]) / _RIVAL_STEP)
+    inside = (nearest >= 0) & (nearest < len(_RIVAL_RANGES))
+    taken = np.zeros((len(_RIVAL_RANGES), len(found.noise)), dtype=bool)
+    taken[nearest[inside].astype(np.int64), found.roots.arc[inside]] = True
+    return taken
