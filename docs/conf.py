@@ -1,0 +1,86 @@
+"""Configuration of the documentation; built offline with warnings as errors (``make docs``)."""
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+from sphinx_gallery.sorting import ExplicitOrder
+
+from neoranging import __version__
+
+sys.path.insert(0, str(Path(__file__).parent / "ext"))
+os.environ.setdefault("MPLBACKEND", "agg")
+
+project = "neoranging"
+author = "The neoranging developers"
+copyright = f"2026, {author}"
+release = version = __version__
+
+extensions = [
+    "live",
+    "mathml",
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
+]
+# No intersphinx: it fetches inventories, and these pages are built where there is no network.
+
+exclude_patterns = ["_build", "tools", "ext"]
+templates_path = ["_templates"]
+html_math_renderer = "mathml"
+
+# Docstrings are numpydoc's, which documents types and fields itself.
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True}
+autosummary_generate = False
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+default_role = "py:obj"
+
+# Every reference must resolve, except to packages whose inventories are not at hand.
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:.*", r"(astropy|boinor|pandas|numpy|matplotlib|torch|click|abc|enum|collections)\b.*"),
+]
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "subsection_order": ExplicitOrder(["../examples"]),
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("neoranging",),
+    "reference_url": {"neoranging": None},
+    "matplotlib_animations": False,
+    "min_reported_time": 1.0,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "plot_gallery": True,
+}
+suppress_warnings = ["config.cache"]  # a function in the gallery's configuration cannot be pickled
+
+warnings.filterwarnings("error", module="neoranging")
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"neoranging {release}"
+html_static_path = ["_static"]
+html_css_files = ["neoranging.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "show_prev_next": True,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_sidebars = {"changelog": [], "getting_started": [], "gallery/**": []}

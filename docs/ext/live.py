@@ -1,0 +1,73 @@
+"""Parts of pages that the package itself supplies, so that they cannot grow stale.
+
+``.. command-output:: neoranging methods``
+    The command and what it prints.
+``.. range-statuses::``
+    The members of `RangeStatus` with their advice.
+
+References of the text to Python names may leave out the module: ``Tracklet.estimate`` is found
+wherever it is documented.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+
+class CommandOutput(Directive):
+    """Run a command of the package and show its output."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        from click.testing import CliRunner
+
+        from neoranging.cli import main
+
+        command = self.arguments[0]
+        program, *arguments = shlex.split(command)
+        result = CliRunner().invoke(main, arguments, prog_name=program, terminal_width=88)
+        if result.exit_code != 0:
+            raise self.error(f"{command!r} failed: {result.output}{result.exception!r}")
+        text = f"$ {command}\n{result.stdout.rstrip()}"
+        return [nodes.literal_block(text, text, language="console")]
+
+
+class RangeStatuses(SphinxDirective):
+    """List the members of `RangeStatus` and what each advises."""
+
+    def run(self) -> list[nodes.Node]:
+        from neoranging import RangeStatus
+
+        listed = nodes.definition_list()
+        for member in RangeStatus:
+            term = nodes.term("", "", nodes.literal(text=member.name))
+            advice = nodes.definition("", nodes.paragraph(text=member.advice))
+            listed += nodes.definition_list_item("", term, advice)
+        return [listed]
+
+
+def _find_anywhere(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
+    """Resolve a Python name that is documented under exactly one module."""
+    if node.get("refdomain") != "py" or node.get("refspecific"):
+        return None
+    node["refspecific"] = True
+    domain = env.get_domain("py")
+    return domain.resolve_xref(
+        env, node["refdoc"], app.builder, node["reftype"], node["reftarget"], node, content
+    )
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register directives and the search for unqualified names."""
+    app.add_directive("command-output", CommandOutput)
+    app.add_directive("range-statuses", RangeStatuses)
+    app.connect("missing-reference", _find_anywhere)
+    return {"version": "1.0", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,148 @@
+"""Set the classical methods beside JPL's range on real tracklets, and write it as a page part.
+
+One command makes the committed table anew::
+
+    python docs/tools/truth_table.py ../shared/cases/truth_tracklets.json
+
+The truth file is JSON: for each object a list of tracklets with ``lines`` (MPC 80-column records)
+and ``obs``, one entry per line with ``jd_tdb``, ``rho_au`` and ``rhodot_au_d`` (topocentric light
+path and its rate from JPL's ephemeris of the object). Estimates from the geocentre are compared
+with the truth carried over to the geocentre.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from astropy.table import QTable
+
+import neoranging as nr
+from neoranging import ephemeris
+from neoranging.constants import MJD_JD
+from neoranging.core.geometry import line_of_sight, norm
+from neoranging.estimate import RangeEstimate
+from neoranging.observations import observatories
+
+ROOT = Path(__file__).resolve().parents[2]
+TRUTH = ROOT.parent / "shared" / "cases" / "truth_tracklets.json"
+OUTPUT = ROOT / "docs" / "guide" / "truth_table.inc"
+METHODS = ("gauss", "laplace")
+ORIGINS = ("topocenter", "geocenter")
+CLOSE = 0.1  # relative error of the range that the summary counts as right
+
+
+class Truth(NamedTuple):
+    """What JPL says of every observation, shape (n,)."""
+
+    mjd_tdb: np.ndarray
+    topocenter: np.ndarray
+    """Range from the station [au]."""
+    geocenter: np.ndarray
+    """Range from the centre of the Earth [au]."""
+
+    def at(self, mjd_tdb: np.ndarray, origin: str) -> np.ndarray:
+        """Ranges at epochs that are epochs of observations."""
+        distance = np.abs(self.mjd_tdb - mjd_tdb[:, None])
+        nearest = np.argmin(distance, axis=1)
+        if distance.min(axis=1).max() > 1e-6:
+            sys.exit("an estimate belongs to no observation of the truth file")
+        return np.asarray(getattr(self, origin))[nearest]
+
+
+def read_truth(path: Path) -> tuple[nr.TrackletSet, Truth]:
+    """Tracklets of a truth file and their ranges."""
+    tracklets = [t for entry in json.loads(path.read_text()).values() for t in entry["tracklets"]]
+    lines = [line for tracklet in tracklets for line in tracklet["lines"]]
+    formed = nr.read_tracklets(QTable.read(lines, format="mpc.obs80"))
+    rows = [(obs, t["obscode"]) for t in tracklets for obs in t["obs"]]
+    mjd = np.array([obs["jd_tdb"] - MJD_JD for obs, _ in rows])
+    ra, dec = (np.radians([obs[f"{axis}_true"] for obs, _ in rows]) for axis in ("ra", "dec"))
+    rho = np.array([obs["rho_au"] for obs, _ in rows])
+    itrf = observatories.itrf_positions([code for _, code in rows])
+    site, _ = ephemeris.site_state(itrf, mjd)
+    return formed, Truth(mjd, rho, norm(site + rho[:, None] * line_of_sight(ra, dec)))
+
+
+def _csv_table(title: str, header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    lines = [f".. csv-table:: {title}", "   :header-rows: 1", "   :class: right", ""]
+    lines += ["   " + ", ".join(f'"{cell}"' for cell in row) for row in (header, *rows)]
+    return [*lines, ""]
+
+
+def _cells(rho: float, truth: float, status: str) -> tuple[str, str, str]:
+    if not np.isfinite(rho):
+        return "", "", status
+    return f"{rho:.5f}", f"{rho / truth:.3f}", status
+
+
+def comparison(
+    tracklets: nr.TrackletSet, estimates: dict[str, RangeEstimate], truth: Truth, origin: str
+) -> list[str]:
+    """Table of all tracklets for one origin."""
+    header = ["object", "station", "n", "arc [min]", "JPL"]
+    for method in METHODS:
+        header += [method.capitalize(), "ratio", "status"]
+    expected = truth.at(estimates[METHODS[0]].epoch.tdb.mjd, origin)
+    tables = [estimates[method].to_table() for method in METHODS]
+    rows = []
+    for k, tracklet in enumerate(tracklets):
+        arc = tracklet.arc_length.to_value("min")
+        row = [tracklet.designation, tracklet.observatory[0], str(len(tracklet)), f"{arc:.1f}"]
+        row.append(f"{expected[k]:.5f}")
+        for table in tables:
+            row += _cells(table["range"][k].value, expected[k], str(table["status"][k]))
+        rows.append(row)
+    return _csv_table(f"Range [au] from the {origin}", header, rows)
+
+
+def summary(estimates: dict[tuple[str, str], RangeEstimate], truth: Truth) -> list[str]:
+    """Table of counts for every method and origin."""
+    rows = []
+    for (method, origin), estimate in estimates.items():
+        rho = np.atleast_1d(estimate.range.value)
+        error = np.abs(rho / truth.at(estimate.epoch.tdb.mjd, origin) - 1.0)
+        ok = np.atleast_1d(estimate.ok)
+        worst = f"{error[ok].max():.3f}" if ok.any() else ""
+        counts = (np.isfinite(rho), error < CLOSE, ok, ok & (error < CLOSE))
+        rows.append([method.capitalize(), origin, *(str(np.sum(c)) for c in counts), worst])
+    header = ["method", "origin", "a range", "within 10 %", "OK", "OK and within 10 %"]
+    return _csv_table(f"{len(rho)} tracklets", [*header, "largest error where OK"], rows)
+
+
+def page(path: Path) -> str:
+    """The whole part."""
+    tracklets, truth = read_truth(path)
+    estimates = {
+        (method, origin): tracklets.estimate(method, observer=origin)
+        for origin in ORIGINS
+        for method in METHODS
+    }
+    lines = [".. made by docs/tools/truth_table.py; do not edit", ""]
+    lines += summary(estimates, truth)
+    for origin in ORIGINS:
+        chosen = {method: estimates[method, origin] for method in METHODS}
+        lines += comparison(tracklets, chosen, truth, origin)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Write the tables and print them."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("truth", type=Path, nargs="?", default=TRUTH, help="default: %(default)s")
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    options = parser.parse_args()
+    if not options.truth.exists():
+        parser.error(f"no truth file at {options.truth}; its layout stands in this module's text")
+    text = page(options.truth)
+    options.output.write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
