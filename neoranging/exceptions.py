@@ -22,6 +22,7 @@ __all__ = [
     "OrbitError",
     "TrackletError",
     "UnknownMethodError",
+    "UnknownSampleError",
     "UnknownStationError",
 ]
 
@@ -70,6 +71,10 @@ class EphemerisError(NeoRangingError, ValueError):
 
 class UnknownMethodError(NeoRangingError, ValueError):
     """No estimator of that name is registered."""
+
+
+class UnknownSampleError(NeoRangingError, ValueError):
+    """No sample file of that name comes with the package."""
 
 
 class MissingDependencyError(NeoRangingError, ImportError):

@@ -9,7 +9,7 @@ from typing import Any
 from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import UnknownMethodError
 
-__all__ = ["available_methods", "get_estimator", "register_estimator"]
+__all__ = ["available_methods", "estimator_class", "get_estimator", "register_estimator"]
 
 GROUP = "neoranging.estimators"
 
@@ -85,7 +85,7 @@ def get_estimator(method: Any, **options: Any) -> RangingEstimator:
             )
         return method
     if isinstance(method, str):
-        method = _named(method)
+        method = estimator_class(method)
     if not (isinstance(method, type) and issubclass(method, RangingEstimator)):
         raise UnknownMethodError(
             f"method must be a name, a RangingEstimator or its class, got {method!r}"
@@ -93,7 +93,8 @@ def get_estimator(method: Any, **options: Any) -> RangingEstimator:
     return method(**options)
 
 
-def _named(name: str) -> type[RangingEstimator]:
+def estimator_class(name: str) -> type[RangingEstimator]:
+    """Class registered under a name; `UnknownMethodError` if there is none."""
     if name in _registered:
         return _registered[name]
     if name not in _entry_points():

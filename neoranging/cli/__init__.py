@@ -1,0 +1,35 @@
+"""The command ``neoranging``; each subcommand stands in a module of its own."""
+
+from __future__ import annotations
+
+import click
+
+from neoranging._version import __version__
+from neoranging.cli.demo import demo
+from neoranging.cli.errors import SpeakingGroup
+from neoranging.cli.estimate import estimate
+from neoranging.cli.methods import methods
+from neoranging.cli.region import region
+
+__all__ = ["main"]
+
+
+@click.group(
+    cls=SpeakingGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Every command explains itself: neoranging COMMAND --help.",
+)
+@click.version_option(__version__, package_name="neoranging")
+def main() -> None:
+    r"""Range and range-rate of a new near-Earth object from one night of astrometry.
+
+    \b
+    First steps:
+      neoranging demo                     see what it does, on real tracklets
+      neoranging estimate night.obs80     do it with observations of your own
+      neoranging estimate --help          formats, methods, exit codes
+    """
+
+
+for command in (estimate, region, methods, demo):
+    main.add_command(command)

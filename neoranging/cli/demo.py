@@ -1,0 +1,93 @@
+"""``neoranging demo``: what the methods make of real tracklets of known range."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from neoranging.cli.listing import TextColumn, number, text_table, tracks
+
+if TYPE_CHECKING:
+    from neoranging.estimate import RangeEstimate
+    from neoranging.tracklet import TrackletSet
+
+__all__ = ["demo"]
+
+METHODS = ("gauss", "laplace")
+ORIGINS = ("topocenter", "geocenter")
+
+INTRODUCTION = """\
+Real tracklets of two asteroids hours before they fell on the Earth (2014 AA and 2008 TC3), of one
+that passed it (2008 EK68), and of 2024 YR4 about its discovery. Ranges in au by Gauss and by
+Laplace, from the station and as if from the centre of the Earth, beside the true ones (by JPL; for
+2024 YR4 by an orbit fitted to its later observations).
+"""
+
+EXPLANATION = """\
+1. Plain numbers have status OK and agree with the truth within their errors: the rotation of the
+   Earth carries the station around, and the parallax gives the range.
+2. Numbers in parentheses are what the formulae print where noise covers the signal, mostly because
+   the arc is short. The status says so; a dash means that there is no solution at all.
+3. From the centre of the Earth, parallax is mistaken for motion of the asteroid and the solutions
+   collapse onto the observer. This is why the station is the default.
+"""
+
+
+@click.command()
+def demo() -> None:
+    """Show the methods at work on real tracklets whose range is known."""
+    from neoranging.forming import read_tracklets
+    from neoranging.samples import sample
+
+    names = ("2024YR4", "impactors")
+    tracklets = read_tracklets([sample(name) for name in names])
+    click.echo(INTRODUCTION)
+    click.echo(_comparison(tracklets))
+    click.echo(f"\n{EXPLANATION}")
+    click.echo(f"With errors and intervals:  neoranging estimate {sample(names[1])}")
+    click.echo("With your own observations: neoranging estimate FILE")
+
+
+def _comparison(tracklets: TrackletSet) -> str:
+    track = tracks(tracklets)
+    estimates = {
+        (method, origin): tracklets.estimate(method, observer=origin)
+        for origin in ORIGINS
+        for method in METHODS
+    }
+    best = estimates["gauss", "topocenter"]
+    columns = [
+        TextColumn("", "object", track["designation"].tolist(), "<"),
+        TextColumn("", "station", track["stations"], "<"),
+        TextColumn("", "night", [epoch[:10] for epoch in best.epoch.utc.iso], "<"),
+        TextColumn("", "n", [str(n) for n in track["n_observations"]]),
+        TextColumn("", "arc/h", [f"{arc:.2f}" for arc in track["arc"].value]),
+        TextColumn("", "true", [number(rho) for rho in _true_ranges(tracklets, best)]),
+    ]
+    for (method, origin), estimate in estimates.items():
+        head = f"{origin}:" if method == METHODS[0] else ""
+        columns.append(TextColumn(head, method, _cells(estimate)))
+    columns.append(TextColumn("", "status (gauss)", [s.name for s in best.status], "<"))
+    return text_table(columns)
+
+
+def _cells(estimate: RangeEstimate) -> list[str]:
+    texts = [number(rho) for rho in estimate.range.value.tolist()]
+    return [
+        text if ok or text == "-" else f"({text})"
+        for text, ok in zip(texts, estimate.ok, strict=True)
+    ]
+
+
+def _true_ranges(tracklets: TrackletSet, estimate: RangeEstimate) -> list[float]:
+    """Reference ranges at the epochs of estimates, each of which is that of an observation."""
+    import numpy as np
+
+    from neoranging.samples import reference_ranges
+
+    known = reference_ranges()
+    same = known["designation"] == tracklets.designation[:, None]
+    distance = np.abs(known["obstime"].mjd - estimate.epoch.utc.mjd[:, None])
+    nearest = np.where(same, distance, np.inf).argmin(axis=1)
+    return [float(rho) for rho in known["range"].value[nearest]]

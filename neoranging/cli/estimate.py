@@ -1,0 +1,157 @@
+"""``neoranging estimate``: ranges of the tracklets in files of observations."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from neoranging._version import __version__
+from neoranging.cli.errors import EXIT_CODES, NotOkError
+from neoranging.cli.listing import (
+    TextColumn,
+    deliver,
+    numbers,
+    output_options,
+    text_table,
+    track_columns,
+    tracks,
+    utc,
+)
+from neoranging.cli.reading import Reading, input_options, read_files
+
+if TYPE_CHECKING:
+    from astropy.table import QTable
+
+    from neoranging.estimate import RangeEstimate
+    from neoranging.tracklet import TrackletSet
+
+__all__ = ["estimate"]
+
+
+@click.command(epilog=EXIT_CODES)
+@input_options
+@click.option(
+    "--method",
+    default="gauss",
+    show_default=True,
+    metavar="NAME",
+    help="Method, as listed by 'neoranging methods'.",
+)
+@click.option(
+    "--observer",
+    type=click.Choice(["topocenter", "geocenter"]),
+    default="topocenter",
+    show_default=True,
+    help="Where the observer is taken to stand: at the station or at the centre of the Earth.",
+)
+@click.option(
+    "--level",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    default=0.68,
+    show_default=True,
+    help="Confidence level of the interval.",
+)
+@output_options
+@click.option("--strict", is_flag=True, help="Exit with code 5 unless every status is OK.")
+def estimate(
+    method: str,
+    observer: str,
+    level: float,
+    form: str | None,
+    out: Path | None,
+    strict: bool,
+    **reading: Any,
+) -> None:
+    r"""Estimate range and range-rate of every tracklet in FILE...
+
+    Reads MPC 80-column, ADES (PSV, XML) and OrbFit .rwo files, plain or compressed; "-" is standard
+    input. One row per tracklet goes to standard output or --out, the account of the reading to
+    standard error.
+
+    Look at the status first. Only OK means that the observations determine the range; any other
+    number stands in parentheses, and its interval is the whole range of orbits bound to the Sun.
+
+    \b
+    Examples:
+      neoranging estimate night.obs80
+      neoranging estimate night.obs80 --report --method laplace
+      neoranging estimate *.psv --out ranges.csv
+      gunzip -c night.obs80.gz | neoranging estimate - --format json
+    """
+    from neoranging.estimators.registry import get_estimator
+
+    estimator = get_estimator(method, observer=observer)  # before the files: they may be large
+    tracklets = read_files(Reading(**reading))
+    result = tracklets.estimate(estimator)
+    used = deliver(_rows(tracklets, result, level), form, out, _as_text)
+    if used != "table" and not reading["quiet"]:
+        click.echo(_legend(result.status), err=True, nl=False)
+    if strict and not result.ok.all():
+        failed = int((~result.ok).sum())
+        raise NotOkError(f"{failed} of {len(tracklets)} tracklets have another status than OK")
+
+
+def _rows(tracklets: TrackletSet, result: RangeEstimate, level: float) -> QTable:
+    from astropy.table import QTable
+
+    interval = result.interval(level)
+    track = tracks(tracklets)
+    return QTable(
+        {
+            "designation": track.pop("designation"),
+            "stations": track.pop("stations"),
+            "epoch": utc(result.epoch),
+            **track,
+            "range": result.range,
+            "range_error": result.range_error,
+            "range_rate": result.range_rate,
+            "range_rate_error": result.range_rate_error,
+            "range_low": interval[:, 0],
+            "range_high": interval[:, 1],
+            "status": [status.name for status in result.status],
+        },
+        meta={
+            "neoranging": __version__,
+            "method": result.method,
+            "observer": result.origin,
+            "confidence_level": level,
+        },
+    )
+
+
+def _as_text(rows: QTable) -> str:
+    from neoranging.estimate import RangeStatus
+
+    ok = [status == "OK" for status in rows["status"]]
+
+    def doubtful(texts: list[str]) -> list[str]:
+        pairs = zip(texts, ok, strict=True)
+        return [text if good or text == "-" else f"({text})" for text, good in pairs]
+
+    bounds = zip(numbers(rows, "range_low", 3), numbers(rows, "range_high", 3), strict=True)
+    interval = ["-" if low == "-" else f"{low:>8} to {high}" for low, high in bounds]
+    text = text_table(
+        [
+            *track_columns(rows),
+            TextColumn("range", "au", doubtful(numbers(rows, "range"))),
+            TextColumn("error", "au", doubtful(numbers(rows, "range_error", 2))),
+            TextColumn("range rate", "au/d", doubtful(numbers(rows, "range_rate", sign="+"))),
+            TextColumn(f"{100 * rows.meta['confidence_level']:g} % interval", "au", interval, "<"),
+            TextColumn("status", "", rows["status"].tolist(), "<"),
+        ]
+    )
+    legend = _legend([RangeStatus[name] for name in rows["status"]])
+    return f"{text}\n\n{legend}" if legend else text
+
+
+def _legend(statuses: Any) -> str:
+    """What to do about each status that occurs, other than OK."""
+    paragraphs = [
+        textwrap.fill(f"{status.name}: {status.advice}", 98, subsequent_indent="  ") + "\n"
+        for status in dict.fromkeys(statuses)
+        if status.name != "OK"
+    ]
+    return "".join(paragraphs)

@@ -1,0 +1,260 @@
+"""One row per tracklet, as text to read or as csv, ecsv or json to compute with.
+
+In csv and json the units stand in the names (``range_au``), missing numbers are ``nan`` and null.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import click
+
+from neoranging.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from astropy.table import QTable
+    from astropy.time import Time
+
+    from neoranging.tracklet import TrackletSet
+
+__all__ = [
+    "FORMATS",
+    "TextColumn",
+    "deliver",
+    "number",
+    "numbers",
+    "output_options",
+    "text_table",
+    "track_columns",
+    "tracks",
+    "utc",
+]
+
+FORMATS: Final = ("table", "csv", "ecsv", "json")
+DIGITS: Final = 10
+"""Significant digits in files, beyond what any observation gives."""
+
+
+class TextColumn(NamedTuple):
+    """A column of a table to read."""
+
+    head: str
+    unit: str
+    cells: list[str]
+    align: str = ">"
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the output to a command."""
+    form = click.option(
+        "--format",
+        "form",
+        type=click.Choice(FORMATS),
+        help="How to write the rows.  [default: by the ending of --out, else table]",
+    )
+    out = click.option(
+        "--out",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Where to write them; an existing file is replaced once all is done.",
+    )
+    return form(out(command))
+
+
+def deliver(
+    rows: QTable, form: str | None, out: Path | None, as_text: Callable[[QTable], str]
+) -> str:
+    """Write rows to a file or to standard output.
+
+    Parameters
+    ----------
+    rows : QTable
+        One row per tracklet; ``meta`` holds plain values that say how they were made.
+    form : str or None
+        One of `FORMATS`; by the ending of `out` if None.
+    out : Path or None
+        File to replace; standard output if None.
+    as_text : callable
+        Makes the text to read.
+
+    Returns
+    -------
+    str
+        The format that was used.
+    """
+    form = form or _format_of(out)
+    write = {"table": as_text, "csv": _as_csv, "ecsv": _as_ecsv, "json": _as_json}[form]
+    text = write(rows)
+    if out is None:
+        click.echo(text, nl=not text.endswith("\n"))
+        return form
+    with _replacing(out) as file:
+        file.write(text if text.endswith("\n") else text + "\n")
+    return form
+
+
+def _format_of(out: Path | None) -> str:
+    ending = out.suffix.lower().removeprefix(".") if out else ""
+    return ending if ending in FORMATS else "table"
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[io.TextIOWrapper]:
+    """Open a file that takes the place of another only if all of it could be written."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        try:
+            with part.open("x", encoding="utf-8", newline="\n") as file:
+                yield file
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        reason = error.strerror or error
+        raise CommandError(f"{path} cannot be written: {reason}") from error
+
+
+# What all listings begin with --------------------------------------------------------------------
+
+
+def tracks(tracklets: TrackletSet) -> dict[str, Any]:
+    """Columns that say which tracklets these are.
+
+    Returns
+    -------
+    dict
+        ``designation``, ``stations`` (codes with commas), ``n_observations``, ``arc`` [h].
+    """
+    from astropy import units as u
+
+    arcs = tracklets.arcs("geocenter")
+    days = arcs.t[arcs.offsets[1:] - 1] - arcs.t[arcs.offsets[:-1]]
+    return {
+        "designation": tracklets.designation,
+        "stations": _stations(tracklets),
+        "n_observations": tracklets.counts,
+        "arc": days * 24.0 * u.h,
+    }
+
+
+def utc(epoch: Time) -> Time:
+    """Epochs in UTC, in a form to read."""
+    from astropy.time import Time
+
+    return Time(epoch.utc.isot, format="isot", scale="utc", precision=3)
+
+
+def _stations(tracklets: TrackletSet) -> list[str]:
+    table = tracklets.to_table()
+    codes: list[list[str]] = [[] for _ in range(len(tracklets))]
+    pairs = zip(table["tracklet"].tolist(), table["station"].tolist(), strict=True)
+    for owner, code in dict.fromkeys(pairs):
+        codes[owner].append(code)
+    return [",".join(some) for some in codes]
+
+
+# To compute with ---------------------------------------------------------------------------------
+
+
+def _plain(rows: QTable) -> dict[str, list[Any]]:
+    """Columns as plain values, with the unit in the name."""
+    from astropy.time import Time
+
+    columns: dict[str, list[Any]] = {}
+    for name in rows.colnames:
+        column = rows[name]
+        if isinstance(column, Time):
+            columns[f"{name}_{column.scale}"] = column.isot.tolist()
+        elif column.dtype.kind == "f":
+            unit = getattr(column, "unit", None)
+            suffix = "_" + unit.to_string("generic").replace(" / ", "_").lower() if unit else ""
+            values = getattr(column, "value", column).tolist()
+            columns[name + suffix] = [float(f"{value:.{DIGITS}g}") for value in values]
+        else:
+            columns[name] = column.tolist()
+    return columns
+
+
+def _as_csv(rows: QTable) -> str:
+    columns = _plain(rows)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def _as_ecsv(rows: QTable) -> str:
+    text = io.StringIO()
+    rows.write(text, format="ascii.ecsv")
+    return text.getvalue()
+
+
+def _as_json(rows: QTable) -> str:
+    columns = _plain(rows)
+    numbered = {name: [_null(value) for value in column] for name, column in columns.items()}
+    records = [
+        dict(zip(numbered, row, strict=True)) for row in zip(*numbered.values(), strict=True)
+    ]
+    return json.dumps({**rows.meta, "tracklets": records}, indent=2, allow_nan=False)
+
+
+def _null(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# To read -----------------------------------------------------------------------------------------
+
+
+def text_table(columns: list[TextColumn]) -> str:
+    """Columns side by side under their heads and units."""
+    shown = []
+    for column in columns:
+        cells = [column.head, column.unit, *column.cells]
+        width = max(map(len, cells))
+        shown.append([f"{cell:{column.align}{width}}" for cell in cells])
+    return "\n".join("  ".join(row).rstrip() for row in zip(*shown, strict=True))
+
+
+def track_columns(rows: QTable) -> list[TextColumn]:
+    """Columns of `tracks` and the epoch, to read."""
+    return [
+        TextColumn("designation", "", rows["designation"].tolist(), "<"),
+        TextColumn("station", "", rows["stations"].tolist(), "<"),
+        TextColumn(
+            "epoch", "UTC", [f"{day} {time[:8]}" for day, time in _split(rows["epoch"])], "<"
+        ),
+        TextColumn("n", "", [str(n) for n in rows["n_observations"]]),
+        TextColumn("arc", "h", [f"{arc:.2f}" for arc in rows["arc"].value]),
+    ]
+
+
+def _split(epoch: Time) -> list[list[str]]:
+    return [text.split("T") for text in epoch.isot]
+
+
+def numbers(rows: QTable, name: str, digits: int = 4, sign: str = "-") -> list[str]:
+    """Cells of a column of quantities; see `number`."""
+    return [number(value, digits, sign) for value in rows[name].value.tolist()]
+
+
+def number(value: float, digits: int = 4, sign: str = "-") -> str:
+    """Number to read; a dash for NaN.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+        Significant digits.
+    sign : {"-", "+"}
+        Whether positive numbers get a sign as well.
+    """
+    return "-" if math.isnan(value) else f"{value:{sign}#.{digits}g}".rstrip(".")

@@ -1,0 +1,42 @@
+"""``neoranging methods``: the estimators that are installed."""
+
+from __future__ import annotations
+
+import inspect
+
+import click
+
+from neoranging.cli.listing import TextColumn, text_table
+
+__all__ = ["methods"]
+
+
+@click.command()
+def methods() -> None:
+    """List the methods that 'estimate --method' takes.
+
+    Those of other installed packages are among them.
+    """
+    from neoranging.estimators.registry import available_methods, estimator_class
+
+    names, needs, learned, lines = [], [], [], []
+    for name in available_methods():
+        try:
+            found = estimator_class(name)
+        except Exception as error:  # of somebody else's package: the others must still be listed
+            click.echo(f"Warning: method {name!r} cannot be loaded: {error}", err=True)
+            continue
+        names.append(name)
+        needs.append(f"{found.min_observations} epochs")
+        learned.append("yes" if found.is_learned else "no")
+        lines.append((inspect.getdoc(found) or "").partition("\n")[0])
+    click.echo(
+        text_table(
+            [
+                TextColumn("method", "", names, "<"),
+                TextColumn("needs", "", needs, "<"),
+                TextColumn("learned", "", learned, "<"),
+                TextColumn("what it does", "", lines, "<"),
+            ]
+        )
+    )

@@ -1,0 +1,150 @@
+"""Observation files given on the command line: options, reading, and the account of it."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from neoranging.cli.errors import NoTrackletError, UnreadableError
+from neoranging.exceptions import NeoRangingError
+from neoranging.observations.formats import FORMATS
+
+if TYPE_CHECKING:
+    from astropy.table import QTable
+
+    from neoranging.tracklet import TrackletSet
+
+__all__ = ["Reading", "input_options", "read_files"]
+
+GROUPINGS = {"station": ("night", "station"), "night": ("night",)}
+
+
+class Reading(NamedTuple):
+    """How files are to be read."""
+
+    files: tuple[str, ...]
+    input_format: str | None
+    group_by: str
+    sigma: float | None
+    report: bool
+    quiet: bool
+
+
+def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument FILE and the options of reading to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.argument(
+        "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
+    ),
+    click.option(
+        "--input-format",
+        type=click.Choice(list(FORMATS)),
+        help="Format of the files.  [default: recognised by their content]",
+    ),
+    click.option(
+        "--group-by",
+        type=click.Choice(list(GROUPINGS)),
+        default="station",
+        show_default=True,
+        help="A tracklet is one object in one night, of one station or of all together.",
+    ),
+    click.option(
+        "--sigma",
+        type=click.FloatRange(min=0.0, min_open=True),
+        metavar="ARCSEC",
+        help="Error of positions that carry none.  [default: by station and catalogue]",
+    ),
+    click.option("--report", is_flag=True, help="Account for every record that was set aside."),
+    click.option("-q", "--quiet", is_flag=True, help="No account of the reading at all."),
+)
+
+
+def read_files(reading: Reading) -> TrackletSet:
+    """Read files into tracklets and tell the account on standard error.
+
+    Raises
+    ------
+    UnreadableError
+        If a file cannot be read.
+    NoTrackletError
+        If no two observations belong together.
+    """
+    from neoranging.forming import read_tracklets
+
+    tables = [_read(name, reading) for name in reading.files]
+    tracklets = read_tracklets(tables, group_by=GROUPINGS[reading.group_by])
+    if not reading.quiet:
+        click.echo(str(tracklets.report) if reading.report else _summary(tracklets), err=True)
+    if not len(tracklets):
+        raise NoTrackletError(
+            "no tracklet: it takes two observations of one object in one night"
+            + ("" if reading.report else "; --report shows what became of each record")
+        )
+    return tracklets
+
+
+def _read(name: str, reading: Reading) -> QTable:
+    from astropy.io.registry import IORegistryError
+    from astropy.table import QTable
+
+    from neoranging.observations.output import require_columns
+
+    if Path(name).is_dir():
+        raise _unreadable(name, "is a folder; name the files in it")
+    source: Any = io.BytesIO(sys.stdin.buffer.read()) if name == "-" else name
+    options = {} if reading.sigma is None else {"default_sigma": reading.sigma}
+    try:
+        table = QTable.read(source, format=reading.input_format, **options)
+        require_columns(table)
+    except IORegistryError as error:
+        reason = f"not recognised as a file of observations ({', '.join(FORMATS)})"
+        raise _unreadable(name, f"{reason}; if it is one, name it with --input-format") from error
+    except OSError as error:
+        raise _unreadable(name, error.strerror or str(error)) from error
+    except (NeoRangingError, ValueError) as error:
+        raise _unreadable(name, str(error)) from error
+    return table
+
+
+def _unreadable(name: str, reason: str) -> UnreadableError:
+    return UnreadableError(f"{_shown(name)}: {reason}")
+
+
+def _shown(name: str) -> str:
+    return "standard input" if name == "-" else click.format_filename(name)
+
+
+def _summary(tracklets: TrackletSet) -> str:
+    """One line per file, and one for what was formed."""
+    report = tracklets.report
+    lines = [_file_line(one) for one in report.reading]
+    lost = report.n_observations - report.n_used
+    left_out = f", {lost} left out" if lost else ""
+    hint = "; --report for details" if lost or any(r.n_set_aside for r in report.reading) else ""
+    formed = f"{_many(report.n_tracklets, 'tracklet')} of {_many(report.n_used, 'observation')}"
+    lines.append(formed + left_out + hint)
+    return "\n".join(lines)
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}{'s' * (count != 1)}"
+
+
+def _file_line(report: Any) -> str:
+    counts = ", ".join(f"{n} {reason.name}" for reason, n in report.counts().items())
+    why = f" ({counts})" if counts else ""
+    name = report.source or "standard input"
+    return (
+        f"{name}: {_many(report.n_records, 'record')}, {report.n_used} used, "
+        f"{report.n_set_aside} set aside{why}"
+    )
