@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -91,32 +91,18 @@ class Arcs:
     def chunk(self, start: int, stop: int) -> Arcs:
         """Arcs ``start:stop`` as views of the same columns."""
         rows = slice(self.offsets[start], self.offsets[stop])
-        return Arcs(
-            self.offsets[start : stop + 1] - self.offsets[start],
-            self.t[rows],
-            self.ra[rows],
-            self.dec[rows],
-            self.sigma_ra[rows],
-            self.sigma_dec[rows],
-            self.position[rows],
-            self.velocity[rows],
-        )
+        return self._rows(self.offsets[start : stop + 1] - self.offsets[start], rows)
 
     def take(self, index: IntArray) -> Arcs:
         """Copy of the arcs ``index``, in that order, repeats allowed."""
         counts = self.counts[index]
         offsets = np.concatenate([[0], np.cumsum(counts)])
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], counts)
-        return Arcs(
-            offsets,
-            self.t[rows],
-            self.ra[rows],
-            self.dec[rows],
-            self.sigma_ra[rows],
-            self.sigma_dec[rows],
-            self.position[rows],
-            self.velocity[rows],
-        )
+        return self._rows(offsets, rows)
+
+    def _rows(self, offsets: IntArray, rows: slice | IntArray) -> Arcs:
+        columns = (getattr(self, column.name)[rows] for column in fields(self)[1:])
+        return Arcs(offsets, *columns)
 
     def chunks(self, size: int) -> Iterator[Arcs]:
         """Consecutive runs of at most ``size`` arcs."""
