@@ -1,0 +1,339 @@
+"""The command line: what it prints, where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+
+import numpy as np
+import pytest
+from astropy import units as u
+from astropy.table import QTable, Table
+from astropy.time import Time
+from click.testing import CliRunner
+
+import neoranging
+from neoranging.cli import main
+from neoranging.estimators import registry
+from neoranging.samples import sample
+
+IMPACTORS = str(sample("impactors"))
+YR4 = str(sample("2024YR4"))
+MESSY = str(sample("messy"))
+
+
+def run(*arguments, **options):
+    return CliRunner().invoke(main, [str(a) for a in arguments], **options)
+
+
+def good(*arguments, **options):
+    result = run(*arguments, **options)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+# Help and version --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in main.commands)])
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_command_explains_itself(command, flag):
+    assert "Usage:" in good(*command, flag).stdout
+
+
+@pytest.mark.parametrize("command", ["estimate", "region"])
+def test_help_teaches_by_examples_and_exit_codes(command):
+    text = good(command, "--help").stdout
+    assert f"neoranging {command} night.obs80" in text
+    assert "Exit codes:" in text
+    assert "  3  a file cannot be read" in text
+
+
+def test_version():
+    assert neoranging.__version__ in good("--version").stdout
+
+
+# estimate: what is printed -----------------------------------------------------------------------
+
+
+def test_a_row_per_tracklet_and_the_account_on_standard_error():
+    result = good("estimate", IMPACTORS)
+    rows = result.stdout.split("\n\n")[0].splitlines()
+    assert len(rows) == 2 + 5
+    assert rows[-1].split()[:6] == ["2014", "AA", "G96", "2014-01-01", "06:45:44", "7"]
+    assert rows[-1].endswith("OK")
+    assert "impactors.obs80: 34 records, 34 used, 0 set aside" in result.stderr
+    assert "5 tracklets of 34 observations" in result.stderr
+
+
+def test_what_is_not_determined_stands_in_parentheses_and_is_explained():
+    text = good("estimate", IMPACTORS).stdout
+    row = next(line for line in text.splitlines() if line.startswith("2008 EK68"))
+    assert "(0.01114)" in row
+    assert text.count("UNDETERMINED: ") == 1
+
+
+def test_quiet_and_report():
+    assert good("estimate", IMPACTORS, "--quiet").stderr == ""
+    details = good("estimate", MESSY, "--report").stderr
+    assert "line 7: right ascension in columns 33-44 cannot be read" in details
+    assert "--report for details" in good("estimate", MESSY).stderr
+
+
+def test_warnings_are_told_in_one_line():
+    warning = good("estimate", MESSY).stderr.splitlines()[0]
+    assert warning.startswith("Warning: 2 observations")
+    assert "ZZZ" in warning
+
+
+def test_several_files_and_standard_input():
+    assert "10 tracklets" in good("estimate", IMPACTORS, YR4).stderr
+    text = sample("impactors").read_text()
+    assert (
+        good("estimate", "-", "-q", input=text).stdout == good("estimate", IMPACTORS, "-q").stdout
+    )
+
+
+def test_observer_and_method_reach_the_estimator():
+    meta = json.loads(
+        good(
+            "estimate", IMPACTORS, "--observer", "geocenter", "--method", "laplace",
+            "--format", "json", "--level", "0.95",
+        ).stdout
+    )  # fmt: skip
+    assert (meta["method"], meta["observer"], meta["confidence_level"]) == (
+        "laplace",
+        "geocenter",
+        0.95,
+    )
+
+
+def test_level_widens_the_interval():
+    def width(level):
+        table = good("estimate", IMPACTORS, "--level", level, "--format", "csv").stdout
+        rows = Table.read(table, format="ascii.csv")
+        return (rows["range_high_au"] - rows["range_low_au"])[rows["status"] == "OK"]
+
+    assert np.all(width(0.95) > 1.5 * width(0.68))
+
+
+def test_grouping_and_sigma_reach_the_reader():
+    # two stations saw 2008 TC3 in one night, a third in the night of its own longitude
+    grouped = json.loads(
+        good("estimate", IMPACTORS, "--group-by", "night", "--format", "json").stdout
+    )
+    assert "G96,854" in [row["stations"] for row in grouped["tracklets"]]
+    errors = [
+        json.loads(good("estimate", IMPACTORS, "--sigma", s, "--format", "json").stdout)
+        for s in ("0.1", "0.2")
+    ]
+    small, large = (e["tracklets"][-1]["range_error_au"] for e in errors)
+    assert large == pytest.approx(2.0 * small, rel=0.05)
+
+
+# estimate: formats -------------------------------------------------------------------------------
+
+
+def test_csv_is_a_table_with_units_in_its_names():
+    rows = Table.read(good("estimate", YR4, "--format", "csv").stdout, format="ascii.csv")
+    assert len(rows) == 5
+    assert {"range_au", "range_error_au", "range_rate_au_d", "arc_h"} < set(rows.colnames)
+    assert np.isnan(rows["range_au"][-1])
+    assert Time(rows["epoch_utc"][1], scale="utc").isot == "2024-12-27T05:46:04.858"
+
+
+def test_ecsv_gives_the_quantities_back():
+    rows = QTable.read(good("estimate", YR4, "--format", "ecsv").stdout, format="ascii.ecsv")
+    estimate = neoranging.read_tracklets(YR4).estimate("gauss")
+    assert u.allclose(rows["range"], estimate.range, rtol=1e-12, equal_nan=True)
+    assert isinstance(rows["epoch"], Time)
+    assert rows["epoch"].scale == "utc"
+    assert rows.meta["method"] == "gauss"
+
+
+def test_json_has_null_where_there_is_no_number():
+    document = json.loads(
+        good("estimate", YR4, "--format", "json").stdout,
+        parse_constant=lambda name: pytest.fail(f"{name} is no JSON"),
+    )
+    assert document["neoranging"] == neoranging.__version__
+    last = document["tracklets"][-1]
+    assert last["status"] == "TOO_FEW_OBSERVATIONS"
+    assert last["range_au"] is None
+    assert last["range_high_au"] == pytest.approx(0.95, abs=0.01)
+
+
+def test_advice_of_machine_formats_goes_to_standard_error():
+    result = good("estimate", IMPACTORS, "--format", "csv")
+    assert "UNDETERMINED: " in result.stderr
+    assert "UNDETERMINED: " not in result.stdout
+
+
+@pytest.mark.parametrize("ending", ["csv", "ecsv", "json", "txt"])
+def test_ending_of_the_output_chooses_its_format(tmp_path, ending):
+    path = tmp_path / f"ranges.{ending}"
+    path.write_text("old")
+    assert good("estimate", IMPACTORS, "--out", path).stdout == ""
+    form = "table" if ending == "txt" else ending
+    printed = good("estimate", IMPACTORS, "--format", form).stdout
+    assert path.read_text().rstrip("\n") == printed.rstrip("\n")
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_output_that_cannot_be_written_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "ranges.csv"
+    path.write_text("old")
+    monkeypatch.setattr("pathlib.Path.replace", _full_disk)
+    result = run("estimate", IMPACTORS, "--out", path)
+    assert result.exit_code == 1
+    assert "ranges.csv cannot be written: No space left" in result.stderr
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def _full_disk(*_):
+    raise OSError(28, "No space left on device")
+
+
+# estimate: what goes wrong -----------------------------------------------------------------------
+
+
+def test_unknown_method_names_the_others():
+    result = run("estimate", IMPACTORS, "--method", "guess")
+    assert result.exit_code == 2
+    assert "gauss, laplace" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--level", "1", YR4),
+        ("--format", "xls", YR4),
+        ("--sigma", "0", YR4),
+        ("--nonsense", YR4),
+    ],
+)
+def test_wrong_usage(arguments):
+    result = run("estimate", *arguments)
+    assert result.exit_code == 2
+    assert "Error: " in result.stderr
+    assert result.stdout == ""
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    text = tmp_path / "letter.txt"
+    text.write_text("Dear colleague,\n")
+    table = tmp_path / "table.csv"
+    table.write_text("a,b\n1,2\n")
+    for path, reason in (
+        (tmp_path / "missing.obs80", "No such file"),
+        (tmp_path, "is a folder"),
+        (text, "not recognised as a file of observations"),
+        (table, "lacks"),
+    ):
+        result = run("estimate", IMPACTORS, path)
+        assert result.exit_code == 3, path
+        assert result.stderr.startswith(f"Error: {path}: ")
+        assert reason in result.stderr
+        assert result.stdout == ""
+    result = run("estimate", IMPACTORS, "--input-format", "ades.psv")
+    assert result.exit_code == 3
+
+
+def test_observations_that_form_no_tracklet(tmp_path):
+    path = tmp_path / "one.obs80"
+    path.write_text(sample("2024YR4").read_text().splitlines()[0] + "\n")
+    result = run("estimate", path)
+    assert result.exit_code == 4
+    assert "two observations of one object in one night" in result.stderr
+
+
+def test_strict_is_content_with_ok_alone(tmp_path):
+    result = run("estimate", IMPACTORS, "--strict")
+    assert result.exit_code == 5
+    assert "3 of 5 tracklets" in result.stderr
+    assert "2014 AA" in result.stdout
+    path = tmp_path / "aa.obs80"
+    lines = sample("impactors").read_text().splitlines()
+    path.write_text("\n".join(line for line in lines if "K14A00A" in line) + "\n")
+    assert good("estimate", path, "--strict").stdout.rstrip().endswith("OK")
+
+
+# region, methods, demo ---------------------------------------------------------------------------
+
+
+def test_region_gives_limits_for_two_observations_too():
+    document = json.loads(good("region", YR4, "--format", "json").stdout)
+    assert len(document["tracklets"]) == 5
+    for row in document["tracklets"]:
+        assert 0.0 < row["range_low_au"] < row["range_high_au"] < 1.0
+        assert row["range_rate_low_au_d"] < 0.0 < row["range_rate_high_au_d"]
+    tighter = json.loads(good("region", YR4, "--a-max", "1.5", "--format", "json").stdout)
+    assert tighter["tracklets"][0]["range_high_au"] < document["tracklets"][0]["range_high_au"]
+    assert good("region", YR4).stdout.count("2024 YR4") == 5
+
+
+@pytest.mark.filterwarnings("ignore::neoranging.exceptions.NeoRangingWarning")
+def test_region_says_where_there_is_none():
+    result = good("region", MESSY, "--format", "json")
+    assert json.loads(result.stdout)["tracklets"][-1]["range_low_au"] is None
+    assert "Warning: 2025-03-01T07:30:00.000: " in result.stderr
+
+
+def test_methods_are_listed_with_what_they_need():
+    lines = good("methods").stdout.splitlines()
+    gauss = next(line for line in lines if line.startswith("gauss"))
+    assert gauss.split()[1:4] == ["3", "epochs", "no"]
+    assert gauss.endswith(
+        "Gauss's method on the first, middle and last observation of each tracklet."
+    )
+
+
+def test_methods_of_other_packages_are_listed_and_broken_ones_do_no_harm(monkeypatch):
+    laplace = "neoranging.estimators.laplace:LaplaceEstimator"
+    points = {
+        "elsewhere": EntryPoint("elsewhere", laplace, registry.GROUP),
+        "broken": EntryPoint("broken", "no_such_package:Estimator", registry.GROUP),
+    }
+    monkeypatch.setattr(registry, "_entry_points", lambda: points)
+    result = good("methods")
+    assert "elsewhere" in result.stdout
+    assert "broken" not in result.stdout
+    assert "Warning: method 'broken' cannot be loaded: No module named" in result.stderr
+
+
+def test_demo_shows_estimates_beside_the_truth():
+    text = good("demo").stdout
+    row = next(line for line in text.splitlines() if line.startswith("2014 AA    G96"))
+    _, _, _, _, _, _, true, gauss, laplace, *_ = row.split()
+    assert float(gauss) == pytest.approx(float(true), rel=0.1)
+    assert float(laplace) == pytest.approx(float(true), rel=0.1)
+    assert text.count("2024 YR4 ") >= 5
+    assert text.rstrip().endswith("neoranging estimate FILE")
+    assert "nan" not in text
+
+
+# As a process ------------------------------------------------------------------------------------
+
+
+def test_module_runs_and_loads_nothing_heavy():
+    code = (
+        "import sys; from neoranging.cli import main\n"
+        f"main(['estimate', {YR4!r}, '-q'], standalone_mode=False)\n"
+        "print([m for m in ('torch', 'boinor', 'matplotlib', 'astroquery') if m in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.splitlines()[-1] == "[]"
+    missing = subprocess.run(
+        [sys.executable, "-m", "neoranging", "estimate", "missing.obs80"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert missing.returncode == 3
+    assert missing.stderr == "Error: missing.obs80: No such file or directory\n"
