@@ -316,6 +316,18 @@ def test_demo_shows_estimates_beside_the_truth():
     assert "nan" not in text
 
 
+def test_demo_tells_a_command_that_works_from_here(tmp_path, monkeypatch):
+    script = tmp_path / ".venv/bin/neoranging"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    monkeypatch.setattr("sys.executable", str(script.with_name("python")))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "")
+    assert ".venv/bin/neoranging estimate FILE" in good("demo").stdout
+    script.unlink()
+    assert "python -m neoranging estimate FILE" in good("demo").stdout
+
+
 # As a process ------------------------------------------------------------------------------------
 
 

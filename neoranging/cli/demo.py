@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -45,8 +48,22 @@ def demo() -> None:
     click.echo(INTRODUCTION)
     click.echo(_comparison(tracklets))
     click.echo(f"\n{EXPLANATION}")
-    click.echo(f"With errors and intervals:  neoranging estimate {sample(names[1])}")
-    click.echo("With your own observations: neoranging estimate FILE")
+    command = _command()
+    click.echo(f"With errors and intervals:  {command} estimate {_shortest(sample(names[1]))}")
+    click.echo(f"With your own observations: {command} estimate FILE")
+
+
+def _command() -> str:
+    """How to call this command from here; an environment need not be activated."""
+    script = Path(sys.executable).with_name("neoranging")
+    if shutil.which("neoranging"):
+        return "neoranging"
+    return _shortest(script) if script.exists() else "python -m neoranging"
+
+
+def _shortest(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _comparison(tracklets: TrackletSet) -> str:
