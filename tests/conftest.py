@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 from astropy.utils import iers
@@ -16,6 +21,24 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the outside data folder ../shared is not here")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def simulated_arcs() -> ModuleType:
+    """The module ``simulated_arcs.py`` beside this file, which no import path reaches."""
+    path = Path(__file__).with_name("simulated_arcs.py")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def simulate(simulated_arcs: ModuleType) -> Callable[..., Any]:
+    """Simulated arcs of near-Earth objects; see ``simulated_arcs.simulate``."""
+    return simulated_arcs.simulate
 
 
 @pytest.fixture(autouse=True, scope="session")

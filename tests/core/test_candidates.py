@@ -1,0 +1,245 @@
+"""Which root is chosen, and what is said of it."""
+
+import dataclasses
+from functools import partial
+
+import numpy as np
+import pytest
+
+from neoranging.constants import GM_SUN
+from neoranging.core.attributable import from_fit
+from neoranging.core.candidates import Thresholds, energy_coefficients, solve
+from neoranging.core.gauss import gauss
+from neoranging.core.geometry import norm
+from neoranging.core.laplace import laplace
+from neoranging.core.prediction import sky_residuals
+from neoranging.core.status import RangeStatus
+
+METHODS = pytest.mark.parametrize("method", [gauss, laplace])
+
+
+def judged(s, method, **thresholds):
+    return solve(s.arcs, from_fit(s.arcs), method(s.arcs), Thresholds(**thresholds))
+
+
+def is_(solutions, *members):
+    return np.isin(solutions.status, [member.code for member in members])
+
+
+@pytest.fixture(scope="module")
+def nights(simulate):
+    """Noisy arcs of all lengths from a quarter of an hour to two weeks."""
+    spans = (0.01, 0.1, 0.4, 2.0, 14.0)
+    return [
+        simulate(400, span, seed=40 + k).with_noise(np.random.default_rng(50 + k))
+        for k, span in enumerate(spans)
+    ]
+
+
+@METHODS
+def test_every_arc_with_roots_has_one_chosen(nights, method):
+    for s in nights:
+        solved = judged(s, method)
+        c = solved.candidates
+        with_roots = np.unique(c.roots.arc)
+        np.testing.assert_array_equal(c.roots.arc[c.chosen], with_roots)
+        np.testing.assert_array_equal(solved.rho[with_roots], c.roots.rho[c.chosen])
+        np.testing.assert_array_equal(solved.r[with_roots], c.roots.r[c.chosen])
+        assert np.isnan(np.delete(solved.rho, with_roots)).all()
+        assert (c.roots.rho > 0.0).all()
+        assert (np.diff(c.roots.arc) >= 0).all()
+
+
+@METHODS
+def test_what_each_root_implies(nights, method):
+    s = nights[3]
+    c = judged(s, method).candidates
+    k = c.roots.arc
+    energy = 0.5 * norm(c.roots.v) ** 2 - GM_SUN / norm(c.roots.r)
+    np.testing.assert_allclose(c.energy, energy, rtol=1e-12)
+    part = s.arcs.take(k)
+    residuals = sky_residuals(part, c.roots.r, c.roots.v, c.roots.epoch)
+    scaled = residuals / np.stack([part.sigma_ra, part.sigma_dec], axis=1)
+    np.testing.assert_allclose(c.chi2, part.sum(np.sum(scaled**2, axis=1)), rtol=1e-9)
+    mean = part.sum(np.sum(residuals**2, axis=1)) / part.counts
+    np.testing.assert_allclose(c.residual, np.sqrt(mean), rtol=1e-9)
+    assert not c.plausible[~c.roots.converged].any()
+    assert not c.plausible[~c.admissible].any()
+
+
+def _rank(candidates, best, row):
+    roots, chi2 = candidates.roots, candidates.chi2[row]
+    known = roots.converged[row] and np.isfinite(chi2)
+    excess = min(np.floor(chi2 - best), 17.0) if known else 17.0
+    return (not roots.converged[row], not candidates.admissible[row], excess, -roots.rho[row])
+
+
+@METHODS
+def test_the_rule_of_choice(nights, method):
+    """Converged before not, admissible before not, better fit first, then the farthest."""
+    for s in nights[1:]:
+        c = judged(s, method).candidates
+        roots = c.roots
+        for k in np.unique(roots.arc):
+            rows = np.nonzero(roots.arc == k)[0]
+            if len(rows) < 2:
+                continue
+            trusted = rows[roots.converged[rows] & np.isfinite(c.chi2[rows])]
+            best = c.chi2[trusted].min() if len(trusted) else np.inf
+            assert min(rows, key=partial(_rank, c, best)) == rows[c.chosen[rows]][0]
+
+
+@METHODS
+def test_ok_is_admissible_bound_converged_and_unrivalled(nights, method):
+    for s in nights:
+        solved = judged(s, method)
+        c = solved.candidates
+        ok = is_(solved, RangeStatus.OK)
+        chosen = c.chosen & ok[c.roots.arc]
+        assert c.plausible[chosen].all()
+        assert (c.energy[chosen] < 0.0).all()
+        rivals = np.bincount(c.roots.arc, weights=c.plausible, minlength=len(s))
+        assert (rivals[ok] == 1).all()
+        for column in (solved.rho, solved.rho_dot, solved.epoch, solved.r, solved.covariance):
+            assert np.isfinite(column[ok]).all()
+        relative = np.sqrt(solved.covariance[ok, 0, 0]) / solved.rho[ok]
+        assert (relative <= Thresholds().relative_error).all()
+
+
+@METHODS
+def test_minutes_of_a_normal_object_determine_nothing(nights, method):
+    solved = judged(nights[0], method)
+    assert is_(solved, RangeStatus.UNDETERMINED).mean() > 0.95
+    wrong = np.abs(solved.rho / nights[0].rho - 1.0) > 1.0
+    assert (wrong & is_(solved, RangeStatus.OK)).sum() <= 2
+
+
+@METHODS
+def test_a_confident_range_is_seldom_wrong(simulate, method):
+    """Of OK arcs under noise less than 2 % (one-sided, four sigma) err by more than half."""
+    ok_count = wrong = 0
+    for seed, span in enumerate((0.05, 0.15, 0.3, 0.6, 1.0, 2.0, 5.0, 10.0)):
+        s = simulate(700, span, seed=60 + seed, sigma=0.4)
+        s = s.with_noise(np.random.default_rng(seed))
+        solved = judged(s, method)
+        ok = is_(solved, RangeStatus.OK)
+        ok_count += ok.sum()
+        wrong += (np.abs(solved.rho / s.rho - 1.0)[ok] > 0.5).sum()
+    assert ok_count > 1500
+    assert wrong < 0.02 * ok_count - 4.0 * np.sqrt(0.02 * ok_count) + 1.0
+
+
+@METHODS
+def test_standard_errors_are_calibrated(simulate, method):
+    """z-scores of the range and range-rate of OK arcs of one night to three days."""
+    z = []
+    for seed, span in enumerate((0.3, 1.0, 3.0)):
+        s = simulate(1000, span, seed=70 + seed, sigma=0.3)
+        s = s.with_noise(np.random.default_rng(80 + seed))
+        solved = judged(s, method)
+        ok = is_(solved, RangeStatus.OK)
+        errors = np.sqrt(np.einsum("mii->mi", solved.covariance[ok]))
+        offsets = np.stack([solved.rho - s.rho, solved.rho_dot - s.rho_dot], axis=1)[ok]
+        z.append(np.abs(offsets / errors))
+    z = np.concatenate(z)
+    n = len(z)
+    assert n > 1200
+    for level, bound in ((0.6827, 1.0), (0.9545, 2.0)):
+        inside = (z < bound).mean(axis=0)
+        # five sigma of the binomial, and 1.5 % for what linearising and selecting OK cost
+        tolerance = 5.0 * np.sqrt(level * (1.0 - level) / n) + 0.015
+        assert np.abs(inside - level).max() < tolerance
+    assert (z > 4.0).mean() < 0.01
+
+
+@METHODS
+def test_stricter_thresholds_never_make_more_ok(nights, method):
+    for name, strict in {
+        "exclusion": 6.0,
+        "factor": 1.2,
+        "relative_error": 0.02,
+        "chi2_excess": 100.0,
+        "misfit": 2.0,
+    }.items():
+        for s in nights:
+            loose, tight = judged(s, method), judged(s, method, **{name: strict})
+            assert (is_(tight, RangeStatus.OK) <= is_(loose, RangeStatus.OK)).mean() > 0.995
+        del loose, tight
+
+
+@METHODS
+def test_a_blunder_is_a_misfit(simulate, method):
+    s = simulate(300, 1.0, seed=90, n_observations=7)
+    dec = s.arcs.dec.copy()
+    hit = s.arcs.offsets[:-1] + 1
+    assert not np.isin(hit, s.arcs.triplet).any()
+    dec[hit] += np.radians(30.0 / 3600.0)
+    clean, spoiled = judged(s, method), judged(s._with(s.arcs.ra, dec), method)
+    was = is_(clean, RangeStatus.OK)
+    assert is_(spoiled, RangeStatus.MISFIT)[was].mean() > 0.6
+    assert is_(spoiled, RangeStatus.OK)[was].mean() < 0.02
+
+
+@METHODS
+def test_the_root_near_the_observer_is_kept_as_a_candidate_but_not_chosen(simulate, method):
+    """The co-moving root near the Earth, a = 1.0 au, is wrong unless the object is there."""
+    s = simulate(3000, 4.0, seed=91).with_noise(np.random.default_rng(1))
+    solved = judged(s, method)
+    c = solved.candidates
+    semimajor = -0.5 * GM_SUN / c.energy
+    near = (c.roots.rho < 0.02) & (np.abs(semimajor - 1.0) < 0.1)
+    spurious = near & (s.rho[c.roots.arc] > 0.05)
+    assert spurious.sum() > 3
+    ok = is_(solved, RangeStatus.OK)
+    assert not (c.chosen & spurious & ok[c.roots.arc]).any()
+
+
+@METHODS
+def test_real_close_objects_keep_their_root(simulate, method):
+    s = simulate(4000, 0.15, seed=92)
+    close = np.nonzero(s.rho < 0.02)[0]
+    s = s.take(close).with_noise(np.random.default_rng(2))
+    assert len(s) > 30
+    solved = judged(s, method)
+    ok = is_(solved, RangeStatus.OK)
+    assert ok.mean() > 0.4
+    z = np.abs(solved.rho - s.rho)[ok] / np.sqrt(solved.covariance[ok, 0, 0])
+    assert z.max() < 5.0
+
+
+@METHODS
+def test_verdicts_do_not_depend_on_the_company(nights, method):
+    s = nights[2]
+    together = judged(s, method)
+    rng = np.random.default_rng(7)
+    shuffled = rng.permutation(len(s))
+    apart = judged(s.take(shuffled), method)
+    np.testing.assert_array_equal(apart.status, together.status[shuffled])
+    np.testing.assert_allclose(apart.rho, together.rho[shuffled], rtol=1e-9)
+
+
+def test_no_roots_at_all(nights):
+    s = nights[2].take(np.arange(3))
+    found = gauss(s.arcs)
+    nothing = type(found.roots)(*(column[:0] for column in found.roots))
+    solved = solve(s.arcs, from_fit(s.arcs), found._replace(roots=nothing), Thresholds())
+    assert is_(solved, RangeStatus.NO_ROOT, RangeStatus.UNDETERMINED).all()
+    assert np.isnan(solved.rho).all()
+
+
+def test_thresholds_are_frozen_and_named():
+    thresholds = Thresholds(exclusion=5.0)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        thresholds.exclusion = 1.0
+    with pytest.raises(TypeError):
+        Thresholds(no_such_threshold=1.0)
+
+
+def test_energy_coefficients_give_the_energy_of_the_state(nights):
+    s = nights[3]
+    attributables = from_fit(s.arcs)
+    c = judged(s, laplace, exclusion=0.0).candidates
+    coefficients = energy_coefficients(attributables)
+    assert coefficients.shape == (len(s), 6)
+    np.testing.assert_allclose(coefficients[:, 0], norm(attributables.position) ** 2)
+    assert len(c.energy) == len(c.roots.rho)
