@@ -21,14 +21,14 @@ __all__ = ["main"]
 )
 @click.version_option(__version__, package_name="neoranging")
 def main() -> None:
-    r"""Range and range-rate of a new near-Earth object from one night of astrometry.
+    """Range and range-rate of a new near-Earth object from one night of astrometry.
 
     \b
     First steps:
       neoranging demo                     see what it does, on real tracklets
       neoranging estimate night.obs80     do it with observations of your own
       neoranging estimate --help          formats, methods, exit codes
-    """
+    """  # noqa: D301 (the character by which click keeps lines apart)
 
 
 for command in (estimate, region, methods, demo):

@@ -65,7 +65,7 @@ def estimate(
     strict: bool,
     **reading: Any,
 ) -> None:
-    r"""Estimate range and range-rate of every tracklet in FILE...
+    """Estimate range and range-rate of every tracklet in FILE...
 
     Reads MPC 80-column, ADES (PSV, XML) and OrbFit .rwo files, plain or compressed; "-" is standard
     input. One row per tracklet goes to standard output or --out, the account of the reading to
@@ -80,7 +80,7 @@ def estimate(
       neoranging estimate night.obs80 --report --method laplace
       neoranging estimate *.psv --out ranges.csv
       gunzip -c night.obs80.gz | neoranging estimate - --format json
-    """
+    """  # noqa: D301 (the character by which click keeps lines apart)
     from neoranging.estimators.registry import get_estimator
 
     estimator = get_estimator(method, observer=observer)  # before the files: they may be large

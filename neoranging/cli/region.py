@@ -39,7 +39,7 @@ __all__ = ["region"]
 )
 @output_options
 def region(a_max: float | None, form: str | None, out: Path | None, **reading: Any) -> None:
-    r"""Limits of range and range-rate for every tracklet in FILE...
+    """Limits of range and range-rate for every tracklet in FILE...
 
     Whatever its observations determine, an object bound to the Sun and not to the Earth lies in
     its admissible region: between these ranges, and between these range-rates. It takes two
@@ -49,7 +49,7 @@ def region(a_max: float | None, form: str | None, out: Path | None, **reading: A
     Examples:
       neoranging region night.obs80
       neoranging region night.obs80 --a-max 4 --out limits.csv
-    """
+    """  # noqa: D301 (the character by which click keeps lines apart)
     tracklets = read_files(Reading(**reading))
     deliver(_rows(tracklets, a_max), form, out, _as_text)
 

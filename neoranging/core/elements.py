@@ -8,14 +8,14 @@ the elements that catalogues list.
 Where an angle does not exist, the origin of the next one moves to where it still does, so that a
 state always survives the round trip:
 
-=====================  ==================================================
-orbit                  convention
-=====================  ==================================================
-circular               ``argp = 0``, ``nu`` counted from the node
-in the reference plane ``raan = 0``, ``argp`` counted from the x axis
-both                   ``raan = argp = 0``, ``nu`` counted from the x axis
-rectilinear            ``q = 0``, ``ecc = 1``, all angles NaN
-=====================  ==================================================
+======================  ==================================================
+orbit                   convention
+======================  ==================================================
+circular                ``argp = 0``, ``nu`` counted from the node
+in the reference plane  ``raan = 0``, ``argp`` counted from the x axis
+both                    ``raan = argp = 0``, ``nu`` counted from the x axis
+rectilinear             ``q = 0``, ``ecc = 1``, all angles NaN
+======================  ==================================================
 
 Elements are a poorer carrier than states near ``ecc = 1`` far from perihelion: eccentricity and
 true anomaly, rounded to 16 digits, fix the distance to ``1e-16 / (1 + ecc cos nu)`` only. Keep the
