@@ -11,13 +11,17 @@ wherever it is documented.
 
 from __future__ import annotations
 
+import os
 import shlex
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+
+import neoranging
 
 
 class CommandOutput(Directive):
@@ -27,16 +31,19 @@ class CommandOutput(Directive):
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
+        """Return the command and its output as a block."""
         from click.testing import CliRunner
 
         from neoranging.cli import main
 
         command = self.arguments[0]
         program, *arguments = shlex.split(command)
-        result = CliRunner().invoke(main, arguments, prog_name=program, terminal_width=88)
+        width = {"terminal_width": 88, "max_content_width": 88}
+        result = CliRunner().invoke(main, arguments, prog_name=program, **width)
         if result.exit_code != 0:
             raise self.error(f"{command!r} failed: {result.output}{result.exception!r}")
-        text = f"$ {command}\n{result.stdout.rstrip()}"
+        here = f"{Path(neoranging.__file__).parents[1]}{os.sep}"
+        text = f"$ {command}\n{result.stdout.rstrip()}".replace(here, "")
         return [nodes.literal_block(text, text, language="console")]
 
 
@@ -44,6 +51,7 @@ class RangeStatuses(SphinxDirective):
     """List the members of `RangeStatus` and what each advises."""
 
     def run(self) -> list[nodes.Node]:
+        """Return the members as a definition list."""
         from neoranging import RangeStatus
 
         listed = nodes.definition_list()
@@ -55,11 +63,18 @@ class RangeStatuses(SphinxDirective):
 
 
 def _find_anywhere(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
-    """Resolve a Python name that is documented under exactly one module."""
-    if node.get("refdomain") != "py" or node.get("refspecific"):
+    """Resolve a Python name without its module; a public object comes before one of the core."""
+    if node.get("refdomain") != "py":
         return None
-    node["refspecific"] = True
     domain = env.get_domain("py")
+    name = node["reftarget"].removeprefix("neoranging.")
+    for ending in (f".{name}", f".{name.split('.')[-1]}"):  # a re-export is found by its last part
+        found = [full for full in domain.objects if full.endswith(ending)]
+        if found:
+            break
+    else:
+        return None
+    node["reftarget"] = min(found, key=lambda full: (full.startswith("neoranging.core."), len(full)))
     return domain.resolve_xref(
         env, node["refdoc"], app.builder, node["reftype"], node["reftarget"], node, content
     )

@@ -70,7 +70,7 @@ def read_truth(path: Path) -> tuple[nr.TrackletSet, Truth]:
 
 
 def _csv_table(title: str, header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    lines = [f".. csv-table:: {title}", "   :header-rows: 1", "   :class: right", ""]
+    lines = [f".. csv-table:: {title}", "   :header-rows: 1", "   :class: numbers", ""]
     lines += ["   " + ", ".join(f'"{cell}"' for cell in row) for row in (header, *rows)]
     return [*lines, ""]
 
@@ -78,7 +78,7 @@ def _csv_table(title: str, header: Iterable[str], rows: Iterable[Iterable[str]])
 def _cells(rho: float, truth: float, status: str) -> tuple[str, str, str]:
     if not np.isfinite(rho):
         return "", "", status
-    return f"{rho:.5f}", f"{rho / truth:.3f}", status
+    return f"{rho:.4g}", f"{rho / truth:.3g}", status
 
 
 def comparison(
@@ -94,7 +94,7 @@ def comparison(
     for k, tracklet in enumerate(tracklets):
         arc = tracklet.arc_length.to_value("min")
         row = [tracklet.designation, tracklet.observatory[0], str(len(tracklet)), f"{arc:.1f}"]
-        row.append(f"{expected[k]:.5f}")
+        row.append(f"{expected[k]:.4g}")
         for table in tables:
             row += _cells(table["range"][k].value, expected[k], str(table["status"][k]))
         rows.append(row)
