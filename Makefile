@@ -29,6 +29,7 @@ test: $(VENV)/test.stamp
 lint: $(VENV)/lint.stamp
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
+	$(VENV)/bin/codespell
 
 types: $(VENV)/lint.stamp
 	$(RUN) mypy
