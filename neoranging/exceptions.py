@@ -12,6 +12,9 @@ from astropy.utils.exceptions import AstropyUserWarning
 
 __all__ = [
     "AdmissibleRegionError",
+    "CorruptFileError",
+    "DatasetError",
+    "DownloadError",
     "EphemerisError",
     "EstimationError",
     "MissingDependencyError",
@@ -20,6 +23,8 @@ __all__ = [
     "ObservationFormatError",
     "ObserverError",
     "OrbitError",
+    "OrbitFormatError",
+    "ResourceNotFoundError",
     "TrackletError",
     "UnknownMethodError",
     "UnknownSampleError",
@@ -65,8 +70,46 @@ class OrbitError(NeoRangingError, ValueError):
     """Vectors or elements that are no heliocentric orbit, or no orbit of the kind asked for."""
 
 
+class DatasetError(NeoRangingError, ValueError):
+    """A set of arcs, or a column of one, that is not what it should be, or not finished."""
+
+
 class EphemerisError(NeoRangingError, ValueError):
     """An epoch or a file that the ephemerides cannot serve."""
+
+
+class OrbitFormatError(NeoRangingError, ValueError):
+    """A file of orbital elements is not what its format promises."""
+
+
+class DownloadError(NeoRangingError, ConnectionError):
+    """A server did not deliver, after as many tries as politeness allows.
+
+    Attributes
+    ----------
+    url : str
+        What was asked for.
+    status : int or None
+        The last HTTP status; None where the connection itself failed.
+    attempts : int
+        Requests made.
+    """
+
+    def __init__(
+        self, message: str, url: str = "", status: int | None = None, attempts: int = 1
+    ) -> None:
+        super().__init__(message)
+        self.url = url
+        self.status = status
+        self.attempts = attempts
+
+
+class ResourceNotFoundError(DownloadError, LookupError):
+    """The server answered that it has nothing of that name."""
+
+
+class CorruptFileError(NeoRangingError, ValueError):
+    """A file that arrived cut short, as an error page, or otherwise not as what it should be."""
 
 
 class UnknownMethodError(NeoRangingError, ValueError):
