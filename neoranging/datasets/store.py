@@ -1,0 +1,320 @@
+"""Sets of arcs on disk: Parquet parts, a manifest, and the two CSV files of the literature.
+
+A set is a folder::
+
+    arcs/part-00000.parquet ...   the arcs, in chunks; each part carries its own account
+    manifest.json                 how it was made, what was read, used and dropped
+    observations.csv, ground_truth.csv   on demand, one row per arc in both
+
+Parts appear by an atomic rename, and the set counts as a set only once its manifest says that it is
+complete. A run that was killed goes on after the last whole part.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+
+from neoranging._version import __version__
+from neoranging.datasets.account import Account
+from neoranging.datasets.files import TEMPORARY, read_json, replacing, write_json
+from neoranging.datasets.parquet import append_csv, read_part, read_part_account, write_part
+from neoranging.datasets.schema import COLUMNS, SPLITS, ArcTable
+from neoranging.exceptions import DatasetError
+
+__all__ = [
+    "ArcWriter",
+    "iterate_arcs",
+    "read_account",
+    "read_arcs",
+    "read_manifest",
+    "rewrite_arcs",
+    "write_csv",
+]
+
+MANIFEST: Final = "manifest.json"
+
+_TRIPLET = tuple(f"{name}_rad" for k in "123" for name in (f"ra{k}", f"dec{k}"))
+_OBSERVATION_CSV: Final = (
+    *("arc_id", "designation", "night", "station", "n_obs", "mag", "band"),
+    *(f"t{k}_mjd_tdb" for k in "123"),
+    *_TRIPLET,
+    *("ra_rate_rad_d", "dec_rate_rad_d", "proper_motion_rad_d", "span_d", "split"),
+)
+_TRUTH_CSV: Final = (
+    *("arc_id", "designation", "t2_mjd_tdb"),
+    *("rho_geo_au", "rho_dot_geo_au_d", "rho_topo_au", "rho_dot_topo_au_d"),
+    *("truth_residual_arcsec", "truth_dynamics", "q_au", "ecc", "inc_rad", "raan_rad", "argp_rad"),
+    *("H_mag", "U", "pseudo_admissible", "split", "is_close", "is_simulated"),
+)
+
+
+def _part(folder: Path, number: int) -> Path:
+    return folder / "arcs" / f"part-{number:05d}.parquet"
+
+
+def _parts(folder: Path) -> list[Path]:
+    """Parts without a gap from the first one on."""
+    parts: list[Path] = []
+    while (path := _part(folder, len(parts))).exists():
+        parts.append(path)
+    return parts
+
+
+class ArcWriter:
+    """Write a set part by part.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made if need be.
+    settings : mapping
+        Whatever decides what the set holds (command, seed, options), as plain data. A run goes on
+        only with the settings it began with.
+    overwrite : bool
+        Begin anew whatever the folder holds.
+
+    Attributes
+    ----------
+    n_parts, n_arcs : int
+        Written so far, in this run and in those before: a maker goes on with its chunk number
+        ``n_parts``.
+    account : Account
+        Sum of the accounts of the parts.
+
+    Raises
+    ------
+    DatasetError
+        If the folder holds a complete set, or one of other settings.
+
+    Examples
+    --------
+    ::
+
+        with ArcWriter("twin", settings={"seed": 0}) as writer:
+            for chunk in range(writer.n_parts, 100):
+                writer.write(*make(chunk))
+    """
+
+    def __init__(
+        self, folder: str | Path, *, settings: Mapping[str, Any], overwrite: bool = False
+    ) -> None:
+        self.folder = Path(folder)
+        self._manifest = _begin(self.folder, settings, overwrite)
+        parts = _parts(self.folder)
+        found = [read_part_account(path) for path in parts]
+        self.n_parts, self.n_arcs = len(parts), sum(n for n, _ in found)
+        self.account = Account.total(account for _, account in found)
+
+    def write(self, table: ArcTable, account: Account | None = None) -> None:
+        """Write the next part; ``arc_id`` is set here, counting on from the part before.
+
+        Parameters
+        ----------
+        table : ArcTable
+            May be of no arcs.
+        account : Account, optional
+            What was read, used and dropped for this part; kept in it.
+        """
+        account = account or Account()
+        numbered = table.with_columns(arc_id=self.n_arcs + np.arange(len(table)))
+        write_part(_part(self.folder, self.n_parts), numbered, account)
+        self.n_parts += 1
+        self.n_arcs += len(table)
+        self.account += account
+
+    def describe(self, **entries: Any) -> None:
+        """Add plain data to the manifest, for example marginals."""
+        self._manifest.update(entries)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Complete the set, unless the block failed."""
+        if kind is None:
+            self._manifest.update(
+                complete=True,
+                n_arcs=self.n_arcs,
+                n_parts=self.n_parts,
+                account=self.account.to_json(),
+                finished=datetime.now(UTC).isoformat(timespec="seconds"),
+            )
+            write_json(self.folder / MANIFEST, self._manifest)
+
+
+def _begin(folder: Path, settings: Mapping[str, Any], overwrite: bool) -> dict[str, Any]:
+    """Manifest of a new or an unfinished set."""
+    path, plain = folder / MANIFEST, json.loads(json.dumps(dict(settings)))
+    if path.exists() and not overwrite:
+        manifest: dict[str, Any] = read_json(path)
+        if manifest.get("settings") != plain:
+            raise DatasetError(
+                f"{folder} holds a set made with other settings ({manifest.get('settings')}); "
+                "choose another folder, or overwrite it"
+            )
+        if manifest.get("complete"):
+            raise DatasetError(f"{folder} is complete already; read it, or overwrite it")
+    else:
+        manifest = {"neoranging": __version__, "complete": False, "settings": plain}
+        if overwrite:
+            path.unlink(missing_ok=True)
+        _clear(folder, "part-*.parquet")
+        write_json(path, manifest)
+    _clear(folder, f".*{TEMPORARY}")
+    return manifest
+
+
+def _clear(folder: Path, pattern: str) -> None:
+    for left_over in (folder / "arcs").glob(pattern):
+        left_over.unlink()
+
+
+def read_manifest(folder: str | Path, *, partial: bool = False) -> dict[str, Any]:
+    """Manifest of a set.
+
+    Parameters
+    ----------
+    folder : path-like
+    partial : bool
+        Take an unfinished set as well.
+
+    Raises
+    ------
+    DatasetError
+        If there is none, or it is of an unfinished set.
+    """
+    manifest: dict[str, Any] = read_json(Path(folder) / MANIFEST)
+    whole = manifest.get("complete") and len(_parts(Path(folder))) == manifest["n_parts"]
+    if not whole and not partial:
+        raise DatasetError(
+            f"the set in {folder} is not finished, or parts of it are gone; run the command that "
+            "makes it once more, or take what is there with partial=True"
+        )
+    return manifest
+
+
+def read_account(folder: str | Path) -> Account:
+    """What went into a set and what became of it."""
+    return Account.from_json(read_manifest(folder)["account"])
+
+
+def iterate_arcs(
+    folder: str | Path,
+    columns: Collection[str] | None = None,
+    split: str | Collection[str] | None = None,
+    *,
+    partial: bool = False,
+) -> Iterator[ArcTable]:
+    """Arcs of a set part by part; parameters are those of `read_arcs`."""
+    read_manifest(folder, partial=partial)
+    wanted = None if split is None else _checked_splits(split)
+    names = tuple(COLUMNS) if columns is None else _checked_columns(columns)
+    for path in _parts(Path(folder)):
+        if wanted is None:
+            yield read_part(path, names)
+            continue
+        mask = np.isin(read_part(path, ("split",))["split"], wanted)
+        if mask.any():
+            yield read_part(path, names).take(mask)
+
+
+def read_arcs(
+    folder: str | Path,
+    columns: Collection[str] | None = None,
+    split: str | Collection[str] | None = None,
+    *,
+    partial: bool = False,
+) -> ArcTable:
+    """Arcs of a set.
+
+    Parameters
+    ----------
+    folder : path-like
+    columns : collection of str, optional
+        Names of `COLUMNS`; all by default. Few columns of many arcs are fast.
+    split : str or collection of str, optional
+        ``"train"``, ``"val"``, ``"test"``, ``"unseen"``; all arcs by default.
+    partial : bool
+        Take an unfinished set as well.
+
+    Raises
+    ------
+    DatasetError
+        If the set is not there or not finished, or has no such column.
+    MissingDependencyError
+        Without pyarrow.
+    """
+    return ArcTable.concatenate(iterate_arcs(folder, columns, split, partial=partial))
+
+
+def _checked_columns(columns: Collection[str]) -> tuple[str, ...]:
+    unknown = [name for name in columns if name not in COLUMNS]
+    if unknown:
+        raise DatasetError(f"no column(s) {', '.join(unknown)}; there are {', '.join(COLUMNS)}")
+    return tuple(columns)
+
+
+def _checked_splits(split: str | Collection[str]) -> list[str]:
+    wanted = [split] if isinstance(split, str) else list(split)
+    if unknown := set(wanted) - {*SPLITS, ""}:
+        raise DatasetError(f"no split {sorted(unknown)}; there are {', '.join(SPLITS)}")
+    return wanted
+
+
+def rewrite_arcs(
+    folder: str | Path, change: Callable[[ArcTable], ArcTable], **entries: Any
+) -> None:
+    """Replace every part by what ``change`` makes of it.
+
+    The set counts as unfinished meanwhile, so that no reader sees a mixture; a change that gives
+    the same whenever it is applied can be repeated after a kill.
+
+    Parameters
+    ----------
+    folder : path-like
+    change : callable
+        From table to table of the same arcs.
+    **entries
+        For the manifest.
+    """
+    path = Path(folder)
+    manifest = read_manifest(path, partial=True)
+    if "n_parts" not in manifest:
+        read_manifest(path)  # tells that it was never finished
+    write_json(path / MANIFEST, {**manifest, "complete": False})
+    for part in _parts(path):
+        _, account = read_part_account(part)
+        write_part(part, change(read_part(part, tuple(COLUMNS))), account)
+    write_json(path / MANIFEST, {**manifest, **entries, "complete": True})
+
+
+def write_csv(folder: str | Path) -> tuple[Path, Path]:
+    """Write ``observations.csv`` and ``ground_truth.csv`` beside the parts.
+
+    One row per arc in both, in the same order, with the key ``arc_id``; names, units and scales
+    are those of the schema. Observations are the three of the triplet.
+
+    Returns
+    -------
+    observations, ground_truth : Path
+    """
+    written = []
+    for name, columns in (("observations", _OBSERVATION_CSV), ("ground_truth", _TRUTH_CSV)):
+        target = Path(folder) / f"{name}.csv"
+        with replacing(target) as temporary, temporary.open("wb") as file:
+            for k, table in enumerate(iterate_arcs(folder, columns)):
+                append_csv(file, table, columns, header=k == 0)
+        written.append(target)
+    return written[0], written[1]
