@@ -147,11 +147,19 @@ class ArcWriter:
             self._manifest.update(
                 complete=True,
                 n_arcs=self.n_arcs,
+                n_objects=_count_objects(self.folder),
                 n_parts=self.n_parts,
                 account=self.account.to_json(),
                 finished=datetime.now(UTC).isoformat(timespec="seconds"),
             )
             write_json(self.folder / MANIFEST, self._manifest)
+
+
+def _count_objects(folder: Path) -> int:
+    names: set[str] = set()
+    for part in _parts(folder):
+        names.update(np.unique(read_part(part, ("designation",))["designation"]).tolist())
+    return len(names)
 
 
 def _begin(folder: Path, settings: Mapping[str, Any], overwrite: bool) -> dict[str, Any]:

@@ -1,0 +1,130 @@
+"""``neoranging dataset``: sets of labelled arcs; those that make one stand in ``dataset_*.py``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["dataset", "echo_account", "set_argument"]
+
+MAKERS = ("neodys", "real", "twin")
+"""Commands that make a set, each the object ``command`` of ``neoranging.cli.dataset_<name>``."""
+
+
+class _Makers(click.Group):
+    """Group whose makers are imported when they are called for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*MAKERS, *super().list_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in MAKERS:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = import_module(f"neoranging.cli.dataset_{cmd_name}").command
+        return command
+
+
+@click.group(cls=_Makers)
+def dataset() -> None:
+    r"""Make, divide and look at sets of labelled arcs.
+
+    A set is a folder: the arcs as Parquet files, and a manifest that says how they were made and
+    what became of everything that was read. A command that was interrupted goes on where it
+    stopped when it is given once more.
+
+    \b
+    First steps:
+      neoranging dataset twin --seed 0 --objects 300 --out twin
+      neoranging dataset split twin
+      neoranging dataset info twin
+    """
+
+
+def set_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument SET, the folder of a set, to a command."""
+    path = click.Path(exists=True, file_okay=False, path_type=Path)
+    return click.argument("folder", metavar="SET", type=path)(command)
+
+
+def echo_account(account: Any) -> None:
+    """Tell on standard output what was read, used and dropped."""
+    for kind, counts in account.counts.items():
+        click.echo(f"{kind}: {counts}")
+
+
+@dataset.command()
+@set_argument
+def info(folder: Path) -> None:
+    """Tell what the set in the folder SET holds and how it was made."""
+    from neoranging.datasets.store import read_account, read_manifest
+
+    manifest = read_manifest(folder)
+    click.echo(f"{manifest['n_arcs']} arcs of {manifest['n_objects']} objects")
+    for name, value in manifest["settings"].items():
+        click.echo(f"  {name}: {value}")
+    echo_account(read_account(folder))
+    for part in manifest.get("splits", {}).get("parts", []):
+        click.echo("{split}: {n_arcs} arcs of {n_objects} objects".format(**part))
+
+
+@dataset.command()
+@set_argument
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random order.")
+@click.option(
+    "--ratios",
+    type=(float, float, float),
+    default=(0.7, 0.2, 0.1),
+    show_default=True,
+    help="Shares of the arcs: training, validation, test.",
+)
+@click.option(
+    "--never-train",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="CSV",
+    help="Objects to keep out of training (a column 'designation'); they become 'unseen'.",
+)
+@click.option(
+    "--unseen",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Further objects, drawn at random, to keep as 'unseen'.",
+)
+def split(
+    folder: Path,
+    seed: int,
+    ratios: tuple[float, float, float],
+    never_train: Path | None,
+    unseen: int,
+) -> None:
+    """Divide the set in the folder SET by objects, and fit the scaling on its training part.
+
+    All arcs of an object fall into one part. May be repeated; the last division counts.
+    """
+    from neoranging.datasets.scaling import fit_scaling
+    from neoranging.datasets.splits import read_designations, split_set
+
+    held_back = [] if never_train is None else read_designations(never_train)
+    division = split_set(folder, ratios=ratios, seed=seed, never_train=held_back, unseen=unseen)
+    click.echo(str(division))
+    path = fit_scaling(folder)
+    click.echo(f"scaling fitted on the training part: {path}")
+
+
+@dataset.command()
+@set_argument
+def csv(folder: Path) -> None:
+    """Write observations.csv and ground_truth.csv into the folder SET.
+
+    One row per arc in both, with the common key arc_id.
+    """
+    from neoranging.datasets.store import write_csv
+
+    for path in write_csv(folder):
+        click.echo(str(path))

@@ -1,0 +1,178 @@
+"""Training, validation and test: whole objects, so that no arc of one tells about another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.datasets.schema import SPLITS, ArcTable
+from neoranging.datasets.store import read_arcs, rewrite_arcs
+from neoranging.exceptions import DatasetError
+
+__all__ = ["RATIOS", "Division", "divide", "read_designations", "split_set"]
+
+RATIOS: Final = (0.7, 0.2, 0.1)
+"""Shares of the arcs in training, validation and test."""
+
+_SHUFFLE = 0.5  # spread of the logarithm of the sizes by which objects are ordered
+
+
+@dataclass(frozen=True)
+class Division:
+    """Which part each object belongs to.
+
+    Attributes
+    ----------
+    designation, split : ndarray of str, shape (K,)
+        Object and its part.
+    n_arcs : ndarray of int, shape (K,)
+        Arcs of the object.
+    """
+
+    designation: npt.NDArray[np.str_]
+    split: npt.NDArray[np.str_]
+    n_arcs: npt.NDArray[np.int64]
+
+    def of(self, designation: npt.NDArray[np.str_]) -> npt.NDArray[np.str_]:
+        """Part of each arc, given its object; shape (M,).
+
+        Raises
+        ------
+        DatasetError
+            If an object is not in this division.
+        """
+        row = np.searchsorted(self.designation, designation)
+        row = np.minimum(row, len(self.designation) - 1)
+        unknown = self.designation[row] != designation
+        if unknown.any():
+            raise DatasetError(f"object {designation[unknown][0]!r} is not in this division")
+        return self.split[row]
+
+    def parts(self) -> list[dict[str, Any]]:
+        """Arcs and objects of each part; ``share`` is that of the arcs not held back."""
+        divided = max(int(self.n_arcs[self.split != "unseen"].sum()), 1)
+        rows = []
+        for name in SPLITS:
+            mine = self.split == name
+            n = int(self.n_arcs[mine].sum())
+            share = 0.0 if name == "unseen" else round(n / divided, 6)
+            rows.append({"split": name, "n_arcs": n, "n_objects": int(mine.sum()), "share": share})
+        return rows
+
+    def __str__(self) -> str:
+        return "\n".join(
+            "{split:6s} {n_arcs:8d} arcs of {n_objects:6d} objects".format(**part)
+            + (f"  {part['share']:8.2%}" if part["share"] else "")
+            for part in self.parts()
+        )
+
+
+def divide(
+    designation: npt.NDArray[np.str_],
+    *,
+    ratios: Sequence[float] = RATIOS,
+    seed: int = 0,
+    never_train: Collection[str] = (),
+    unseen: int = 0,
+) -> Division:
+    """Divide objects so that the shares of their arcs come close to given ratios.
+
+    Objects are dealt out one by one, roughly from those of many arcs to those of few, each to the
+    part that is furthest behind its share: so all parts get objects of all sizes, and the small
+    ones at the end close the gaps.
+
+    Parameters
+    ----------
+    designation : ndarray of str, shape (M,)
+        Object of every arc.
+    ratios : sequence of 3 floats
+        Shares of training, validation and test; they add up to 1.
+    seed : int
+        Of the order; the same seed and set give the same division.
+    never_train : collection of str
+        Objects that go to ``"unseen"``.
+    unseen : int
+        Number of further objects, drawn at random, that go there too.
+
+    Returns
+    -------
+    Division
+
+    Raises
+    ------
+    DatasetError
+        If the ratios do not add up to 1, or more objects are to be unseen than there are.
+    """
+    if len(ratios) != 3 or min(ratios) < 0.0 or not math.isclose(sum(ratios), 1.0, abs_tol=1e-9):
+        raise DatasetError(f"ratios must be three shares that add up to 1, got {tuple(ratios)}")
+    names, n_arcs = np.unique(np.asarray(designation, dtype=np.str_), return_counts=True)
+    rng = np.random.default_rng(seed)
+    held_back = np.isin(names, list(never_train))
+    others = np.flatnonzero(~held_back)
+    if unseen > len(others):
+        raise DatasetError(f"{unseen} objects to be unseen, but only {len(others)} to choose from")
+    held_back[rng.choice(others, unseen, replace=False)] = True
+    split = np.full(len(names), "unseen", dtype="U6")
+    dealt = np.flatnonzero(~held_back)
+    split[dealt] = _deal(n_arcs[dealt], ratios, rng)
+    return Division(names, split, n_arcs)
+
+
+def _deal(
+    sizes: npt.NDArray[np.int64], ratios: Sequence[float], rng: np.random.Generator
+) -> npt.NDArray[np.str_]:
+    """Part of each object, greedily."""
+    parts = [(share, name) for share, name in zip(ratios, SPLITS, strict=False) if share > 0.0]
+    filled = [0] * len(parts)
+    dealt = np.full(len(sizes), "", dtype="U6")
+    order = np.argsort(-sizes * np.exp(_SHUFFLE * rng.standard_normal(len(sizes))), kind="stable")
+    for row, size in zip(order.tolist(), sizes[order].tolist(), strict=True):
+        k = min(range(len(parts)), key=lambda j: (filled[j] + size) / parts[j][0])
+        filled[k] += size
+        dealt[row] = parts[k][1]
+    return dealt
+
+
+def split_set(
+    folder: str | Path,
+    *,
+    ratios: Sequence[float] = RATIOS,
+    seed: int = 0,
+    never_train: Collection[str] = (),
+    unseen: int = 0,
+) -> Division:
+    """Divide a stored set and write the column ``split``; parameters are those of `divide`.
+
+    What was done is noted in the manifest. May be repeated.
+    """
+    designation = read_arcs(folder, ("designation",), partial=True)["designation"]
+    division = divide(designation, ratios=ratios, seed=seed, never_train=never_train, unseen=unseen)
+
+    def change(table: ArcTable) -> ArcTable:
+        return table.with_columns(split=division.of(table["designation"]))
+
+    note = {"seed": seed, "ratios": list(ratios), "unseen": unseen, "parts": division.parts()}
+    rewrite_arcs(folder, change, splits=note)
+    return division
+
+
+def read_designations(path: str | Path) -> list[str]:
+    """Read a list of objects: a CSV file with a column ``designation``, one object a row.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such column.
+    """
+    import pandas as pd
+
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if "designation" not in frame.columns:
+        raise DatasetError(f"{path} has no column 'designation', only {list(frame.columns)}")
+    return [name.strip() for name in frame["designation"].tolist()]
