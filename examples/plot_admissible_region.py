@@ -57,9 +57,9 @@ axes[1].set_ylabel("")
 # %%
 # What the region is made of
 # --------------------------
-# The region is where the heliocentric energy is negative. With limits it becomes smaller: orbits
-# no larger than 3.5 au, and objects no fainter than H = 30 (at the magnitude 19 of the night),
-# which is a limit to the nearest range.
+# The region is where the heliocentric energy is negative, less the orbits bound to the Earth. With
+# limits it becomes smaller: orbits no larger than 3.5 au, and objects no fainter than H = 30 (at the
+# magnitude 19 of the night), which is a limit to the nearest range.
 
 region = fast.admissible_region()
 limited = fast.admissible_region(a_max=3.5 * u.au, h_max=30.0, mag=19.0)
@@ -78,12 +78,12 @@ drawn = ax.contourf(
     extend="both",
 )
 fig.colorbar(drawn, label="heliocentric energy [1e-4 au$^2$/d$^2$]")
-region.plot(ax=ax, color="none", label="admissible region", show_earth_bound=False, legend=False)
+region.plot(ax=ax, color="none", label=None, show_earth_bound=False, legend=False)
 limited.plot(
     ax=ax, color="#009E73", label="a < 3.5 au, H < 30", show_earth_bound=False, legend=False
 )
 ax.legend(loc="upper right")
-ax.set_title("2014 AA, discovery night")
+ax.set_title("2014 AA, discovery night; blue line: the whole region")
 
 # %%
 # Points of the region

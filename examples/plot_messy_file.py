@@ -11,6 +11,7 @@ vanish. This example reads a made-up file that has one of everything.
 # The file
 # --------
 
+import textwrap
 import warnings
 
 import matplotlib.pyplot as plt
@@ -34,7 +35,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     table = QTable.read(path)
 for warning in caught:
-    print(f"{warning.category.__name__}: {warning.message}")
+    print(textwrap.fill(f"{warning.category.__name__}: {warning.message}", 88))
 
 # %%
 # The report accounts for every record: those in the table and those set aside, with line and
@@ -86,6 +87,6 @@ fig, ax = plt.subplots(figsize=(7.0, 3.2), layout="constrained")
 bars = ax.barh(list(counts), list(counts.values()), color=["#56B4E9", *["#E69F00"] * len(counts)])
 ax.bar_label(bars, padding=3)
 ax.invert_yaxis()
-ax.set_xlabel("records [1]")
+ax.set_xlabel("number of records")
 ax.set_title(f"{report.source}: {report.n_records} records")
 plt.show()

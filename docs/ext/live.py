@@ -12,6 +12,7 @@ wherever it is documented.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,14 @@ class CommandOutput(Directive):
         result = CliRunner().invoke(main, arguments, prog_name=program, **width)
         if result.exit_code != 0:
             raise self.error(f"{command!r} failed: {result.output}{result.exception!r}")
-        here = f"{Path(neoranging.__file__).parents[1]}{os.sep}"
-        text = f"$ {command}\n{result.stdout.rstrip()}".replace(here, "")
+        text = f"$ {command}\n{_without_places(result.stdout.rstrip())}"
         return [nodes.literal_block(text, text, language="console")]
+
+
+def _without_places(text: str) -> str:
+    """Drop from paths what belongs to the machine that builds the pages."""
+    package = Path(neoranging.__file__).parents[1]
+    return re.sub(r"\S*bin/neoranging\b", "neoranging", text.replace(f"{package}{os.sep}", ""))
 
 
 class RangeStatuses(SphinxDirective):
@@ -74,7 +80,9 @@ def _find_anywhere(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
             break
     else:
         return None
-    node["reftarget"] = min(found, key=lambda full: (full.startswith("neoranging.core."), len(full)))
+    node["reftarget"] = min(
+        found, key=lambda full: (full.startswith("neoranging.core."), len(full))
+    )
     return domain.resolve_xref(
         env, node["refdoc"], app.builder, node["reftype"], node["reftarget"], node, content
     )
