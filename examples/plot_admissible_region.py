@@ -58,8 +58,8 @@ axes[1].set_ylabel("")
 # What the region is made of
 # --------------------------
 # The region is where the heliocentric energy is negative, less the orbits bound to the Earth. With
-# limits it becomes smaller: orbits no larger than 3.5 au, and objects no fainter than H = 30 (at the
-# magnitude 19 of the night), which is a limit to the nearest range.
+# limits it becomes smaller: orbits no larger than 3.5 au, and objects no fainter than H = 30 (at
+# the magnitude 19 of the night), which is a limit to the nearest range.
 
 region = fast.admissible_region()
 limited = fast.admissible_region(a_max=3.5 * u.au, h_max=30.0, mag=19.0)
