@@ -1,0 +1,306 @@
+"""From an object in the sky to the records of a station: when it looks, what it reports."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from astropy.time import Time
+
+from neoranging.constants import ARCSEC
+from neoranging.core.admissible import energy_coefficients, is_admissible
+from neoranging.core.attributable import logarithm
+from neoranging.core.geometry import FloatArray, dot, line_of_sight, norm, radec, sky_basis
+from neoranging.core.prediction import Sighting, sight
+from neoranging.datasets.account import Counts
+from neoranging.datasets.arcs import make_arcs
+from neoranging.datasets.schema import ArcTable
+from neoranging.datasets.survey import Aspect, Survey, aspect, year_of
+from neoranging.ephemeris import earth_state, observer_state, site_state, tdb_mjd
+from neoranging.observations.uncertainty import ROUNDING, default_sigma
+
+__all__ = ["Cadence", "Visits", "draw_cadence", "geocentric_aspect", "observe", "plan_visits"]
+
+Array = npt.NDArray[Any]
+Integers = npt.NDArray[np.int64]
+
+MOST_EXPOSURES: Final = 20
+"""In one tracklet."""
+
+LONGEST_TRAIL: Final = 0.1
+"""Path on the sky of one tracklet [rad]; fast objects are observed in quick succession."""
+
+SHORTEST_SPAN: Final = 1.3e-3
+"""Of a tracklet, whatever the speed [d]."""
+
+LONG_SEQUENCE, SECOND_VISIT = 0.10, 0.07
+"""Shares of the tracklets with many exposures, and of those taken up again in the same night."""
+
+_MINUTE = 1.0 / 1440.0
+_TRIALS = np.linspace(-0.45, 0.45, 25)  # of the middle of a visit, from local midnight [d]
+
+
+class Visits(NamedTuple):
+    """M visits of stations to objects that move on two-body orbits meanwhile."""
+
+    r: FloatArray
+    """Heliocentric position at ``epoch``, ICRS axes, shape (M, 3) [au]."""
+    v: FloatArray
+    epoch: FloatArray
+    """MJD TDB."""
+    station: Integers
+    """Number in the survey."""
+    middle: FloatArray
+    """MJD UTC of the middle of the visit."""
+    magnitude: FloatArray
+    """Apparent."""
+
+
+class Cadence(NamedTuple):
+    """Times of the exposures of M visits."""
+
+    count: Integers
+    offset: FloatArray
+    """From the middle, shape (M, `MOST_EXPOSURES`) [d]; meaningless beyond the count."""
+
+    @property
+    def span(self) -> FloatArray:
+        """From the first exposure to the last [d]."""
+        last = np.take_along_axis(self.offset, self.count[:, None] - 1, axis=1)[:, 0]
+        return last - self.offset[:, 0]
+
+
+def geocentric_aspect(
+    r: FloatArray, v: FloatArray, mjd: FloatArray, H: FloatArray, G: FloatArray
+) -> Aspect:
+    """Aspect of states of shape (M, 3), each at its epoch [MJD TDB]."""
+    states = (tuple(x.T) for x in (r, v, *earth_state(mjd)))
+    return aspect(*states, H, G)
+
+
+def draw_cadence(
+    survey: Survey, station: Integers, rate: FloatArray, rng: np.random.Generator
+) -> Cadence:
+    """Exposures as the stations take them of objects that move at ``rate`` [rad/d]."""
+    m = len(station)
+    mean, gap = survey.columns.exposures[station], survey.columns.gap_min[station]
+    count = 3 + rng.poisson(mean - 3.0)
+    count += np.where(rng.random(m) < LONG_SEQUENCE, rng.poisson(6.0, m), 0)
+    count = np.minimum(count, MOST_EXPOSURES)
+    pace = gap * np.exp(0.3 * rng.standard_normal(m))
+    gaps = pace[:, None] * np.exp(0.15 * rng.standard_normal((m, MOST_EXPOSURES))) * _MINUTE
+    again = np.where(rng.random(m) < SECOND_VISIT, 1 + (rng.random(m) * (count - 1)), 0)
+    rows = np.flatnonzero(again)
+    gaps[rows, again[rows].astype(np.int64)] += rng.uniform(0.03, 0.2, len(rows))
+    gaps[:, 0] = 0.0
+    offset = np.cumsum(gaps, axis=1)
+    span = np.take_along_axis(offset, count[:, None] - 1, axis=1)[:, 0]
+    longest = np.maximum(LONGEST_TRAIL / np.maximum(rate, 1e-9), SHORTEST_SPAN)
+    offset *= np.minimum(longest / span, 1.0)[:, None]
+    span = np.minimum(span, longest)
+    return Cadence(count, offset - 0.5 * span[:, None])
+
+
+def plan_visits(
+    survey: Survey,
+    r: FloatArray,
+    v: FloatArray,
+    epoch: FloatArray,
+    seen: Aspect,
+    rng: np.random.Generator,
+) -> tuple[npt.NDArray[np.bool_], Visits, Cadence]:
+    """Find a station and a time of its night for objects, where that is possible.
+
+    Parameters
+    ----------
+    survey : Survey
+    r, v : ndarray, shape (M, 3)
+        Heliocentric states [au, au/d].
+    epoch : ndarray, shape (M,)
+        Of the states, and the date meant [MJD TDB].
+    seen : Aspect
+        Of the states.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    possible : ndarray of bool, shape (M,)
+        Whether the station drawn sees the object in the dark of that night.
+    visits : Visits
+    cadence : Cadence
+    """
+    log_choice = survey.log_choice(seen, epoch)
+    gumbel = -np.log(rng.standard_exponential(log_choice.shape))
+    station = np.argmax(log_choice + gumbel, axis=1)
+    cadence = draw_cadence(survey, station, seen.rate, rng)
+    longitude = survey.longitude[station]
+    midnight = np.floor(epoch + longitude - 0.5) + 1.0 - longitude
+    jitter = rng.uniform(-0.5, 0.5, len(epoch)) * (_TRIALS[1] - _TRIALS[0])
+    trial = midnight[:, None] + _TRIALS + jitter[:, None]
+    half = 0.5 * cadence.span[:, None]
+    earth = earth_state(epoch)
+    path, drift = r - earth[0], v - earth[1]
+    good = np.isfinite(log_choice.max(axis=1))[:, None]
+    height = np.zeros_like(trial)
+    for time in (trial - half, trial + half):
+        up = survey.zenith(station[:, None], time)
+        height = _sine_of_altitude(path, drift, time - epoch[:, None], up)
+        good = good & (height > np.sin(np.radians(survey.least_altitude_deg)))
+        good &= dot(up, -earth[0][:, None, :]) < norm(earth[0])[:, None] * np.sin(
+            np.radians(survey.sun_altitude_deg)
+        )
+    # the higher the likelier
+    score = np.where(good, height * rng.random(trial.shape), -1.0)
+    choice = np.argmax(score, axis=1)
+    rows = np.arange(len(epoch))
+    middle = trial[rows, choice]
+    return score[rows, choice] > 0.0, Visits(r, v, epoch, station, middle, seen.magnitude), cadence
+
+
+_EARTH_RADIUS_AU: Final = 4.26e-5
+
+
+def _sine_of_altitude(
+    path: FloatArray, drift: FloatArray, elapsed: FloatArray, up: FloatArray
+) -> FloatArray:
+    """Of objects at geocentric ``path + drift elapsed``, seen from the surface; shape (M, T)."""
+    place = path[:, None, :] + elapsed[..., None] * drift[:, None, :] - _EARTH_RADIUS_AU * up
+    return dot(place, up) / norm(place)
+
+
+def observe(
+    visits: Visits,
+    cadence: Cadence,
+    survey: Survey,
+    noise: float,
+    rng: np.random.Generator,
+) -> tuple[ArcTable, Integers, Counts]:
+    """Let the stations report what they see, and keep the truth beside it.
+
+    Parameters
+    ----------
+    visits, cadence
+        Of M visits.
+    survey : Survey
+    noise : float
+        Size of the errors in standard deviations of the stations. At 0 directions and times are
+        exact, not even rounded.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    table : ArcTable
+        Arcs that pass the quality filter, with truth, in the order of the visits; without names
+        and orbits of the objects.
+    kept : ndarray of int
+        The visits that became these arcs.
+    counts : Counts
+        Of arcs.
+    """
+    m = len(visits.epoch)
+    offsets = np.concatenate([[0], np.cumsum(cadence.count)])
+    owner = np.repeat(np.arange(m), cadence.count)
+    within = np.arange(MOST_EXPOSURES) < cadence.count[:, None]
+    utc = (visits.middle[:, None] + cadence.offset)[within]
+    # a constant over the arc: no leap second strikes within, TDB - UTC drifts by microseconds
+    tdb_utc = (tdb_mjd(Time(visits.middle, format="mjd", scale="utc")) - visits.middle)[owner]
+    station = visits.station[owner]
+    itrf = survey.itrf[station]
+    seen = _sight(visits, owner, utc + tdb_utc, *observer_state(itrf, utc + tdb_utc))
+    report = _report(seen, utc, survey, station, noise, rng)
+    magnitude = visits.magnitude[owner] + noise * 0.15 * rng.standard_normal(len(utc))
+    code = survey.columns.code
+    night = np.floor(visits.middle + survey.longitude[visits.station] - 0.5).astype(np.int64)
+    table, counts = make_arcs(
+        offsets,
+        report.utc + tdb_utc,
+        report.ra,
+        report.dec,
+        sigma_ra=report.sigma_ra,
+        sigma_dec=report.sigma_dec,
+        stations=code[station],
+        designation=np.arange(m).astype(np.str_),
+        night=night,
+        mag=np.round(magnitude, 1 if noise else 6),
+        band=np.full(len(utc), "V"),
+    )
+    kept = table["designation"].astype(np.int64)
+    return _with_truth(table, kept, visits, survey), kept, counts
+
+
+def _sight(
+    visits: Visits, owner: Array, t: FloatArray, position: FloatArray, velocity: FloatArray
+) -> Sighting:
+    r, v, epoch = visits.r[owner], visits.v[owner], visits.epoch[owner]
+    return sight(r, v, epoch, t, position, velocity)
+
+
+class _Report(NamedTuple):
+    utc: FloatArray
+    ra: FloatArray
+    dec: FloatArray
+    sigma_ra: FloatArray
+    sigma_dec: FloatArray
+
+
+def _report(
+    seen: Sighting,
+    utc: FloatArray,
+    survey: Survey,
+    station: Integers,
+    noise: float,
+    rng: np.random.Generator,
+) -> _Report:
+    """Directions with errors, rounded with the times to what the formats hold."""
+    code, year = survey.columns.code[station], year_of(utc)
+    fine = year >= survey.columns.fine_since[station]
+    catalog = np.where(year >= 2018.0, "V", "")
+    sigma = default_sigma(code, np.full(len(code), "C"), catalog, year)
+    ra, dec = radec(seen.direction)
+    step_dec = np.where(fine, 0.01, 0.1)
+    step_ra = 1.5 * step_dec
+    sigma_ra = np.maximum(sigma, ROUNDING * step_ra * np.cos(dec)) * ARCSEC
+    sigma_dec = np.maximum(sigma, ROUNDING * step_dec) * ARCSEC
+    error = rng.standard_normal((2, len(utc)))
+    if noise > 0.0:
+        ra, dec = _displace(seen.direction, noise * error * (sigma_ra, sigma_dec))
+        ra = np.mod(_round(ra, step_ra * ARCSEC), 2.0 * np.pi)
+        dec = _round(dec, step_dec * ARCSEC)
+        utc = _round(utc, np.where(fine, 1e-6, 1e-5))
+    return _Report(utc, ra, dec, sigma_ra, sigma_dec)
+
+
+def _displace(direction: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Directions moved to the east and the north; also right at the poles."""
+    east, north = sky_basis(*radec(direction))
+    return radec(direction + offset[0][:, None] * east + offset[1][:, None] * north)
+
+
+def _round(values: FloatArray, step: FloatArray) -> FloatArray:
+    return np.rint(values / step) * step
+
+
+def _with_truth(table: ArcTable, kept: Integers, visits: Visits, survey: Survey) -> ArcTable:
+    """True ranges at the reference epochs as reported, and what the labels imply."""
+    t = table["t2_mjd_tdb"]
+    direction = line_of_sight(table["ra2_rad"], table["dec2_rad"])
+    earth = earth_state(t)
+    site = site_state(survey.itrf[visits.station[kept]], t)
+    near = _sight(visits, kept, t, earth[0] + site[0], earth[1] + site[1])
+    far = _sight(visits, kept, t, *earth)
+    east, north = sky_basis(table["ra2_rad"], table["dec2_rad"])
+    wrong = norm(logarithm(direction, east, north, near.direction))
+    energy = energy_coefficients(
+        *(table[name] for name in ("ra2_rad", "dec2_rad", "ra_rate_rad_d", "dec_rate_rad_d")),
+        *earth,
+    )
+    return table.with_columns(
+        rho_geo_au=far.rho,
+        rho_dot_geo_au_d=far.rho_dot,
+        rho_topo_au=near.rho,
+        rho_dot_topo_au_d=near.rho_dot,
+        truth_residual_arcsec=wrong / ARCSEC,
+        pseudo_admissible=is_admissible(energy, far.rho, far.rho_dot),
+        is_simulated=True,
+    )
