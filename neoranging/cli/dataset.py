@@ -113,8 +113,10 @@ def split(
     held_back = [] if never_train is None else read_designations(never_train)
     division = split_set(folder, ratios=ratios, seed=seed, never_train=held_back, unseen=unseen)
     click.echo(str(division))
-    path = fit_scaling(folder)
-    click.echo(f"scaling fitted on the training part: {path}")
+    if "train" in division.split:
+        click.echo(f"scaling fitted on the training part: {fit_scaling(folder)}")
+    else:
+        click.echo("no training part, hence no scaling", err=True)
 
 
 @dataset.command()

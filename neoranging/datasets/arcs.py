@@ -93,16 +93,16 @@ def _read_before(report: TrackletReport | None) -> dict[str, Counts]:
 def _from_tracklets(tracklets: TrackletSet, quality: Quality) -> tuple[ArcTable, Counts]:
     if not len(tracklets):
         return ArcTable.empty(), Counts()
-    columns, arcs = tracklets._columns, tracklets.arcs("geocenter")
-    first = arcs.offsets[:-1]
+    columns, offsets = tracklets._columns, tracklets._offsets
+    first = offsets[:-1]
     mjd_utc = (columns.jd1[first] - MJD_JD) + columns.jd2[first]
     return make_arcs(
-        arcs.offsets,
-        arcs.t,
-        arcs.ra,
-        arcs.dec,
-        sigma_ra=arcs.sigma_ra,
-        sigma_dec=arcs.sigma_dec,
+        offsets,
+        tracklets._tdb,
+        columns.ra,
+        columns.dec,
+        sigma_ra=columns.sigma[:, 0],
+        sigma_dec=columns.sigma[:, 1],
         stations=columns.station,
         designation=tracklets.designation,
         night=local_night(mjd_utc, columns.station[first]),

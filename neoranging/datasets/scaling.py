@@ -88,17 +88,14 @@ class AffineScaling:
             If a limit is not finite.
         """
         least, most = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
-        half = 0.5 * most - 0.5 * least  # halves first: no overflow
-        if not np.isfinite([least, most]).all():
-            wrong = [
-                n
-                for n, *limits in zip(names, least, most, strict=True)
-                if not np.isfinite(limits).all()
-            ]
+        finite = np.isfinite(least) & np.isfinite(most)
+        if not finite.all():
+            wrong = [name for name, good in zip(names, finite, strict=True) if not good]
             raise DatasetError(
                 f"cannot scale {', '.join(wrong)}: values that are not finite; "
                 "leave arcs without truth out"
             )
+        half = 0.5 * most - 0.5 * least  # halves first: no overflow
         half = np.where(half > 0.0, half, 1.0)
         center = 0.5 * least + 0.5 * most
         return cls(tuple(names), tuple(center.tolist()), tuple(half.tolist()))

@@ -51,7 +51,7 @@ class Division:
         row = np.minimum(row, len(self.designation) - 1)
         unknown = self.designation[row] != designation
         if unknown.any():
-            raise DatasetError(f"object {designation[unknown][0]!r} is not in this division")
+            raise DatasetError(f"object {str(designation[unknown][0])!r} is not in this division")
         return self.split[row]
 
     def parts(self) -> list[dict[str, Any]]:
