@@ -158,7 +158,8 @@ class NeodysClient:
         self.close()
 
     def close(self) -> None:
-        """Give the folder free."""
+        """Close the connections and give the folder free."""
+        self._transport.close()
         self.store.close()
 
     # One file ------------------------------------------------------------------------------------

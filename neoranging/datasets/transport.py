@@ -184,7 +184,13 @@ class Transport:
         self._random = random.Random(seed)
         self._limiter = RateLimiter(self.politeness.requests_per_second, clock, sleep)
         self._closed = (-math.inf, "")  # until when the server wants no visit, and what it said
+        self._sessions: list[Any] = []
         self._local = threading.local()  # a session of requests is not made for several threads
+
+    def close(self) -> None:
+        """Close all connections."""
+        while self._sessions:
+            self._sessions.pop().close()
 
     def stop(self) -> None:
         """Let all threads that pause or start a request give up, with `StoppedError`."""
@@ -298,8 +304,9 @@ class Transport:
 
     def _session(self) -> Any:
         if not hasattr(self._local, "session"):
-            self._local.session = self._requests.Session()
-            self._local.session.headers["User-Agent"] = self.politeness.user_agent
+            session = self._local.session = self._requests.Session()
+            session.headers["User-Agent"] = self.politeness.user_agent
+            self._sessions.append(session)
         return self._local.session
 
 
