@@ -217,9 +217,14 @@ class ArcTable:
         """Observations of each arc, shape (M,)."""
         return np.diff(self.offsets)
 
-    def take(self, rows: npt.ArrayLike) -> ArcTable:
-        """Some arcs: indices in any order, or a mask."""
-        index = np.arange(len(self))[np.asarray(rows)]
+    def take(self, rows: slice | npt.ArrayLike) -> ArcTable:
+        """Some arcs: a slice, indices in any order, or a mask."""
+        index = np.arange(len(self))
+        if isinstance(rows, slice):
+            index = index[rows]
+        else:
+            wanted = np.asarray(rows)
+            index = index[wanted if wanted.size else []]
         counts = self.counts[index]
         offsets = np.concatenate([[0], np.cumsum(counts)])
         ragged = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], counts)

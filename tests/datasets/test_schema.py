@@ -62,6 +62,8 @@ def test_take_and_concatenate_keep_observations_with_their_arc():
     turned = table.take([1, 0])
     assert turned["ra_rad"].tolist() == [3, 4, 5, 6, 0, 1, 2]
     assert turned["designation"].tolist() == ["b", "a"]
+    assert table.take(slice(1, None))["ra_rad"].tolist() == [3, 4, 5, 6]
+    assert len(table.take([])) == 0
     masked = table.take([False, True])
     again = ArcTable.concatenate([masked, table.take([0])])
     assert again["ra_rad"].tolist() == turned["ra_rad"].tolist()
