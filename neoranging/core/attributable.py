@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neoranging.core.arcs import Arcs
-from neoranging.core.geometry import FloatArray, dot, norm, sky_basis, wrap_angle
+from neoranging.core.geometry import FloatArray, dot, norm, radec, sky_basis, wrap_angle
 
 _NO_CURVATURE = 1.0e-9  # relative spread of epochs below which a parabola is not attempted
 
@@ -270,8 +270,7 @@ def from_fit(arcs: Arcs, fit: TangentFit | None = None) -> Attributables:
         fit = ParabolaFit(arcs).fit()
     middle = arcs.triplet[:, 1]
     direction, rate = fit.line_of_sight, fit.rate
-    x, y, z = direction.T
-    ra, dec = np.arctan2(y, x) % (2.0 * np.pi), np.arcsin(np.clip(z, -1.0, 1.0))
+    ra, dec = radec(direction)
     east, north = sky_basis(ra, dec)
     ra_rate, dec_rate = dot(rate, east) / np.cos(dec), dot(rate, north)
     along = fit.sky[:, :, 1]
