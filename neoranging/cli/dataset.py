@@ -130,3 +130,25 @@ def csv(folder: Path) -> None:
 
     for path in write_csv(folder):
         click.echo(str(path))
+
+
+@dataset.command()
+def columns() -> None:
+    """List the columns of a set, with types and units.
+
+    Those with brackets hold one value per observation of the arc.
+    """
+    from neoranging.cli.listing import TextColumn, text_table
+    from neoranging.datasets.schema import COLUMNS
+
+    types = [c.dtype + "[]" * c.per_observation for c in COLUMNS.values()]
+    click.echo(
+        text_table(
+            [
+                TextColumn("column", "", list(COLUMNS), "<"),
+                TextColumn("type", "", types, "<"),
+                TextColumn("unit", "", [c.unit for c in COLUMNS.values()], "<"),
+                TextColumn("meaning", "", [c.meaning for c in COLUMNS.values()], "<"),
+            ]
+        )
+    )

@@ -40,6 +40,9 @@ __all__ = [
 
 MANIFEST: Final = "manifest.json"
 
+_FOLLOWING: Final = ("scaling.json", "observations.csv", "ground_truth.csv")
+"""Files that follow from the arcs, and are stale once these change."""
+
 _TRIPLET = tuple(f"{name}_rad" for k in "123" for name in (f"ra{k}", f"dec{k}"))
 _OBSERVATION_CSV: Final = (
     *("arc_id", "designation", "night", "station", "n_obs", "mag", "band"),
@@ -176,9 +179,9 @@ def _begin(folder: Path, settings: Mapping[str, Any], overwrite: bool) -> dict[s
             raise DatasetError(f"{folder} is complete already; read it, or overwrite it")
     else:
         manifest = {"neoranging": __version__, "complete": False, "settings": plain}
-        if overwrite:
-            path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
         _clear(folder, "part-*.parquet")
+        _drop_following(folder)
         write_json(path, manifest)
     _clear(folder, f".*{TEMPORARY}")
     return manifest
@@ -187,6 +190,11 @@ def _begin(folder: Path, settings: Mapping[str, Any], overwrite: bool) -> dict[s
 def _clear(folder: Path, pattern: str) -> None:
     for left_over in (folder / "arcs").glob(pattern):
         left_over.unlink()
+
+
+def _drop_following(folder: Path) -> None:
+    for name in _FOLLOWING:
+        (folder / name).unlink(missing_ok=True)
 
 
 def read_manifest(folder: str | Path, *, partial: bool = False) -> dict[str, Any]:
@@ -284,7 +292,7 @@ def _checked_splits(split: str | Collection[str]) -> list[str]:
 def rewrite_arcs(
     folder: str | Path, change: Callable[[ArcTable], ArcTable], **entries: Any
 ) -> None:
-    """Replace every part by what ``change`` makes of it.
+    """Replace every part by what ``change`` makes of it; scaling and CSV files are removed.
 
     The set counts as unfinished meanwhile, so that no reader sees a mixture; a change that gives
     the same whenever it is applied can be repeated after a kill.
@@ -302,6 +310,7 @@ def rewrite_arcs(
     if "n_parts" not in manifest:
         read_manifest(path)  # tells that it was never finished
     write_json(path / MANIFEST, {**manifest, "complete": False})
+    _drop_following(path)
     for part in _parts(path):
         _, account = read_part_account(part)
         write_part(part, change(read_part(part, tuple(COLUMNS))), account)
