@@ -93,16 +93,21 @@ class Attributable:
                 (dec_rate, u.rad / u.d),
             )
         ]
-        try:
-            shape = np.broadcast_shapes(epoch.shape, *(x.shape for x in angles))
-        except ValueError as error:
-            raise TrackletError(f"epoch, angles and rates do not share a shape: {error}") from error
-        m = int(np.prod(shape))
-        columns = [np.broadcast_to(x, shape).reshape(m) for x in angles]
         state = [
-            np.broadcast_to(x.to_value(unit), (*shape, 3)).reshape(m, 3)
+            np.asarray(x.to_value(unit), dtype=float)
             for x, unit in zip(observer, (u.au, u.au / u.d), strict=True)
         ]
+        try:
+            shape = np.broadcast_shapes(
+                epoch.shape, *(x.shape for x in angles), *(x.shape[:-1] for x in state)
+            )
+            state = [np.broadcast_to(x, (*shape, 3)).reshape(-1, 3) for x in state]
+        except ValueError as error:
+            raise TrackletError(
+                f"epoch, angles, rates and observer do not share a shape: {error}"
+            ) from error
+        m = int(np.prod(shape))
+        columns = [np.broadcast_to(x, shape).reshape(m) for x in angles]
         unmeasured = (np.full((m, *s), np.nan) for s in ((4, 4), (2,), (2, 2), ()))
         tdb = np.broadcast_to(ephemeris.tdb_mjd(epoch), shape).reshape(m)
         columns[0] = columns[0] % (2.0 * np.pi)
@@ -116,7 +121,7 @@ class Attributable:
         return self
 
     def _dress(self, values: FloatArray, unit: u.UnitBase) -> u.Quantity:
-        return (values[0] if self._scalar else values) << unit
+        return u.Quantity(values[0] if self._scalar else values, unit)  # a copy: immutable
 
     def __len__(self) -> int:
         if self._scalar:

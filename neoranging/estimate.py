@@ -89,7 +89,7 @@ class RangeEstimate:
         return (self[k] for k in range(len(self)))
 
     def _dress(self, values: FloatArray, unit: u.UnitBase) -> u.Quantity:
-        return (values[0] if self._scalar else values) << unit
+        return u.Quantity(values[0] if self._scalar else values, unit)  # a copy: immutable
 
     def _one(self, values: npt.NDArray[Any]) -> Any:
         return values[0] if self._scalar else values

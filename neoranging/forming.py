@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from astropy import units as u
+from astropy.io.registry import IORegistryError
 from astropy.table import QTable, Table
 from astropy.time import Time
 
 from neoranging.constants import AU_KM, MJD_JD
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations import observatories
-from neoranging.observations.columns import DEFAULT_SIGMA, Columns
+from neoranging.observations.columns import DEFAULT_SIGMA, Columns, unmasked
+from neoranging.observations.formats import FORMATS
 from neoranging.observations.report import ReadReport
 from neoranging.tracklet import TrackletSet
 
@@ -110,6 +112,8 @@ def read_tracklets(
     if "night" not in group_by:
         raise ObservationFormatError(f"group_by must contain 'night', got {group_by}")
     sources = source if isinstance(source, (list, tuple)) else [source]
+    if not sources:
+        raise ObservationFormatError("expected at least one file or table, got an empty list")
     tables = [_table(one, format, options) for one in sources]
     reports = tuple(t.meta["report"] for t in tables if "report" in t.meta)
     parts = [_plain(table) for table in tables]
@@ -139,7 +143,13 @@ def _table(source: Any, format_: str | None, options: dict[str, Any]) -> Table:
     if isinstance(source, Table):
         return source
     if isinstance(source, (str, os.PathLike)) or hasattr(source, "read"):
-        return QTable.read(source, format=format_, **options)
+        try:
+            return QTable.read(source, format=format_, **options)
+        except IORegistryError as error:
+            raise ObservationFormatError(
+                f"{source} is no observation file of a known format: see that it is MPC 80-column, "
+                f"ADES or .rwo, or name its format= ({', '.join(FORMATS)})"
+            ) from error
     if hasattr(source, "columns") and hasattr(source, "to_numpy"):
         return _from_frame(source)
     raise ObservationFormatError(
@@ -187,6 +197,10 @@ def _plain(table: Table) -> _Observations:
         raise ObservationFormatError(
             f"the column obstime must be an astropy Time, got {type(obstime).__name__}"
         )
+    if obstime.masked and np.any(obstime.mask):
+        raise ObservationFormatError(
+            f"{np.sum(obstime.mask)} of {n} epochs in obstime are masked: remove these rows"
+        )
 
     def column(name: str, fill: Any) -> npt.NDArray[Any]:
         return np.asarray(table[name]) if name in table.colnames else np.full(n, fill)
@@ -196,7 +210,7 @@ def _plain(table: Table) -> _Observations:
     ) -> Any:
         if name not in table.colnames:
             return np.full((n, *shape), fill)
-        return np.asarray(u.Quantity(table[name]).to_value(unit), dtype=float)
+        return unmasked(u.Quantity(table[name], subok=True).to_value(unit))
 
     default = DEFAULT_SIGMA.to_value(u.rad)
     station = column("station", "").astype(np.str_)
@@ -217,7 +231,7 @@ def _plain(table: Table) -> _Observations:
         station,
         itrf,
         gcrs,
-        column("mag", np.nan).astype(float),
+        unmasked(table["mag"]) if "mag" in table.colnames else np.full(n, np.nan),
         column("band", "").astype(np.str_),
     )
     return _Observations(
@@ -264,6 +278,7 @@ def _form(
     if selected_only:
         drop("rejected from its orbit by the file", ~observations.selected)
     weightless = ~(np.isfinite(c.sigma).all(axis=1) & (c.sigma > 0.0).all(axis=1))
+    drop("without position: ra or dec no number", ~(np.isfinite(c.ra) & np.isfinite(c.dec)))
     drop("without weight: sigma not positive", weightless)
     c, notes = _with_credible_sigmas(c, observations.kind, keep)
     key = _keys(observations, group_by)

@@ -94,10 +94,18 @@ class TrackletSet(Sequence["Tracklet"]):
             epochs.
         """
         n = obstime.size
+        if not n:
+            raise TrackletError("a tracklet needs at least two observations, got none")
+        for name, column in {"tracklet": tracklet, "designation": designation}.items():
+            if column is not None and np.shape(column) != (n,):
+                raise TrackletError(
+                    f"{name} must have one value for each of {n} observations, got shape "
+                    f"{np.shape(column)}"
+                )
         columns = plain_columns(obstime, ra, dec, observatory, sigma, mag, band)
         key = np.zeros(n, dtype=np.int64)
         if tracklet is not None:
-            key = np.unique(np.asarray(tracklet), return_inverse=True)[1].reshape(n)
+            key = np.unique(np.asarray(tracklet), return_inverse=True)[1]
         names = np.full(n, "") if designation is None else np.asarray(designation, dtype=np.str_)
         order = np.lexsort((columns.jd2, columns.jd1, key))
         starts = np.concatenate([[0], np.nonzero(np.diff(key[order]))[0] + 1, [n]])
@@ -318,7 +326,9 @@ class Tracklet:
 
     def __getitem__(self, item: Any) -> Tracklet:
         """Part of the observations; at least two epochs have to remain."""
-        rows = np.atleast_1d(np.arange(len(self))[item])
+        rows = np.sort(np.atleast_1d(np.arange(len(self))[item]))
+        if not len(rows):
+            raise TrackletError("no observation of the tracklet was asked for")
         part = TrackletSet(
             self._columns.take(rows), np.array([0, len(rows)]), self._set.designation
         )

@@ -16,7 +16,7 @@ from neoranging.core.geometry import FloatArray
 from neoranging.exceptions import TrackletError
 from neoranging.observations import observatories
 
-__all__ = ["DEFAULT_SIGMA", "Columns", "plain_columns"]
+__all__ = ["DEFAULT_SIGMA", "Columns", "plain_columns", "unmasked"]
 
 DEFAULT_SIGMA = 1.0 * u.arcsec
 """Standard deviation of a position whose observer states none."""
@@ -89,9 +89,11 @@ def plain_columns(
         If a column has another length than ``obstime``, or holds values that are not finite.
     """
     n = obstime.size
+    if obstime.masked and np.any(obstime.mask):
+        raise TrackletError(f"{np.sum(obstime.mask)} of {n} epochs are masked: drop them first")
     utc = obstime.utc if obstime.scale != "utc" else obstime
     station, itrf, gcrs = _places(observatory, n)
-    angles = [np.asarray(x.to_value(u.rad), dtype=float).reshape(-1) for x in (ra, dec)]
+    angles = [unmasked(x.to_value(u.rad)).reshape(-1) for x in (ra, dec)]
     for name, column in zip(("ra", "dec"), angles, strict=True):
         if len(column) != n:
             raise TrackletError(f"{name} has {len(column)} values for {n} epochs")
@@ -106,13 +108,26 @@ def plain_columns(
         station,
         itrf,
         gcrs,
-        np.full(n, np.nan) if mag is None else np.broadcast_to(np.asarray(mag, float), n).copy(),
-        np.full(n, "") if band is None else np.broadcast_to(np.asarray(band, np.str_), n).copy(),
+        _spread("mag", unmasked(np.nan if mag is None else mag), n),
+        _spread("band", np.asarray("" if band is None else band, dtype=np.str_), n),
     )
 
 
+def unmasked(values: Any) -> FloatArray:
+    """Numbers of any kind of column as a plain array, NaN where they are masked."""
+    if hasattr(values, "mask"):
+        values = np.where(values.mask, np.nan, getattr(values, "unmasked", values))
+    return np.asarray(values, dtype=float)
+
+
+def _spread(name: str, values: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
+    if values.shape not in {(), (1,), (n,)}:
+        raise TrackletError(f"{name} must be one value or {n} of them, got shape {values.shape}")
+    return np.broadcast_to(values, n).copy()
+
+
 def _sigmas(sigma: u.Quantity, n: int) -> FloatArray:
-    values = np.asarray(sigma.to_value(u.rad), dtype=float)
+    values = unmasked(sigma.to_value(u.rad))
     if values.ndim == 1:
         values = values[:, None]
     try:
