@@ -109,7 +109,7 @@ class TestEntryPoints:
 
     def test_that_is_no_estimator(self, installed):
         installed("neoranging.constants:GM_SUN")
-        with pytest.raises(UnknownMethodError, match="neoranging.constants:GM_SUN"):
+        with pytest.raises(UnknownMethodError, match=r"neoranging\.constants:GM_SUN"):
             nr.get_estimator("plugin")
 
     def test_that_does_not_import_harms_no_other_method(self, installed):
