@@ -108,11 +108,14 @@ def split(
     All arcs of an object fall into one part. May be repeated; the last division counts.
     """
     from neoranging.datasets.scaling import fit_scaling
-    from neoranging.datasets.splits import read_designations, split_set
+    from neoranging.datasets.splits import listed, read_designations, split_set
 
     held_back = [] if never_train is None else read_designations(never_train)
     division = split_set(folder, ratios=ratios, seed=seed, never_train=held_back, unseen=unseen)
     click.echo(str(division))
+    if held_back:
+        found = int(listed(division.designation, held_back).sum())
+        click.echo(f"{found} of the {len(held_back)} objects never to train on are in the set")
     if "train" in division.split:
         click.echo(f"scaling fitted on the training part: {fit_scaling(folder)}")
     else:

@@ -15,7 +15,7 @@ from neoranging.datasets.schema import SPLITS, ArcTable
 from neoranging.datasets.store import read_arcs, rewrite_arcs
 from neoranging.exceptions import DatasetError
 
-__all__ = ["RATIOS", "Division", "divide", "read_designations", "split_set"]
+__all__ = ["RATIOS", "Division", "divide", "listed", "read_designations", "split_set"]
 
 RATIOS: Final = (0.7, 0.2, 0.1)
 """Shares of the arcs in training, validation and test."""
@@ -96,7 +96,7 @@ def divide(
     seed : int
         Of the order; the same seed and set give the same division.
     never_train : collection of str
-        Objects that go to ``"unseen"``.
+        Objects that go to ``"unseen"``; spaces and case do not count.
     unseen : int
         Number of further objects, drawn at random, that go there too.
 
@@ -113,7 +113,7 @@ def divide(
         raise DatasetError(f"ratios must be three shares that add up to 1, got {tuple(ratios)}")
     names, n_arcs = np.unique(np.asarray(designation, dtype=np.str_), return_counts=True)
     rng = np.random.default_rng(seed)
-    held_back = np.isin(names, list(never_train))
+    held_back = listed(names, never_train)
     others = np.flatnonzero(~held_back)
     if unseen > len(others):
         raise DatasetError(f"{unseen} objects to be unseen, but only {len(others)} to choose from")
@@ -122,6 +122,12 @@ def divide(
     dealt = np.flatnonzero(~held_back)
     split[dealt] = _deal(n_arcs[dealt], ratios, rng)
     return Division(names, split, n_arcs)
+
+
+def listed(designation: npt.NDArray[np.str_], objects: Collection[str]) -> npt.NDArray[np.bool_]:
+    """Which designations are in a list, however they are spaced: 2024YR4 is 2024 YR4."""
+    plain = np.char.upper(np.char.replace(designation, " ", ""))
+    return np.isin(plain, [name.replace(" ", "").upper() for name in objects])
 
 
 def _deal(
@@ -157,7 +163,14 @@ def split_set(
     def change(table: ArcTable) -> ArcTable:
         return table.with_columns(split=division.of(table["designation"]))
 
-    note = {"seed": seed, "ratios": list(ratios), "unseen": unseen, "parts": division.parts()}
+    note = {
+        "seed": seed,
+        "ratios": list(ratios),
+        "unseen": unseen,
+        "never_train_listed": len(never_train),
+        "never_train_found": int(listed(division.designation, never_train).sum()),
+        "parts": division.parts(),
+    }
     rewrite_arcs(folder, change, splits=note)
     return division
 
