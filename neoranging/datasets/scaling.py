@@ -39,6 +39,7 @@ INPUTS: Final = (
 """The observed triplet, times counted from the middle one, and where the Earth was then."""
 
 OUTPUTS: Final = ("rho_geo_au", "rho_dot_geo_au_d")
+"""What the networks of the literature are to find, seen from the centre of the Earth."""
 
 _NEEDED: Final = (
     *(f"t{k}_mjd_tdb" for k in "123"),
