@@ -5,8 +5,6 @@ import sys
 import warnings
 from pathlib import Path
 
-from sphinx_gallery.sorting import ExplicitOrder
-
 from neoranging import __version__
 
 sys.path.insert(0, str(Path(__file__).parent / "ext"))
@@ -55,8 +53,7 @@ nitpick_ignore_regex = [
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "subsection_order": ExplicitOrder(["../examples"]),
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.ReadingOrder",
     "abort_on_example_error": True,
     "capture_repr": (),
     "backreferences_dir": "gallery/backreferences",
@@ -69,7 +66,6 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "plot_gallery": True,
 }
-suppress_warnings = ["config.cache"]  # a function in the gallery's configuration cannot be pickled
 
 warnings.filterwarnings("error", module="neoranging")
 

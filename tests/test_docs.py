@@ -15,6 +15,7 @@ import neoranging
 from neoranging import core as core_package
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+README = DOCS.parent / "README.md"
 CORE = "neoranging.core."
 EXPORTED = sorted(set(neoranging.__all__) - {"__version__"})
 FAULTS = {"GL08", "PR02", "PR06", "RT05"}
@@ -80,8 +81,16 @@ def test_docstring_agrees_with_what_it_documents(name):
 
 
 def test_readme_promises_only_what_is_there():
-    readme = (DOCS.parent / "README.md").read_text()
+    readme = README.read_text()
     for target in re.findall(r"\]\((?!http)([^)#]+)\)", readme):
         assert (DOCS.parent / target).exists(), target
     for target in re.findall(r"^make (\w+)", readme, re.MULTILINE):
         assert re.search(rf"^{target}:", (DOCS.parent / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_readme_shows_what_its_examples_print(capsys):
+    blocks = re.findall(r"```(python|text)\n(.*?)```", README.read_text(), re.DOTALL)
+    code = "".join(text for kind, text in blocks if kind == "python")
+    printed = "".join(text for kind, text in blocks if kind == "text")
+    exec(compile(code, str(README), "exec"), {})
+    assert capsys.readouterr().out == printed

@@ -78,7 +78,7 @@ def _csv_table(title: str, header: Iterable[str], rows: Iterable[Iterable[str]])
 def _cells(rho: float, truth: float, status: str) -> tuple[str, str, str]:
     if not np.isfinite(rho):
         return "", "", status
-    return f"{rho:.4g}", f"{rho / truth:.3g}", status
+    return f"{rho:#.3g}", f"{rho / truth:.2g}", status
 
 
 def comparison(
@@ -94,7 +94,7 @@ def comparison(
     for k, tracklet in enumerate(tracklets):
         arc = tracklet.arc_length.to_value("min")
         row = [tracklet.designation, tracklet.observatory[0], str(len(tracklet)), f"{arc:.1f}"]
-        row.append(f"{expected[k]:.4g}")
+        row.append(f"{expected[k]:#.3g}")
         for table in tables:
             row += _cells(table["range"][k].value, expected[k], str(table["status"][k]))
         rows.append(row)
