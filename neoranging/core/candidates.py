@@ -12,11 +12,11 @@ among them is made here, once, in this order:
 The near-observer root is thus dismissed for what is wrong with it (bound to the Earth, misfitting,
 or rivalled), never for being near: an imminent impactor has no rival and keeps its root.
 
-What "determined" means is settled here too, without trusting the linearised error alone. The scalar
-equation of the method is read as a measurement: at a range that is not a root it fails by so many
-standard errors. A root is determined where every range beyond a factor of two fails by three, other roots
-excepted, which are candidates and judged as such. That refuses the sharp-looking root near the
-observer of an arc whose curvature is noise, because all larger ranges fit that arc as well.
+What "determined" means is settled here too, without trusting the linearised error alone. The
+scalar equation of the method is read as a measurement: at a range that is not a root it fails by so
+many standard errors. A root is determined where every range beyond a factor of two fails by three,
+other roots excepted, which are candidates and judged as such. That refuses the sharp-looking root
+near the observer of an arc whose curvature is noise, because all larger ranges fit that arc too.
 """
 
 from __future__ import annotations

@@ -70,7 +70,9 @@ def line_of_sight_rate(
 def radec(vector: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Right ascension in [0, 2 pi) and declination [rad] of vectors of any length."""
     x, y, z = vector[..., 0], vector[..., 1], vector[..., 2]
-    return np.arctan2(y, x) % (2.0 * np.pi), np.arctan2(z, np.hypot(x, y))
+    ra = np.arctan2(y, x) % (2.0 * np.pi)
+    # a hair west of 0 h the remainder rounds to a full turn
+    return np.where(ra < 2.0 * np.pi, ra, 0.0), np.arctan2(z, np.hypot(x, y))
 
 
 def equatorial_to_ecliptic(vector: FloatArray) -> FloatArray:

@@ -92,11 +92,14 @@ def sight(
     elapsed = t - epoch
     delay = norm(r - position) / C_AU_PER_DAY
     r_t, v_t = propagate(r, v, elapsed - delay, mu)
+    pull = -mu * r_t / norm(r_t)[:, None] ** 3
     for _ in range(3):
-        # the remaining shift is seconds at most; a straight line is exact to 1e-14 au over it
-        shorter = norm(r_t - position) / C_AU_PER_DAY
-        r_t = r_t + (delay - shorter)[:, None] * v_t
-        delay = shorter
+        # what remains is minutes at most, over which a parabola is exact to 1e-13 au
+        exact = norm(r_t - position) / C_AU_PER_DAY
+        shift = (delay - exact)[:, None]
+        r_t = r_t + shift * (v_t + 0.5 * shift * pull)
+        v_t = v_t + shift * pull
+        delay = exact
     path = r_t - position
     rho = norm(path)
     direction = path / rho[:, None]

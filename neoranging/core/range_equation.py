@@ -76,9 +76,10 @@ def positive_ranges(equation: RangeEquation) -> tuple[FloatArray, np.ndarray]:
     """
     P, Q, E, R, mu = equation
     # in units of R the coefficients are of order one for every centre and unit system
-    a = (P * P + 2.0 * P * E) / R**2 + 1.0
-    b = 2.0 * mu * Q * (P + E) / R**5
-    c = (mu * Q) ** 2 / R**8
+    with np.errstate(invalid="ignore", over="ignore"):
+        a = (P * P + 2.0 * P * E) / R**2 + 1.0
+        b = 2.0 * mu * Q * (P + E) / R**5
+        c = (mu * Q) ** 2 / R**8
     radius = _positive_roots(a, b, c) * R[:, None]
     with np.errstate(invalid="ignore", divide="ignore"):
         rho = P[:, None] + Q[:, None] * mu / radius**3

@@ -60,7 +60,10 @@ class RangeStatus(Enum):
     @classmethod
     def from_code(cls, code: int) -> RangeStatus:
         """Member whose integer `code` stands in a status array."""
-        return list(cls)[code]
+        members = list(cls)
+        if not 0 <= code < len(members):
+            raise ValueError(f"status codes run from 0 to {len(members) - 1}, got {code}")
+        return members[code]
 
     def __str__(self) -> str:
         return self.name

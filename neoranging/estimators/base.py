@@ -47,7 +47,7 @@ class RangingEstimator(ABC):
     is_learned : bool
         Whether it was trained on data.
     chunk_size : int
-        Arcs that `_estimate` sees at once: enough to bury the cost of a call, few enough for the cache.
+        Arcs that `_estimate` sees at once: enough to bury the cost of a call, few enough to cache.
     """
 
     name: ClassVar[str]
