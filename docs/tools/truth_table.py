@@ -78,7 +78,7 @@ def _csv_table(title: str, header: Iterable[str], rows: Iterable[Iterable[str]])
 def _cells(rho: float, truth: float, status: str) -> tuple[str, str, str]:
     if not np.isfinite(rho):
         return "", "", status
-    return f"{rho:#.3g}", f"{rho / truth:.2g}", status
+    return f"{rho:#.3g}", f"{rho / truth:#.2g}", status
 
 
 def comparison(
