@@ -94,6 +94,11 @@ class DownloadReport:
         """Entries of files that are not at hand."""
         return tuple(entry for entry in self.entries if entry.status is not Status.OK)
 
+    @property
+    def n_failed(self) -> int:
+        """Number of files that did not arrive, and may at another time."""
+        return sum(entry.status is Status.FAILED for entry in self.entries)
+
     def __str__(self) -> str:
         lines = [f"files: {self.counts}", f"  {self.n_new:8d} asked for now, the rest was settled"]
         shown = self.problems[:N_SHOWN]

@@ -34,6 +34,7 @@ __all__ = [
     "orbit_from_astroquery",
     "read_catalogue",
     "read_orbit",
+    "spelled",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -223,7 +224,7 @@ def _is_orbit(values: Sequence[float]) -> bool:
 def _catalogue_table(names: list[str], values: Floats) -> QTable:
     table = QTable(
         {
-            "designation": np.array([_spelled(name) for name in names], dtype=np.str_),
+            "designation": np.array([spelled(name) for name in names], dtype=np.str_),
             "epoch": Time(values[:, 0], format="mjd", scale="tt"),
         }
     )
@@ -264,7 +265,7 @@ def _record(designation: str, rows: Mapping[str, Sequence[Any]], url: str) -> Or
         raise OrbitFormatError(f"{what}: epoch in the time scale {scale[0]}, needed is TDT")
     magnitude = [*_numbers(rows, "MAG", what, 0), math.nan, math.nan]
     return OrbitRecord(
-        designation=_spelled(designation),
+        designation=spelled(designation),
         epoch=Time(epoch, format="mjd", scale="tt"),
         a=a * u.au,
         ecc=ecc * u.one,
@@ -327,6 +328,6 @@ def _unit(name: str) -> u.UnitBase:
     return {"a": u.au, "ecc": u.one}.get(name, u.deg)
 
 
-def _spelled(name: str) -> str:
+def spelled(name: str) -> str:
     """Name with the blank that the format leaves out: "2024YR4" is "2024 YR4"."""
     return _PROVISIONAL.sub(r"\1 \2", name)
