@@ -19,8 +19,8 @@ from neoranging.datasets.transport import Politeness
 
 folder, url, *names = sys.argv[1:]
 limits = Politeness(requests_per_second=2000.0, concurrency=4, timeout_s=5.0, backoff_s=1e-3)
-print("ready", flush=True)
 with NeodysClient(folder, portal=url, politeness=limits) as neodys:
+    print("ready", flush=True)
     report = neodys.download(neodys.observation_files(names))
 print(report.counts.n_used, report.n_new, flush=True)
 """
@@ -36,11 +36,15 @@ def test_sigkill_at_random_instants(tmp_path, portal, make_rwo, mishaps, seed):
     portal.goes_wrong(f"mpcobs/{NAMES[60]}.rwo", mishaps.cut(0.4), mishaps.status(503))
     portal.delay_s = 0.004
     rng = random.Random(seed)
-    kills = 0
-    while kills < 4 and not _run(tmp_path, portal.url, kill_after_s=rng.uniform(0.0, 0.5)):
-        kills += 1
-        _check_whole(tmp_path, portal)
-    assert kills >= 2
+    done = [0]
+    for _ in range(5):
+        finished = _run(tmp_path, portal.url, kill_after_s=rng.uniform(0.0, 0.4))
+        done.append(len(_check_whole(tmp_path, portal)))
+        if finished:
+            break
+    kills = len(done) - 1
+    assert done == sorted(done)
+    assert len({n for n in done if 0 < n < len(NAMES)}) >= 2, "no kill in the midst of it"
     recorded = set(read_entries(tmp_path))
     before = portal.asked.copy()
     assert _run(tmp_path, portal.url)
