@@ -19,7 +19,7 @@ class RangeStatus(Enum):
     )
     UNDETERMINED = (
         "The noise of the observations covers the signal the method needs: use the interval or "
-        "the admissible region, a learned method, or a longer arc."
+        "the admissible region, or observe a longer arc."
     )
     INADMISSIBLE = (
         "The solution is not bound to the Sun, or is bound to the Earth, or lies inside it: "

@@ -58,7 +58,7 @@ def network_inputs(table: ArcTable) -> FloatArray:
 
 
 def network_outputs(table: ArcTable) -> FloatArray:
-    """Columns `OUTPUTS` of each arc, in physical units, shape (M, 2)."""
+    """Columns ``OUTPUTS`` of each arc, in physical units, shape (M, 2)."""
     return np.column_stack([table[name] for name in OUTPUTS])
 
 
