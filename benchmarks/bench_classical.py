@@ -1,0 +1,109 @@
+"""Throughput of Gauss's and Laplace's methods: `OMP_NUM_THREADS=1 python bench_classical.py`.
+
+Simulated one-night tracklets of near-Earth objects from five stations, three to seven observations
+each, 0.2 arcsec of noise. Two costs: the method alone, observers' states known already, and all of
+`TrackletSet.estimate` on a set just made. The first includes what its own threads do on all cores;
+peak memory is that of the process, simulation and all before included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neoranging.estimators.gauss import GaussEstimator
+from neoranging.estimators.laplace import LaplaceEstimator
+from neoranging.tracklet import TrackletSet
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from simulated_arcs import SimulatedArcs, simulate
+
+DISTINCT = 100_000  # simulated; more are repeats of these
+
+
+def peak_gigabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def make(n: int, span: float) -> tuple[TrackletSet, SimulatedArcs]:
+    few = simulate(min(n, DISTINCT), span, seed=1).with_noise(np.random.default_rng(2))
+    tracklets = few.tracklets()
+    if n > len(few):
+        tracklets = tracklets[np.arange(n) % len(few)]
+    return tracklets, few
+
+
+def fresh(tracklets: TrackletSet) -> TrackletSet:
+    """The same set with nothing cached."""
+    return TrackletSet(tracklets._columns, tracklets._offsets, tracklets.designation)
+
+
+def timed(action: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = action()
+    return time.perf_counter() - start, result
+
+
+def cost(action: Callable[[], Any], n: int) -> tuple[str, Any]:
+    """Rate by the wall, and processor time per tracklet, which a busy machine stretches less."""
+    start = time.process_time()
+    wall, result = timed(action)
+    processor = time.process_time() - start
+    return f"{n / wall:9,.0f}/s ({1e6 * processor / n:5.1f} us of processor time each)", result
+
+
+def bulk(n: int, span: float) -> None:
+    tracklets, truth = make(n, span)
+    print(f"{n} tracklets of {24 * span:.1f} h, {tracklets.counts.sum()} observations")
+    print(f"memory before: {peak_gigabytes():.2f} GB")
+    for estimator in (GaussEstimator(), LaplaceEstimator()):
+        estimator.estimate(tracklets[:1000])  # caches of code and ephemerides
+        whole, _ = cost(lambda e=estimator: e.estimate(fresh(tracklets)), n)
+        known = fresh(tracklets)
+        known.arcs()
+        alone, estimate = cost(lambda e=estimator, known=known: e.estimate(known), n)
+        first = estimate[: min(n, len(truth))]
+        error = np.abs(first.range.value / truth.rho - 1.0)[first.ok]
+        print(f"{estimator.name:8} method alone   {alone}")
+        print(f"{'':8} with observers {whole}")
+        print(
+            f"{'':8} {100 * estimate.ok.mean():.0f} % OK, their median error "
+            f"{100 * np.median(error):.1f} %; peak memory {peak_gigabytes():.2f} GB"
+        )
+
+
+def single(repeats: int = 200) -> None:
+    """One warm `tracklet.estimate`, and one on a tracklet just made from astropy objects."""
+    import neoranging as nr
+
+    one = simulate(1, 0.2, seed=3).tracklets()[0]
+    columns = one.obstime, one.coord
+    for method in ("gauss", "laplace"):
+        one.estimate(method)
+        warm = min(timed(lambda m=method: one.estimate(m))[0] for _ in range(repeats))
+        made = min(
+            timed(lambda m=method: nr.Tracklet(*columns, observatory="G96").estimate(m))[0]
+            for _ in range(repeats)
+        )
+        print(f"{method:8} warm, one tracklet: estimate {1e3 * warm:.2f} ms", end="")
+        print(f", Tracklet(...).estimate {1e3 * made:.2f} ms")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-n", type=int, default=1_000_000, help="number of tracklets")
+    parser.add_argument("--hours", type=float, default=4.0, help="length of each")
+    arguments = parser.parse_args()
+    single()
+    bulk(arguments.n, arguments.hours / 24.0)
+
+
+if __name__ == "__main__":
+    main()
