@@ -26,7 +26,7 @@ GROUPINGS = {"station": ("night", "station"), "night": ("night",)}
     metavar="DIR",
     help="Folder of the set.",
 )
-@click.option("--all", "everything", is_flag=True, help="All objects of the portal's catalogue.")
+@click.option("--all", "everything", is_flag=True, help="All objects of the catalogue.")
 @click.option(
     "--objects",
     metavar="NAMES",
@@ -53,7 +53,7 @@ GROUPINGS = {"station": ("night", "station"), "night": ("night",)}
     default=10.0,
     show_default=True,
     metavar="ARCSEC",
-    help="Labels further than this from an observation are dropped.",
+    help="Labels further than this from an observation are dropped; inf keeps all.",
 )
 @click.option(
     "--group-by",
@@ -73,7 +73,7 @@ GROUPINGS = {"station": ("night", "station"), "night": ("night",)}
     "--cache",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder of the downloads.  [default: neodys in $NEORANGING_CACHE or the user's cache]",
+    help="Folder of the downloads.  [default: neodys in $NEORANGING_CACHE, or in the cache folder of the user]",
 )
 @click.option(
     "--rate",
@@ -98,21 +98,22 @@ GROUPINGS = {"station": ("night", "station"), "night": ("night",)}
 def command(
     out: Path | None, everything: bool, objects: str | None, download_only: bool, **options: Any
 ) -> None:
-    r"""Make a set of the observations and orbits of NEODyS-2.
+    """Make a set of the observations and orbits of NEODyS-2.
 
     Fetches the observation file and the orbit of each object, forms the arcs, gives them their true
     ranges and drops those whose truth does not fit the observations. Files are fetched once and
     kept; a command that was interrupted goes on where it stopped when it is given once more.
 
-    All objects are some 80,000 files: at the default rate about six hours, less politeness is
-    not recommended.
+    All objects are some 80,000 files: at the default rate about six hours. Two-body truth holds for
+    days to months around the epoch of an orbit; where the extra nbody is installed, take
+    --dynamics nbody, which needs no file of its own per object with --orbits catalogue.
 
     \b
     Examples:
       neoranging dataset neodys --objects "433,99942,2024 YR4" --out few
       neoranging dataset neodys --all --out neodys
       neoranging dataset neodys --all --orbits catalogue --dynamics nbody --out neodys
-    """
+    """  # noqa: D301 (the character by which click keeps lines apart)
     if everything == bool(objects):
         raise click.UsageError("name the objects with --objects, or take --all of them")
     if out is None and not download_only:

@@ -121,7 +121,7 @@ class NeodysClient:
     politeness : Politeness, optional
         Rates, limits and patience.
     transport : Transport, optional
-        In place of one made from `politeness`.
+        In place of one made from ``politeness``.
 
     Raises
     ------

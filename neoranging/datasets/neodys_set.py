@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -50,16 +51,16 @@ class NeodysSet:
     orbits : {"middle", "present", "catalogue"}
         See `ORBITS`. Two-body truth wants the middle of the arc.
     dynamics : {"kepler", "nbody"}
-        Of the truth, see `neoranging.datasets.truth.truth`.
+        Of the truth, see `neoranging.datasets.truth.label_arcs`.
     gate : float
-        Largest residual of a label [arcsec].
+        Largest residual of a label [arcsec]; infinite for no gate.
     group_by : {"night"} or ("night", "station")
         See `neoranging.datasets.arcs.form_arcs`.
 
     Raises
     ------
     DatasetError
-        If `orbits` or `dynamics` is something else, or an object is named twice.
+        If ``orbits`` or ``dynamics`` is something else, or an object is named twice.
     """
 
     designations: Sequence[str]
@@ -101,7 +102,7 @@ class NeodysSet:
         Parameters
         ----------
         client : NeodysClient
-            Whose `download` fetched `jobs` before.
+            Whose `NeodysClient.download` fetched the `jobs` before.
         folder : path-like
             Of the set. A set that was interrupted is gone on with.
         overwrite : bool
@@ -126,7 +127,7 @@ class NeodysSet:
             "source": client.portal.url(""),
             "orbits": self.orbits,
             "dynamics": self.dynamics,
-            "gate_arcsec": self.gate,
+            "gate_arcsec": self.gate if math.isfinite(self.gate) else None,
             "group_by": self.group_by,
             "n_objects_asked": len(self.designations),
             "files_sha256": self._fingerprint(client),

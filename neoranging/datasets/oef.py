@@ -76,7 +76,7 @@ class OrbitRecord:
         The elements as they stand in the file: au and degrees. Equinoctial ones are a,
         e sin(varpi), e cos(varpi), tan(i/2) sin(node), tan(i/2) cos(node), mean longitude.
     covariance : ndarray, shape (D, D), or None
-        Of `values`, in their units; D > 6 where non-gravitational parameters were fitted too.
+        Of ``values``, in their units; D > 6 where non-gravitational parameters were fitted too.
     correlation : ndarray, shape (D, D), or None
         Where the file gives it.
     url : str

@@ -24,6 +24,8 @@ from neoranging.exceptions import (
     ResourceNotFoundError,
 )
 
+pytest.importorskip("requests")
+
 YR4 = "mpcobs/2024YR4.rwo"
 ELEMENTS = (2.5158127507489616, 0.661540, 3.408139, 271.365595, 134.361424, 40.403920)
 HTML = b"<!DOCTYPE html>\n<html><body>NEODyS is under maintenance</body></html>\n"

@@ -12,6 +12,8 @@ import pytest
 
 from neoranging.datasets.manifest import MANIFEST, FileStore, Status, read_entries
 
+pytest.importorskip("requests")
+
 SCRIPT = """
 import sys
 from neoranging.datasets.neodys import NeodysClient

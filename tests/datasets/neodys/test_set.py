@@ -27,6 +27,7 @@ from neoranging.observations import observatories
 from neoranging.observations.rwo_writer import format_rwo
 
 pytest.importorskip("pyarrow")
+pytest.importorskip("requests")
 
 EPOCH = 60_000.0
 # a [au], e, i, node, argument of perihelion, mean anomaly [deg]: made up
@@ -141,6 +142,17 @@ def test_labels_of_another_object_are_stopped(client, stocked, tmp_path):
     account = made(client, tmp_path / "set")
     assert set(read(tmp_path / "set")["designation"]) == {"2023 CD2", "2023 EF3"}
     assert sum(account.counts["labels"].dropped.values()) == 2 * NIGHTS
+
+
+def test_without_a_gate_labels_are_kept_with_what_they_miss_by(client, stocked, tmp_path):
+    first, second = "epoch/433.ke0", "epoch/2023AB1.ke0"
+    stocked.files[first], stocked.files[second] = stocked.files[second], stocked.files[first]
+    made(client, tmp_path / "set", gate=np.inf)
+    table = read(tmp_path / "set")
+    wrong = np.isin(table["designation"], ("433", "2023 AB1"))
+    assert wrong.sum() == 2 * NIGHTS
+    assert table["truth_residual_arcsec"][wrong].min() > 1000.0
+    assert table["truth_residual_arcsec"][~wrong].max() < 0.05
 
 
 def test_every_object_that_is_missing_has_a_reason(client, stocked, tmp_path, mishaps):

@@ -19,6 +19,8 @@ from neoranging.datasets.transport import (
 )
 from neoranging.exceptions import DownloadError, MissingDependencyError, ResourceNotFoundError
 
+pytest.importorskip("requests")
+
 PATH = "mpcobs/433.rwo"
 CONTENT = b"x" * 200_000
 
