@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from neoranging.attributable import Attributable
 from neoranging.constants import ARCSEC, GM_SUN
 from neoranging.core import admissible
-from neoranging.core.candidates import energy_coefficients
+from neoranging.core.candidates import energy_coefficients, is_admissible, orbital_energy
 from neoranging.core.geometry import FloatArray
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.solutions import Candidates, Solutions
@@ -135,10 +135,10 @@ class RangeEstimate:
 
     @property
     def admissible(self) -> Any:
-        """Whether the estimate lies in the admissible region, bool or shape (M,)."""
+        """Whether the estimate is in the admissible region and its orbit bound, bool or (M,)."""
         s = self._solutions
         with np.errstate(invalid="ignore"):
-            inside = admissible.is_admissible(self._coefficients, s.rho, s.rho_dot)
+            inside = is_admissible(self._coefficients, s.rho, s.rho_dot, orbital_energy(s.r, s.v))
         return bool(inside[0]) if self._scalar else inside
 
     @cached_property

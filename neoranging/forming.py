@@ -173,7 +173,10 @@ def _from_frame(frame: Any) -> QTable:
     table = QTable({"obstime": time})
     for name in frame.columns.drop("obstime"):
         column = frame[name].to_numpy()
-        if column.dtype.kind in "OSUT":
+        if name == "station" and column.dtype.kind in "iu":
+            # a column of numeric codes lost its leading zeros on the way into the frame
+            column = np.strings.zfill(column.astype(np.str_), 3)
+        elif column.dtype.kind in "OSUT":
             column = frame[name].fillna("").to_numpy().astype(np.str_)
         table[name] = column << units[name] if name in units else column
     return table

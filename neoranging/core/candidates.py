@@ -31,7 +31,7 @@ from neoranging.constants import GM_SUN
 from neoranging.core import admissible
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
-from neoranging.core.geometry import FloatArray, norm
+from neoranging.core.geometry import FloatArray, dot, norm
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.range_equation import RangeEquation
 from neoranging.core.solutions import BoolArray, Candidates, IntArray, Roots, Solutions
@@ -102,8 +102,8 @@ def _judge(
     arcs: Arcs, coefficients: FloatArray, roots: Roots, thresholds: Thresholds
 ) -> Candidates:
     k = roots.arc
-    energy = 0.5 * norm(roots.v) ** 2 - GM_SUN / norm(roots.r)
-    inside = admissible.is_admissible(coefficients[k], roots.rho, roots.rho_dot)
+    energy = orbital_energy(roots.r, roots.v)
+    inside = is_admissible(coefficients[k], roots.rho, roots.rho_dot, energy)
     chi2, residual = _misfit(arcs, roots)
     best = np.full(len(arcs), np.inf)
     trusted = roots.converged & np.isfinite(chi2)
@@ -118,6 +118,22 @@ def _judge(
     first[1:] = np.diff(k[order]) > 0
     chosen[order[first]] = True
     return Candidates(roots, energy, inside, chi2, residual, fits & inside, chosen)
+
+
+def orbital_energy(r: FloatArray, v: FloatArray) -> FloatArray:
+    """Heliocentric two-body energy of states (..., 3) [au^2/d^2]."""
+    return 0.5 * dot(v, v) - GM_SUN / norm(r)
+
+
+def is_admissible(
+    coefficients: FloatArray, rho: FloatArray, rho_dot: FloatArray, energy: FloatArray
+) -> BoolArray:
+    """Whether a solution lies in the admissible region and its own orbit is bound to the Sun.
+
+    The region belongs to the fitted attributable; the orbit passes through the observations and
+    moves slightly otherwise, which decides near the parabola.
+    """
+    return admissible.is_admissible(coefficients, rho, rho_dot) & (energy <= 0.0)
 
 
 def energy_coefficients(attributables: Attributables) -> FloatArray:
@@ -154,7 +170,9 @@ def _verdict(
 ) -> npt.NDArray[np.int8]:
     roots = found.roots
     status = np.full(len(arcs), RangeStatus.NO_ROOT.code, dtype=np.int8)
-    status[found.noise * thresholds.exclusion > 1.0] = RangeStatus.UNDETERMINED.code
+    # also where the noise is no number: an object that does not move
+    straight = ~(found.noise * thresholds.exclusion <= 1.0)
+    status[straight] = RangeStatus.UNDETERMINED.code
     k = np.nonzero(pick >= 0)[0]
     if not len(k):
         return status
@@ -170,7 +188,7 @@ def _verdict(
     rivalled = (rivals > 1) | ((lost > 0) & (spare == 0))
     # the first condition that holds decides; np.select keeps that order
     conditions = {
-        RangeStatus.UNDETERMINED: found.noise[k] * thresholds.exclusion > 1.0,
+        RangeStatus.UNDETERMINED: straight[k],
         RangeStatus.NOT_CONVERGED: ~roots.converged[chosen],
         RangeStatus.MISFIT: misfit & determined,
         RangeStatus.INADMISSIBLE: ~candidates.admissible[chosen] & determined,

@@ -211,8 +211,10 @@ def _refine(
         for _ in range(max_iterations):
             if not len(state.orbit):
                 break
-            new, mapped = _step(triplets, state, mu, light_speed)
-            settled = np.abs(mapped - state.rho) <= state.tolerance * mapped
+            new, mapped, secant = _step(triplets, state, mu, light_speed)
+            # where the iteration contracts slowly the secant is far off and the change deceives
+            change = np.fmax(np.abs(mapped - state.rho), np.abs(secant - state.rho))
+            settled = change <= state.tolerance * mapped
             alive = np.isfinite(new.ranges).all(axis=1) & (mapped > 0.0)
             done = settled & alive
             for target, value in zip(result, (new.ranges, new.r, new.v), strict=True):
@@ -222,8 +224,10 @@ def _refine(
             state = _Iterate(*(column[keep] for column in new))
             triplets = triplets.take(keep)
     # ranges behind the observer are no sighting, however well they solve the equations
-    converged &= result[0].min(axis=1) > 0.0
-    return GaussOrbits(first.arc, *result, converged)
+    behind = converged & (result[0].min(axis=1) <= 0.0)
+    for target, value in zip(result, (first.ranges, first.r, first.v), strict=True):
+        target[behind] = value[behind]
+    return GaussOrbits(first.arc, *result, converged & ~behind)
 
 
 class _Iterate(NamedTuple):
@@ -254,8 +258,8 @@ def _tolerance(triplets: Triplets, rho: FloatArray) -> FloatArray:
 
 def _step(
     triplets: Triplets, state: _Iterate, mu: float, light_speed: float
-) -> tuple[_Iterate, FloatArray]:
-    """One refinement of orbits found so far, and the middle range it maps theirs to."""
+) -> tuple[_Iterate, FloatArray, FloatArray]:
+    """One refinement of orbits found so far, the range it maps theirs to, and the secant's."""
     tau = _intervals(triplets.t, state.ranges, light_speed)
     f, g, _, _ = lagrange_coefficients(state.r[:, None], state.v[:, None], tau, mu)
     determinant = f[:, 0] * g[:, 1] - f[:, 1] * g[:, 0]
@@ -263,24 +267,24 @@ def _step(
     series = _series(tau)
     epsilon = exact - series.A - series.B * (mu / norm(state.r) ** 3)[:, None]
     mapped = _equation(triplets, tau, mu, epsilon).polish(state.rho)
-    rho = _accelerate(state, mapped)
+    secant = _secant(state, mapped)
+    trusted = (secant > 0.5 * state.rho) & (secant < 2.0 * state.rho)
+    rho = np.where(trusted, secant, mapped)
     u = mu / norm(triplets.position[:, 1] + rho[:, None] * triplets.direction[:, 1]) ** 3
     c = series.A + series.B * u[:, None] + epsilon
     orbit = _orbit(triplets, rho, c, f, g)
     seen = np.stack([state.rho, mapped], axis=1)
-    return _Iterate(state.orbit, *orbit, rho, seen, state.tolerance), mapped
+    return _Iterate(state.orbit, *orbit, rho, seen, state.tolerance), mapped, secant
 
 
-def _accelerate(state: _Iterate, mapped: FloatArray) -> FloatArray:
+def _secant(state: _Iterate, mapped: FloatArray) -> FloatArray:
     """Next middle range by the secant through the last two steps (Wegstein 1958).
 
     The iteration is very nearly one-dimensional; the secant makes slow contractions fast and turns
     most divergences into convergence. Steps beyond a factor of two are left to the plain iteration.
     """
     slope = (mapped - state.previous[:, 1]) / (state.rho - state.previous[:, 0])
-    secant = state.rho + (mapped - state.rho) / (1.0 - slope)
-    trusted = (secant > 0.5 * state.rho) & (secant < 2.0 * state.rho)
-    return np.where(trusted, secant, mapped)
+    return state.rho + (mapped - state.rho) / (1.0 - slope)
 
 
 def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Found:

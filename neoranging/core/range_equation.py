@@ -84,7 +84,10 @@ def positive_ranges(equation: RangeEquation) -> tuple[FloatArray, np.ndarray]:
     with np.errstate(invalid="ignore", divide="ignore"):
         rho = P[:, None] + Q[:, None] * mu / radius**3
         arc, slot = np.nonzero(np.isfinite(rho) & (rho > 0.0))
-    return rho[arc, slot], arc
+        rho = rho[arc, slot]
+        # the difference that gives a range far smaller than P loses digits, which a step restores
+        polished = equation.take(arc).polish(rho, steps=1)
+    return np.where(np.abs(polished - rho) < 1.0e-3 * rho, polished, rho), arc
 
 
 def _positive_roots(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
