@@ -272,13 +272,13 @@ class TestSources:
         )
         assert set(read(frame)[0].observatory) == {"703"}
 
-    @pytest.mark.parametrize("missing", ["obstime", "ra", "dec", "station"])
     def test_numeric_station_codes_get_their_zeros_back(self):
         frame = pd.DataFrame(
             {"obstime": self.TIMES, "ra": [1.0, 1.001, 1.002], "dec": 1.0, "station": 10}
         )
-        assert set(read_tracklets(frame)[0].observatory) == {"010"}
+        assert set(read(frame)[0].observatory) == {"010"}
 
+    @pytest.mark.parametrize("missing", ["obstime", "ra", "dec", "station"])
     def test_a_column_that_is_missing_is_named(self, missing):
         table = table_of(self.TIMES)
         frame = pd.DataFrame({"obstime": self.TIMES, "ra": 1.0, "dec": 1.0, "station": "500"})
