@@ -32,7 +32,7 @@ class _Makers(click.Group):
 
 @click.group(cls=_Makers)
 def dataset() -> None:
-    r"""Make, divide and look at sets of labelled arcs.
+    """Make, divide and look at sets of labelled arcs.
 
     A set is a folder: the arcs as Parquet files, and a manifest that says how they were made and
     what became of everything that was read. A command that was interrupted goes on where it
@@ -43,7 +43,7 @@ def dataset() -> None:
       neoranging dataset twin --seed 0 --objects 300 --out twin
       neoranging dataset split twin
       neoranging dataset info twin
-    """
+    """  # noqa: D301 (the character by which click keeps lines apart)
 
 
 def set_argument(command: Callable[..., Any]) -> Callable[..., Any]:

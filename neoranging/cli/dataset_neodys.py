@@ -9,6 +9,7 @@ import click
 
 from neoranging.cli.dataset import echo_account
 from neoranging.cli.errors import CommandError
+from neoranging.exceptions import NeoRangingError
 
 if TYPE_CHECKING:
     from neoranging.datasets.neodys import DownloadReport, NeodysClient
@@ -73,7 +74,8 @@ GROUPINGS = {"station": ("night", "station"), "night": ("night",)}
     "--cache",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder of the downloads.  [default: neodys in $NEORANGING_CACHE, or in the cache folder of the user]",
+    help="Folder of the downloads.  [default: neodys in $NEORANGING_CACHE, or in the cache folder "
+    "of the user]",
 )
 @click.option(
     "--rate",
@@ -125,7 +127,12 @@ def command(
     with NeodysClient(
         options["cache"], portal=options["base_url"], politeness=politeness
     ) as client:
-        _fetch_and_make(client, None if download_only else out, objects, options)
+        try:
+            _fetch_and_make(client, None if download_only else out, objects, options)
+        except NeoRangingError:
+            raise  # some of them are errors of the system as well
+        except OSError as error:
+            raise CommandError(f"{error}; all that came is kept, give the command again") from error
 
 
 def _fetch_and_make(
@@ -134,7 +141,7 @@ def _fetch_and_make(
     from neoranging.datasets.neodys_set import NeodysSet
 
     if objects is None or options["orbits"] == "catalogue":
-        listed = client.names(refresh=options["refresh"])
+        listed = _listed(client, options["refresh"])
     plan = NeodysSet(
         designations=_named(objects) if objects else listed,
         orbits=options["orbits"],
@@ -152,6 +159,15 @@ def _fetch_and_make(
             "again, or --partial to go without them"
         )
     _make(client, plan, out, options["overwrite"])
+
+
+def _listed(client: NeodysClient, refresh: bool) -> list[str]:
+    """Objects of the catalogue, which is told of."""
+    table = client.catalogue(refresh=refresh)
+    entry = client.store.get(client.portal.catalogue)
+    of = f" of {entry.time[:10]}" if entry else ""
+    click.echo(f"catalogue{of}: {table.meta['report']}")
+    return list(table["designation"])
 
 
 def _download(client: NeodysClient, plan: NeodysSet, options: dict[str, Any]) -> DownloadReport:

@@ -9,6 +9,7 @@ unfinished file (removed) or half a last line (ignored, and the next one starts 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -183,11 +184,7 @@ class FileStore:
         content = {key: value for key, value in asdict(entry).items() if value not in ("", 0)}
         line = (json.dumps(content, ensure_ascii=False) + "\n").encode()
         with self._writing:
-            # one call for the whole line: the system does not split it when the process is killed
-            written = os.write(self._manifest, line)
-            if written != len(line):
-                raise OSError(f"only {written} of {len(line)} bytes written to {MANIFEST}")
-            os.fsync(self._manifest)
+            _append(self._manifest, line)
             self._entries[entry.key] = entry
         return entry
 
@@ -237,6 +234,20 @@ def _open_for_lines(path: Path) -> int:
         if end and file.read(1) != b"\n":
             _drop_last_line(file.fileno(), path.read_bytes())
     return os.open(path, os.O_WRONLY | os.O_APPEND)
+
+
+def _append(descriptor: int, line: bytes) -> None:
+    """Append a line and bring it to disk, all of it or nothing."""
+    end = os.fstat(descriptor).st_size
+    try:
+        # one call for the whole line: the system does not split it when the process is killed
+        written = os.write(descriptor, line)
+        if written != len(line):
+            raise OSError(errno.ENOSPC, f"{written} of {len(line)} bytes written", MANIFEST)
+        os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, end)  # the disk is full, say: no half line before the next one
+        raise
 
 
 def _drop_last_line(descriptor: int, content: bytes) -> None:

@@ -51,7 +51,7 @@ class NeodysSet:
     orbits : {"middle", "present", "catalogue"}
         See `ORBITS`. Two-body truth wants the middle of the arc.
     dynamics : {"kepler", "nbody"}
-        Of the truth, see `neoranging.datasets.truth.label_arcs`.
+        Of the truth: two bodies, or with the planets.
     gate : float
         Largest residual of a label [arcsec]; infinite for no gate.
     group_by : {"night"} or ("night", "station")

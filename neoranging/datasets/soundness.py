@@ -1,7 +1,8 @@
 """Whether a body that a server sent is the file it should be, checked before it is kept.
 
 Error pages arrive with the status 200, and connections break without a word where the server gives
-no length. The reasons are few words each, fit for counting.
+no length. A file cut at the end of a line, by a server that gives no length, is the one damage that
+cannot be told. The reasons are few words each, fit for counting.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from astropy import units as u
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from neoranging.core.elements import elements_to_state
 from neoranging.core.kepler import true_anomaly
@@ -174,6 +176,30 @@ def test_a_file_of_one_object_is_no_catalogue():
         read_catalogue(KEPLERIAN)
     assert looks_like_catalogue(CATALOGUE.encode())
     assert not looks_like_catalogue(KEPLERIAN.encode())
+
+
+damage = st.tuples(
+    st.floats(0.0, 1.0), st.integers(0, 40), st.binary(max_size=12) | st.just(b"\n KEP ")
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(damages=st.lists(damage, min_size=1, max_size=3))
+@pytest.mark.parametrize(
+    ("reader", "text"),
+    [(read_orbit, KEPLERIAN), (read_orbit, EQUINOCTIAL), (read_catalogue, CATALOGUE)],
+)
+def test_damaged_files_are_read_or_refused_and_nothing_else(reader, text, damages):
+    content = text.encode()
+    for where, n_lost, inserted in damages:
+        at = int(where * len(content))
+        content = content[:at] + inserted + content[at + n_lost :]
+    try:
+        orbit = reader(content)
+    except OrbitFormatError:
+        return
+    a = orbit.a if reader is read_orbit else orbit["a"]
+    assert np.isfinite(a).all()
 
 
 def test_the_answer_of_astroquery():

@@ -86,6 +86,19 @@ def test_half_a_last_line_is_forgotten_and_the_next_one_is_whole(tmp_path_factor
     assert list(read_entries(folder)) == [*(f"{k}.rwo" for k in range(whole)), "next.rwo"]
 
 
+def test_a_full_disk_leaves_no_half_line(tmp_path, monkeypatch):
+    write = os.write
+    with FileStore(tmp_path) as store:
+        store.record(entry("a", status=Status.ABSENT))
+        monkeypatch.setattr(os, "write", lambda fd, line: write(fd, line[:10]))
+        with pytest.raises(OSError, match="10 of"):
+            store.record(entry("b", status=Status.ABSENT))
+        monkeypatch.undo()
+        store.record(entry("c", status=Status.ABSENT))
+        assert store.get("b") is None
+    assert list(read_entries(tmp_path)) == ["a", "c"]
+
+
 @pytest.mark.parametrize("damage", ["{", '{"key": "a"}', '{"key": "a", "status": "fine"}', "[1]"])
 def test_a_damaged_line_is_an_error_with_its_number(tmp_path, damage):
     with FileStore(tmp_path) as store:

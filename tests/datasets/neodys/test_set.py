@@ -248,6 +248,7 @@ def test_the_whole_catalogue(run, stocked, tmp_path):
     out = tmp_path / "set"
     result = run("--all", "--out", out)
     assert result.exit_code == 0, result.output
+    assert ": 4 records, 4 used, 0 set aside" in result.stdout.splitlines()[0]
     assert "files: 8 read, 8 used" in result.stdout
     assert "objects: 4 read, 4 used" in result.stdout
     assert "4 dropped: rejected from its orbit by the file" in result.stdout
@@ -261,6 +262,20 @@ def test_the_whole_catalogue(run, stocked, tmp_path):
     assert "complete already" in again.stderr
     assert run("--all", "--out", out, "--overwrite").exit_code == 0
     assert len(stocked.requests) == n
+
+
+def test_damaged_lines_of_the_catalogue_are_told(run, stocked, tmp_path):
+    stocked.files["neodys.cat"] += b"'2024ZZ' 61000.0 1.0\n"
+    result = run("--all", "--download-only")
+    assert result.exit_code == 0, result.output
+    assert "5 records, 4 used, 1 set aside" in result.stdout
+
+
+def test_a_folder_that_cannot_be_written(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run("--objects", "433", "--out", tmp_path / "file" / "set")
+    assert result.exit_code == 1
+    assert "give the command again" in result.stderr
 
 
 def test_some_objects(run, stocked, tmp_path):
