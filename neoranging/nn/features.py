@@ -1,0 +1,217 @@
+"""From raw inputs to the numbers a trunk sees, with their derivatives along the motion.
+
+`PaperFeatures` are the eleven inputs of the paper. `InvariantFeatures` do not change when the whole
+scene is turned: they are measured in the frame of the motion (line of sight, along, across).
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import torch
+from torch import Tensor, nn
+
+from neoranging.nn.geometry import MotionFrame, speed
+from neoranging.nn.inputs import ArcInputs
+from neoranging.nn.scaling import Scaling
+
+__all__ = ["FEATURES", "InvariantFeatures", "PaperFeatures"]
+
+_AXES: Final = ("sight", "along", "across")
+_PAPER: Final = (
+    *("dt1", "ra1", "dec1", "ra2", "dec2", "dt3", "ra3", "dec3"),
+    *("earth_x", "earth_y", "earth_z"),
+)
+_STRAIGHT: Final = (
+    *("log_proper_motion", "log_span"),
+    *(f"observer_{axis}" for axis in _AXES),
+    *(f"observer_rate_{axis}" for axis in _AXES),
+)
+_CURVED: Final = (
+    *("curvature_along", "curvature_across"),
+    *("significance_along", "significance_across"),
+    *("log_error_along", "log_error_across"),
+    *(f"observer_acc_{axis}" for axis in _AXES),
+)
+_CURVATURE_UNIT: Final = 1.0e-3
+"""Curvature [rad/d^2] below which its size is told linearly, above it logarithmically.
+
+The rotation of the Earth alone, 1.7e-3 au/d^2, seen from 1 au.
+"""
+
+
+class _Features(nn.Module):
+    """A map from inputs to scaled features and its derivative.
+
+    Attributes
+    ----------
+    scaling : Scaling
+        Fitted by `fit`; knows the names of the columns and the domain seen.
+    origin : {"geocenter", "topocenter"}
+        Where the ranges that belong to these features are measured from.
+    """
+
+    origin: Literal["geocenter", "topocenter"]
+
+    def __init__(self, scaling: Scaling) -> None:
+        super().__init__()
+        self.scaling = scaling
+
+    @property
+    def size(self) -> int:
+        """Number of features F."""
+        raise NotImplementedError
+
+    def fit(self, inputs: ArcInputs) -> None:
+        """Fit the scaling on training arcs."""
+        raise NotImplementedError
+
+    def raw(self, inputs: ArcInputs) -> Tensor:
+        """Columns of the scaling in their own units, (B, F)."""
+        raise NotImplementedError
+
+    def forward(self, inputs: ArcInputs) -> Tensor:
+        """Scaled features, (B, F), in the precision of the inputs."""
+        raise NotImplementedError
+
+    def with_tangent(
+        self, inputs: ArcInputs, tangent: ArcInputs | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Scaled features and their derivative by time [1/d], each (B, F).
+
+        Parameters
+        ----------
+        inputs : ArcInputs
+        tangent : ArcInputs, optional
+            Derivative of the inputs; `ArcInputs.tangent` where none is given.
+        """
+        tangent = inputs.tangent() if tangent is None else tangent
+        return torch.func.jvp(self, (inputs,), (tangent,))
+
+    def outside(self, inputs: ArcInputs, slack: float = 0.0) -> Tensor:
+        """Which features leave the domain seen in training, bool (B, columns of the scaling)."""
+        return self.scaling.outside(self.raw(inputs), slack)
+
+
+class PaperFeatures(_Features):
+    """The eleven inputs of the paper (eq:input_vector), each scaled to [-1, 1].
+
+    The two offsets in time share one scale, the longest half arc. Geocentric.
+    """
+
+    origin = "geocenter"
+
+    def __init__(self, scaling: Scaling | None = None) -> None:
+        super().__init__(scaling or Scaling(_PAPER))
+
+    @property
+    def size(self) -> int:
+        """Eleven."""
+        return len(_PAPER)
+
+    def fit(self, inputs: ArcInputs) -> None:
+        """Fit the scaling on training arcs."""
+        times = [_PAPER.index("dt1"), _PAPER.index("dt3")]
+        self.scaling.fit_range(self.raw(inputs), symmetric=times)
+
+    def raw(self, inputs: ArcInputs) -> Tensor:
+        """The inputs in days, radians and au, (B, 11)."""
+        first, middle, last = (
+            torch.stack([inputs.ra[..., k], inputs.dec[..., k]], dim=-1) for k in range(3)
+        )
+        dt1, dt3 = inputs.dt1[..., None], inputs.dt3[..., None]
+        return torch.cat([dt1, first, middle, dt3, last, inputs.earth], dim=-1)
+
+    def forward(self, inputs: ArcInputs) -> Tensor:
+        """Scaled inputs, (B, 11)."""
+        return self.scaling(self.raw(inputs))
+
+    def with_tangent(
+        self, inputs: ArcInputs, tangent: ArcInputs | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Scaled features and their derivative; the map is affine, so no tracing is needed."""
+        tangent = inputs.tangent() if tangent is None else tangent
+        return self(inputs), self.scaling.rate(self.raw(tangent))
+
+
+class InvariantFeatures(_Features):
+    """Motion, curvature and the observer in the frame of the motion. Topocentric.
+
+    Always: logarithms of proper motion and of arc length; position and velocity of the observer.
+    With three epochs or more: the curvature of the path along and across the motion, once in units
+    of ``hypot(1e-3 rad/d^2, error)`` and once in units of its error, both by the inverse hyperbolic
+    sine; the logarithms of the errors; the acceleration of the observer. With two epochs these are
+    zero, the mean of what was seen in training, and the last feature, -1 instead of 1, says so.
+
+    All but the last are scaled to mean 0 and standard deviation 1.
+    """
+
+    origin = "topocenter"
+
+    def __init__(self, scaling: Scaling | None = None) -> None:
+        super().__init__(scaling or Scaling((*_STRAIGHT, *_CURVED)))
+
+    @property
+    def size(self) -> int:
+        """Columns of the scaling and the flag."""
+        return len(self.scaling.names) + 1
+
+    def fit(self, inputs: ArcInputs) -> None:
+        """Fit the scaling on training arcs; those with two epochs are left out."""
+        self.scaling.fit_moments(self.raw(inputs.map(lambda x: x[inputs.curved > 0.0])))
+
+    def raw(self, inputs: ArcInputs) -> Tensor:
+        """All features but the flag, in their own units, (B, 17)."""
+        frame = MotionFrame.of(inputs.sky, inputs.sky_rate)
+        scalars = torch.stack([torch.log(speed(inputs.sky_rate)), inputs.log_span], dim=-1)
+        return torch.cat(
+            [
+                scalars,
+                frame.components(inputs.observer),
+                frame.components(inputs.observer_rate),
+                *_curvature(inputs),
+                frame.components(inputs.observer_acc),
+            ],
+            dim=-1,
+        )
+
+    def forward(self, inputs: ArcInputs) -> Tensor:
+        """Scaled features, (B, 18)."""
+        scaled, curved = self.scaling(self.raw(inputs)), inputs.curved[..., None]
+        straight, bent = scaled.tensor_split([len(_STRAIGHT)], dim=-1)
+        return torch.cat([straight, bent * curved, 2.0 * curved - 1.0], dim=-1)
+
+    def outside(self, inputs: ArcInputs, slack: float = 0.0) -> Tensor:
+        """Which columns leave the domain; of two epochs the curvature cannot."""
+        outside = super().outside(inputs, slack)
+        bent = torch.arange(outside.shape[-1], device=outside.device) >= len(_STRAIGHT)
+        return outside & ~(bent & (inputs.curved[..., None] == 0.0))
+
+
+def _curvature(inputs: ArcInputs) -> tuple[Tensor, Tensor, Tensor]:
+    """Size, significance and log error of the curvature, each (B, 2) along and across."""
+    east, north = (inputs.sky_rate / speed(inputs.sky_rate)[..., None]).unbind(-1)
+    acc_east, acc_north = inputs.sky_acc.unbind(-1)
+    bend = torch.stack(
+        [acc_east * east + acc_north * north, acc_north * east - acc_east * north], dim=-1
+    )
+    variance_east, variance_north = torch.exp(2.0 * inputs.log_sigma_acc).unbind(-1)
+    variance = torch.stack(
+        [
+            variance_east * east**2 + variance_north * north**2,
+            variance_east * north**2 + variance_north * east**2,
+        ],
+        dim=-1,
+    )
+    size = torch.asinh(bend / torch.sqrt(variance + _CURVATURE_UNIT**2))
+    # a motion too slow to have a direction leaves the variance at zero
+    floor = torch.finfo(variance.dtype).tiny
+    error = torch.sqrt(variance + floor)
+    return size, torch.asinh(bend / error), torch.log(error)
+
+
+FEATURES: Final[dict[str, type[_Features]]] = {
+    "paper": PaperFeatures,
+    "invariant": InvariantFeatures,
+}
+"""Representations by name."""

@@ -1,0 +1,139 @@
+"""What a network is given of an arc, raw and differentiable, and how it changes with time.
+
+The time derivative of a network's output is taken along the motion of its own input: the arc is
+slid along itself, every observation by the same interval, the offsets between them unchanged. Which
+raw number changes how fast is `ArcInputs.tangent`; everything behind it is the chain rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import torch
+from torch import Tensor
+
+from neoranging.nn.geometry import TripletMotion, three_point
+
+MAX_RATE: Final = 1.0
+"""Envelope of coordinate rates rebuilt from a triplet [rad/d] (paper, section on the losses)."""
+
+MAX_ACCELERATION: Final = 0.5
+"""Envelope of coordinate accelerations rebuilt from a triplet [rad/d^2] (ibid.)."""
+
+
+class ArcInputs(NamedTuple):
+    """B arcs as tensors; au, day, radian, ICRS equatorial axes, heliocentric.
+
+    The reference epoch t2 is that of the middle observation, and is itself no input.
+    """
+
+    dt1: Tensor
+    """First epoch minus t2 [d], (B,); zero where the middle observation is the first."""
+    dt3: Tensor
+    """Last epoch minus t2 [d], (B,)."""
+    ra: Tensor
+    """Right ascensions of first, middle and last observation, (B, 3)."""
+    dec: Tensor
+    """Declinations of the same, (B, 3)."""
+    earth: Tensor
+    """Centre of the Earth at t2, (B, 3)."""
+    earth_rate: Tensor
+    """Its velocity, (B, 3)."""
+    sky: Tensor
+    """(ra, dec) at t2 by the weighted fit of all observations, (B, 2)."""
+    sky_rate: Tensor
+    """Derivative of the line of sight along (east, north) at ``sky``, cos(dec) included, (B, 2).
+
+    The first derivatives of `neoranging.core.attributable.TangentFit`.
+    """
+    sky_acc: Tensor
+    """Its second derivative along (east, north): the curvature of the path, (B, 2)."""
+    log_span: Tensor
+    """Natural logarithm of t3 - t1 in days, (B,)."""
+    log_sigma_acc: Tensor
+    """Natural logarithms of the standard errors of ``sky_acc`` [rad/d^2], (B, 2)."""
+    n_obs: Tensor
+    """Number of observations, (B,)."""
+    curved: Tensor
+    """1 with three epochs or more, 0 with two: then accelerations are zero and not used; (B,)."""
+    observer: Tensor
+    """Observer at t2 by the same fit as the sky, (B, 3)."""
+    observer_rate: Tensor
+    """First derivative by that fit, (B, 3): smoothed exactly as ``sky_rate`` is."""
+    observer_acc: Tensor
+    """Second derivative by that fit, (B, 3)."""
+    observer_velocity: Tensor
+    """Velocity of the observer at the instant t2, (B, 3): what the admissible region is made of."""
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> ArcInputs:
+        """Apply a function to every column, as in ``inputs.map(lambda x: x[rows])``."""
+        return ArcInputs(*(function(column) for column in self))
+
+    def to(self, *args: object, **kwargs: object) -> ArcInputs:
+        """Every column by `torch.Tensor.to`."""
+        return self.map(lambda column: column.to(*args, **kwargs))
+
+    def motion(self) -> TripletMotion:
+        """Three-point motion of the triplet within the envelope of the paper."""
+        raw = three_point(self.dt1, self.dt3, self.ra, self.dec)
+        limits = (MAX_RATE, MAX_RATE, MAX_ACCELERATION, MAX_ACCELERATION)
+        return TripletMotion(
+            *(value.clamp(-limit, limit) for value, limit in zip(raw, limits, strict=True))
+        )
+
+    def tangent(
+        self, sky_jerk: Tensor | None = None, observer_jerk: Tensor | None = None
+    ) -> ArcInputs:
+        """Derivative of every input by time, the arc sliding along itself.
+
+        Parameters
+        ----------
+        sky_jerk : Tensor, shape (B, 2), optional
+            Change of ``sky_acc`` beyond the turn of east and north [rad/d^3].
+        observer_jerk : Tensor, shape (B, 3), optional
+            Change of ``observer_acc`` [au/d^3]. An arc determines neither third derivative;
+            without them it follows its own parabola. Where the range is known, as in training,
+            `neoranging.nn.physics.jerks` gives both: give both or none, for they cancel.
+
+        Returns
+        -------
+        ArcInputs
+            The same columns per day.
+
+        Notes
+        -----
+        East and north turn about the line of sight by ``ra_rate sin(dec)`` as the direction moves,
+        so components along them change even where the vector is carried along unchanged.
+        """
+        motion, zero = self.motion(), torch.zeros_like(self.dt1)
+        dt = torch.stack([self.dt1, zero, self.dt3], dim=-1)
+        dec = self.sky[..., 1]
+        ra_rate = self.sky_rate[..., 0] / torch.cos(dec)
+        turn = ra_rate * torch.sin(dec)
+        sky_jerk = torch.zeros_like(self.sky_acc) if sky_jerk is None else sky_jerk
+        no_jerk = torch.zeros_like(self.observer_acc)
+        return ArcInputs(
+            dt1=zero,
+            dt3=zero,
+            ra=motion.ra_rate[..., None] + motion.ra_acc[..., None] * dt,
+            dec=motion.dec_rate[..., None] + motion.dec_acc[..., None] * dt,
+            earth=self.earth_rate,
+            earth_rate=torch.zeros_like(self.earth_rate),
+            sky=torch.stack([ra_rate, self.sky_rate[..., 1]], dim=-1),
+            sky_rate=self.sky_acc + _turned(self.sky_rate, turn),
+            sky_acc=sky_jerk + _turned(self.sky_acc, turn),
+            log_span=zero,
+            log_sigma_acc=torch.zeros_like(self.log_sigma_acc),
+            n_obs=torch.zeros_like(self.n_obs),
+            curved=torch.zeros_like(self.curved),
+            observer=self.observer_rate,
+            observer_rate=self.observer_acc,
+            observer_acc=no_jerk if observer_jerk is None else observer_jerk,
+            observer_velocity=self.observer_acc,
+        )
+
+
+def _turned(components: Tensor, turn: Tensor) -> Tensor:
+    """Change of (east, north) components of a carried vector by the turn of the axes [1/d]."""
+    return torch.stack([components[..., 1] * turn, -components[..., 0] * turn], dim=-1)

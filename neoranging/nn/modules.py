@@ -1,0 +1,330 @@
+"""Trunks, heads and the network that joins features, trunk, heads and output.
+
+The derivative of a network along the motion of its input costs one pass of twice the height: values
+and tangents are stacked, ``[x; dx/dt]``, and go through the same matrix products together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from neoranging.nn.features import FEATURES
+from neoranging.nn.inputs import ArcInputs
+from neoranging.nn.outputs import OUTPUTS
+
+__all__ = [
+    "FactorizedLinear",
+    "NetworkConfig",
+    "PaperTrunk",
+    "RangingNetwork",
+    "RangingState",
+    "ResidualTrunk",
+]
+
+
+class FactorizedLinear(nn.Module):
+    """Linear layer with Random Weight Factorization, ``W = diag(exp s) V``.
+
+    Initially W has Glorot's normal distribution and ``s ~ N(mean, deviation)``
+    (Wang et al. 2022, arXiv:2210.01274).
+
+    Parameters
+    ----------
+    n_in, n_out : int
+        Widths.
+    mean, deviation : float
+        Of the initial log scales.
+    """
+
+    def __init__(self, n_in: int, n_out: int, mean: float = 1.0, deviation: float = 0.1) -> None:
+        super().__init__()
+        weight = nn.init.xavier_normal_(torch.empty(n_out, n_in))
+        log_scale = torch.normal(mean, deviation, (n_out,))
+        self.log_scale = nn.Parameter(log_scale)
+        self.direction = nn.Parameter(weight / torch.exp(log_scale)[:, None])
+        self.bias = nn.Parameter(torch.zeros(n_out))
+
+    @property
+    def weight(self) -> Tensor:
+        """W, shape (n_out, n_in)."""
+        return torch.exp(self.log_scale)[:, None] * self.direction
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x W^T + b``."""
+        return functional.linear(x, self.weight, self.bias)
+
+    def product(self, stacked: Tensor) -> Tensor:
+        """``x W^T`` of stacked values and tangents, without the bias that only the former have."""
+        return functional.linear(stacked, self.weight)
+
+
+class _Tanh:
+    @staticmethod
+    def value(x: Tensor) -> Tensor:
+        return torch.tanh(x)
+
+    @staticmethod
+    def slopes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        y = torch.tanh(x)
+        first = 1.0 - y * y
+        return y, first, (-2.0 * y).mul_(first)
+
+
+class _Silu:
+    @staticmethod
+    def value(x: Tensor) -> Tensor:
+        return functional.silu(x)
+
+    @staticmethod
+    def slopes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        s = torch.sigmoid(x)
+        y = x * s
+        ds = s * (1.0 - s)
+        first = s + x * ds
+        return y, first, ds * (2.0 + x * (1.0 - 2.0 * s))
+
+
+_ACTIVATIONS: dict[str, type[_Tanh] | type[_Silu]] = {"tanh": _Tanh, "silu": _Silu}
+
+
+class _StackedActivation(torch.autograd.Function):
+    """``[z; z'] -> [f(z + b); f'(z + b) z']`` and its gradient in a handful of passes."""
+
+    @staticmethod
+    def forward(ctx: Any, stacked: Tensor, bias: Tensor | None, activation: Any) -> Tensor:
+        half = len(stacked) // 2
+        before = stacked[:half] if bias is None else stacked[:half] + bias
+        value, first, second = activation.slopes(before)
+        rate = stacked[half:]
+        ctx.save_for_backward(rate, first, second)
+        out = torch.empty_like(stacked)
+        out[:half] = value
+        torch.mul(first, rate, out=out[half:])
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        rate, first, second = ctx.saved_tensors
+        half = len(rate)
+        out = torch.empty_like(gradient)
+        torch.mul(gradient[half:], first, out=out[half:])
+        upper = torch.mul(gradient[half:], rate, out=out[:half]).mul_(second)
+        upper.addcmul_(gradient[:half], first)
+        return out, upper.sum(dim=0) if ctx.needs_input_grad[1] else None, None
+
+
+def _stacked_bias(stacked: Tensor, bias: Tensor) -> Tensor:
+    """Add a bias to the values of ``[z; z']`` alone."""
+    value, rate = stacked.chunk(2)
+    return torch.cat([value + bias, rate])
+
+
+class PaperTrunk(nn.Module):
+    """Fully connected layers of falling width (paper: 512-256-128-64-32, tanh).
+
+    Parameters
+    ----------
+    n_in : int
+        Number of features.
+    widths : sequence of int
+    activation : {"tanh", "silu"}
+    """
+
+    def __init__(
+        self,
+        n_in: int,
+        widths: Sequence[int] = (512, 256, 128, 64, 32),
+        activation: str = "tanh",
+    ) -> None:
+        super().__init__()
+        self.activation = _ACTIVATIONS[activation]
+        sizes = [n_in, *widths]
+        self.layers = nn.ModuleList(FactorizedLinear(a, b) for a, b in pairwise(sizes))
+        self.n_out = sizes[-1]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, n_in) -> (B, n_out)."""
+        for layer in self.layers:
+            x = self.activation.value(layer(x))
+        return x
+
+    def stacked(self, x: Tensor) -> Tensor:
+        """The same for ``[x; dx/dt]``: (2B, n_in) -> (2B, n_out)."""
+        for layer in self.layers:
+            x = _StackedActivation.apply(layer.product(x), layer.bias, self.activation)
+        return x
+
+
+class ResidualTrunk(nn.Module):
+    """Blocks ``h + B f(A f(h))`` of one width, the second matrix of each starting small.
+
+    Parameters
+    ----------
+    n_in : int
+        Number of features.
+    width, blocks : int
+    activation : {"silu", "tanh"}
+    """
+
+    def __init__(
+        self, n_in: int, width: int = 384, blocks: int = 4, activation: str = "silu"
+    ) -> None:
+        super().__init__()
+        self.activation = _ACTIVATIONS[activation]
+        self.entry = FactorizedLinear(n_in, width)
+        self.inner = nn.ModuleList(FactorizedLinear(width, width) for _ in range(blocks))
+        self.outer = nn.ModuleList(FactorizedLinear(width, width) for _ in range(blocks))
+        # Every block adds to the variance of the sum; together they are to add about one.
+        with torch.no_grad():
+            for layer in self.outer:
+                layer.direction.mul_(1.0 / math.sqrt(max(blocks, 1)))
+        self.n_out = width
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, n_in) -> (B, width)."""
+        f = self.activation.value
+        h = self.entry(x)
+        for inner, outer in zip(self.inner, self.outer, strict=True):
+            h = h + outer(f(inner(f(h))))
+        return f(h)
+
+    def stacked(self, x: Tensor) -> Tensor:
+        """The same for ``[x; dx/dt]``: (2B, n_in) -> (2B, width)."""
+        f, act = _StackedActivation.apply, self.activation
+        h = _stacked_bias(self.entry.product(x), self.entry.bias)
+        for inner, outer in zip(self.inner, self.outer, strict=True):
+            bent = f(inner.product(f(h, None, act)), inner.bias, act)
+            h = h + _stacked_bias(outer.product(bent), outer.bias)
+        return f(h, None, act)
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """What a network is made of; stored with its weights.
+
+    Attributes
+    ----------
+    representation : {"paper", "invariant"}
+    trunk : {"paper", "residual"}
+    widths : tuple of int
+        Of the layers of the paper's trunk.
+    width, blocks : int
+        Of the residual trunk.
+    activation : {"tanh", "silu"}
+    output : {"minmax", "log", "admissible"}
+    """
+
+    representation: Literal["paper", "invariant"] = "invariant"
+    trunk: Literal["paper", "residual"] = "residual"
+    widths: tuple[int, ...] = (512, 256, 128, 64, 32)
+    width: int = 384
+    blocks: int = 4
+    activation: Literal["tanh", "silu"] = "silu"
+    output: Literal["minmax", "log", "admissible"] = "log"
+
+    @classmethod
+    def paper(cls) -> NetworkConfig:
+        """The network of the paper."""
+        return cls("paper", "paper", activation="tanh", output="minmax")
+
+
+class RangingState(NamedTuple):
+    """Range [au] and range-rate [au/d], or their derivatives by time, each (B,)."""
+
+    rho: Tensor
+    rho_dot: Tensor
+
+
+class RangingNetwork(nn.Module):
+    """Inputs of arcs to range and range-rate in physical units.
+
+    Parameters are float32; inputs, scalings and what comes out are double.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+
+    Attributes
+    ----------
+    features, trunk, heads, output : `torch.nn.Module`
+        In order of use.
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.features = FEATURES[config.representation]()
+        size = self.features.size
+        self.trunk: PaperTrunk | ResidualTrunk
+        if config.trunk == "paper":
+            self.trunk = PaperTrunk(size, config.widths, config.activation)
+        else:
+            self.trunk = ResidualTrunk(size, config.width, config.blocks, config.activation)
+        self.heads = nn.ModuleList(FactorizedLinear(self.trunk.n_out, 1) for _ in range(2))
+        self.output = OUTPUTS[config.output](self.features.origin)
+
+    @property
+    def origin(self) -> Literal["geocenter", "topocenter"]:
+        """Where the range is measured from."""
+        return self.features.origin
+
+    def fit(self, inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> None:
+        """Fit the scalings of features and output on the training arcs.
+
+        Parameters
+        ----------
+        inputs : ArcInputs
+            Of N arcs.
+        rho, rho_dot : Tensor, shape (N,)
+            Their true range [au] and range-rate [au/d], from `origin`.
+        """
+        self.features.fit(inputs)
+        self.output.fit(inputs, rho, rho_dot)
+
+    def forward(self, inputs: ArcInputs) -> RangingState:
+        """Range and range-rate."""
+        return RangingState(*self.output(self.raw(self.features(inputs)), inputs))
+
+    def with_tangent(
+        self, inputs: ArcInputs, tangent: ArcInputs | None = None
+    ) -> tuple[RangingState, RangingState]:
+        """Range and range-rate, and the derivatives of both along the motion of the arc.
+
+        Parameters
+        ----------
+        inputs : ArcInputs
+        tangent : ArcInputs, optional
+            Derivative of the inputs; `ArcInputs.tangent` where none is given.
+        """
+        tangent = inputs.tangent() if tangent is None else tangent
+        x, x_dot = self.features.with_tangent(inputs, tangent)
+        y, y_dot = self.raw_with_tangent(x, x_dot)
+        state, rate = self.output.with_tangent(y, y_dot, inputs, tangent)
+        return RangingState(*state), RangingState(*rate)
+
+    def raw(self, features: Tensor) -> Tensor:
+        """What the two heads say, (B, 2), in the precision of the features."""
+        hidden = self.trunk(features.to(self._dtype))
+        return torch.cat([head(hidden) for head in self.heads], dim=-1).to(features.dtype)
+
+    def raw_with_tangent(self, features: Tensor, rate: Tensor) -> tuple[Tensor, Tensor]:
+        """The same and its derivative, each (B, 2)."""
+        hidden = self.trunk.stacked(torch.cat([features, rate]).to(self._dtype))
+        said = torch.cat([head.product(hidden) for head in self.heads], dim=-1)
+        value, value_rate = said.chunk(2)
+        bias = torch.cat([head.bias for head in self.heads])
+        return (value + bias).to(features.dtype), value_rate.to(features.dtype)
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return self.heads[0].bias.dtype
