@@ -4,13 +4,15 @@ Neither method picks silently. Every real positive root is kept with what it imp
 among them is made here, once, in this order:
 
 1. a candidate that converged to an orbit through the observations before one that did not;
-2. an admissible one (bound to the Sun, not to the Earth, outside it) before one that is not;
-3. the one that fits all observations of the arc best; fits within one unit of chi-square tie;
-4. the farthest. Rivals that fit equally well are mostly the images of a distant object in the
+2. one that fits all observations of the arc about as well as the best before one that does not;
+3. an admissible one (bound to the Sun, not to the Earth, outside it) before one that is not;
+4. the one that fits best; fits within one unit of chi-square tie;
+5. the farthest. Rivals that fit equally well are mostly the images of a distant object in the
    neighbourhood of the observer, where an exact solution is never far.
 
 The near-observer root is thus dismissed for what is wrong with it (bound to the Earth, misfitting,
-or rivalled), never for being near: an imminent impactor has no rival and keeps its root.
+or rivalled), never for being near: an imminent impactor has no rival and keeps its root. The fit
+comes before admissibility, lest an interstellar object be given a bound orbit that misses it.
 
 What "determined" means is settled here too, without trusting the linearised error alone. The
 scalar equation of the method is read as a measurement: at a range that is not a root it fails by so
@@ -111,8 +113,8 @@ def _judge(
     excess = np.where(trusted, chi2 - best[k], np.inf)
     fits = excess <= thresholds.chi2_excess
     fit_class = np.minimum(np.floor(excess), thresholds.chi2_excess + 1.0)
-    # lexsort's last key is the first to count: arc, converged, admissible, fit, distance
-    order = np.lexsort((-roots.rho, fit_class, ~inside, ~roots.converged, k))
+    # lexsort's last key is the first to count: arc, converged, fitting, admissible, fit, distance
+    order = np.lexsort((-roots.rho, fit_class, ~inside, ~fits, ~roots.converged, k))
     chosen = np.zeros(len(k), dtype=bool)
     first = np.ones(len(k), dtype=bool)
     first[1:] = np.diff(k[order]) > 0

@@ -6,14 +6,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-from neoranging.constants import GM_SUN
+from neoranging.constants import AU_KM, DAY_S, GM_SUN
 from neoranging.core.attributable import from_fit
 from neoranging.core.candidates import Thresholds, energy_coefficients, solve
 from neoranging.core.gauss import gauss
-from neoranging.core.geometry import norm
+from neoranging.core.geometry import dot, norm
 from neoranging.core.laplace import laplace
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.status import RangeStatus
+from neoranging.ephemeris import earth_state
 
 METHODS = pytest.mark.parametrize("method", [gauss, laplace])
 
@@ -70,13 +71,19 @@ def test_what_each_root_implies(nights, method):
 def _rank(candidates, best, row):
     roots, chi2 = candidates.roots, candidates.chi2[row]
     known = roots.converged[row] and np.isfinite(chi2)
-    excess = min(np.floor(chi2 - best), 17.0) if known else 17.0
-    return (not roots.converged[row], not candidates.admissible[row], excess, -roots.rho[row])
+    excess = chi2 - best if known else np.inf
+    return (
+        not roots.converged[row],
+        not excess <= 16.0,
+        not candidates.admissible[row],
+        min(np.floor(excess), 17.0),
+        -roots.rho[row],
+    )
 
 
 @METHODS
 def test_the_rule_of_choice(nights, method):
-    """Converged before not, admissible before not, better fit first, then the farthest."""
+    """Converged before not, fitting, admissible, better fit first, then the farthest."""
     for s in nights[1:]:
         c = judged(s, method).candidates
         roots = c.roots
@@ -216,6 +223,29 @@ def test_verdicts_do_not_depend_on_the_company(nights, method):
     apart = judged(s.take(shuffled), method)
     np.testing.assert_array_equal(apart.status, together.status[shuffled])
     np.testing.assert_allclose(apart.rho, together.rho[shuffled], rtol=1e-9)
+
+
+@METHODS
+def test_an_unbound_object_is_not_given_a_bound_orbit_that_misses_it(simulated_arcs, method):
+    """Objects at 5 to 40 km/s far from the Sun, four observations over three days."""
+    rng = np.random.default_rng(93)
+    m = 300
+    epoch = rng.uniform(59_000.0, 60_500.0, m)
+    position, _ = earth_state(epoch)
+    heading, line = (x / norm(x)[:, None] for x in rng.standard_normal((2, m, 3)))
+    # not towards the Sun
+    line = np.where(dot(line, position)[:, None] < 0.0, -line, line)
+    r = position + rng.uniform(0.1, 2.5, m)[:, None] * line
+    v_infinity = rng.uniform(5.0, 40.0, m) * DAY_S / AU_KM
+    v = np.sqrt(v_infinity**2 + 2.0 * GM_SUN / norm(r))[:, None] * heading
+    times = epoch[:, None] + np.array([-1.5, -0.6, 0.4, 1.5])
+    s = simulated_arcs.observe(r, v, epoch, times, "G96", sigma=0.2)
+    s = s.with_noise(np.random.default_rng(94))
+    solved = judged(s, method)
+    found = np.abs(solved.rho / s.rho - 1.0) < 0.2
+    assert found.mean() > 0.8
+    assert (is_(solved, RangeStatus.INADMISSIBLE) & found).mean() > 0.7
+    assert (is_(solved, RangeStatus.OK) & ~found).mean() < 0.06
 
 
 def test_no_roots_at_all(nights):
