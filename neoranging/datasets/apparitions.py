@@ -21,7 +21,7 @@ import numpy.typing as npt
 from neoranging.constants import GM_SUN
 from neoranging.core.geometry import ecliptic_to_equatorial
 from neoranging.datasets.catalogue import Catalogue
-from neoranging.datasets.survey import Aspect, Survey, aspect
+from neoranging.datasets.survey import Aspect, State, Survey, aspect
 from neoranging.ephemeris import earth_state
 
 __all__ = ["NightChart", "chart_nights", "designation_dates", "redraw_anomalies"]
@@ -96,7 +96,7 @@ class _Ellipses:
         elapsed = mjd - self.orbits.epoch_mjd_tdb[:, None]
         return self.orbits.mean_anomaly_rad[:, None] + self.motion[:, None] * elapsed
 
-    def at(self, mean: Floats) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    def at(self, mean: Floats) -> State:
         """Components of positions and velocities at mean anomalies of shape (N, T)."""
         e = self._ecc[:, None]
         m = (np.mod(mean + np.pi, _TURN) - np.pi).astype(np.float32)
@@ -113,7 +113,7 @@ class _Ellipses:
         return r, tuple(x * rise + y * run for x, y in axes)
 
 
-def _earth(mjd: Floats) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+def _earth(mjd: Floats) -> State:
     """Components of the state of the Earth in float32, of the shape of the epochs."""
     r, v = (np.moveaxis(x.astype(np.float32), -1, 0) for x in earth_state(mjd))
     return tuple(r), tuple(v)
@@ -122,18 +122,17 @@ def _earth(mjd: Floats) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
 def _seen(
     ellipses: _Ellipses,
     mean: Floats,
-    earth: tuple[tuple[Array, ...], tuple[Array, ...]],
+    earth: State,
 ) -> Aspect:
-    H, G = (
-        x.astype(np.float32)[:, None] for x in (ellipses.orbits.H_mag, ellipses.orbits.G)
-    )
-    return aspect(*ellipses.at(mean), *earth, H, G)
+    H, G = (x.astype(np.float32)[:, None] for x in (ellipses.orbits.H_mag, ellipses.orbits.G))
+    return aspect(ellipses.at(mean), earth, H, G)
 
 
 def _pick(rng: np.random.Generator, log_weight: Array) -> Integers:
     """Draw one column per row (N, T) with the given weights."""
-    gumbel = -np.log(rng.standard_exponential(log_weight.shape, dtype=np.float32))
-    return np.argmax(log_weight + gumbel, axis=1)
+    # float32 draws may be zero
+    waiting = np.maximum(rng.standard_exponential(log_weight.shape, dtype=np.float32), 1e-30)
+    return np.argmax(log_weight - np.log(waiting), axis=1)
 
 
 def redraw_anomalies(
@@ -190,9 +189,10 @@ def _draw_passage(
     flat = (shape[0], shape[1] * shape[2])
     epochs = np.broadcast_to(epoch, shape).reshape(flat)
     # the Earth once per epoch, not once per anomaly
-    earth = tuple(
+    position, velocity = (
         tuple(np.repeat(x, shape[2], axis=1) for x in vector) for vector in _earth(epoch[:, :, 0])
     )
+    earth = position, velocity
     seen = _seen(ellipses, anomaly.reshape(flat), earth)
     choice = _pick(rng, survey.log_detection(seen, epochs))
     rows = np.arange(shape[0])
@@ -274,7 +274,7 @@ def chart_nights(
     single = np.isfinite(discovery) & (orbits.n_opp <= 1)
     one, more = np.flatnonzero(single), np.flatnonzero(~single)
     return (
-        (one, _chart_single(orbits.take(one), discovery[one], survey, span, rng)),
+        (one, _chart_single(orbits.take(one), discovery[one], survey, span[1])),
         (more, _chart_several(orbits.take(more), discovery[more], survey, span, rng)),
     )
 
@@ -290,8 +290,7 @@ def _chart_single(
     orbits: Catalogue,
     discovery: Floats,
     survey: Survey,
-    span: tuple[float, float],
-    rng: np.random.Generator,
+    end: float,
 ) -> NightChart:
     arc = np.where(np.isfinite(orbits.arc_d), orbits.arc_d, TYPICAL_ARC_D)
     days = np.arange(max(1, int(arc.max(initial=0.0)) + 1), dtype=np.float64)
@@ -299,7 +298,7 @@ def _chart_single(
     seen = _seen(_Ellipses(orbits), _Ellipses(orbits).mean_anomaly(mjd), _earth(mjd))
     log_weight = survey.log_effort(seen, mjd).astype(np.float64)
     log_weight -= np.log1p(days / PURSUIT_D)
-    outside = (days > arc[:, None]) | (mjd > span[1])
+    outside = (days > arc[:, None]) | (mjd > end)
     outside[:, 0] = False
     weight = _relative(np.where(outside, -np.inf, log_weight))
     window = np.where(weight > 0.0, np.arange(len(orbits))[:, None], -1)
@@ -319,7 +318,8 @@ def _chart_several(
 ) -> NightChart:
     nights = np.arange(span[0], span[1], GRID_STEP)
     mjd = np.broadcast_to(nights, (len(orbits), len(nights)))
-    earth = tuple(tuple(x[None] for x in vector) for vector in _earth(nights))
+    position, velocity = (tuple(x[None] for x in vector) for vector in _earth(nights))
+    earth = position, velocity
     seen = _seen(_Ellipses(orbits), _Ellipses(orbits).mean_anomaly(mjd), earth)
     chance = survey.log_detection(seen, nights, survey.follow_up_depth)
     first = np.nan_to_num(discovery, nan=span[0])[:, None]

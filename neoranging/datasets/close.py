@@ -1,13 +1,14 @@
 """Close passages of the Earth: real orbits turned until they lead past it.
 
 A catalogue holds few objects at the time they are close. Here the shape and the inclination of an
-orbit, and the size of the object, are those of a real one; node, argument of perihelion and anomaly
-are such that the orbit leads through a given point near the Earth. Passages are drawn log-uniform in
-the distance from the centre of the Earth at the middle of the arc.
+orbit, and the size of the object, are those of a real one; node, argument of perihelion and
+anomaly are such that the orbit leads through a given point near the Earth. Passages are drawn
+log-uniform in the distance from the centre of the Earth at the middle of the arc.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from neoranging.core.geometry import (
     equatorial_to_ecliptic,
     norm,
 )
+from neoranging.core.kepler import mean_anomaly
 from neoranging.datasets.catalogue import Catalogue
 from neoranging.datasets.exposures import Visits, geocentric_aspect
 from neoranging.datasets.survey import Survey, year_of
@@ -36,6 +38,11 @@ Integers = npt.NDArray[np.int64]
 CLOSEST_AU, FARTHEST_AU = 1e-4, 0.1
 """Limits of the distance from the centre of the Earth [au]."""
 
+LEAST_ELONGATION_DEG: Final = 60.0
+"""From the Sun; nearer to it than the bulk of the searches look."""
+
+_TRIES: Final = 4  # passages drawn for each that is wanted: some fall on daylight
+
 _DIRECTIONS: Final = 64  # drawn for each passage, to find one above the horizon
 _DONORS: Final = 48  # orbits drawn for each passage, to find one that leads there
 
@@ -47,8 +54,8 @@ class Passages(NamedTuple):
     """Whether a dark sky and an orbit were found, shape (M,)."""
     donor: Integers
     """Rows of the catalogue."""
-    elements: Elements
-    """The new orbits, ecliptic J2000."""
+    orbits: Catalogue
+    """The new orbits, at the epochs of the visits."""
     visits: Visits
     rate: FloatArray
     """Motion on the sky, parallax left aside [rad/d]."""
@@ -69,6 +76,21 @@ def close_passages(
         First and last night, MJD.
     rng : numpy.random.Generator
     """
+    passages = _draw(orbits, survey, _TRIES * m, span, rng)
+    chosen = np.argsort(~passages.possible, kind="stable")[:m]
+    return Passages(
+        passages.possible[chosen],
+        passages.donor[chosen],
+        passages.orbits.take(chosen),
+        passages.visits.take(chosen),
+        passages.rate[chosen],
+    )
+
+
+def _draw(
+    orbits: Catalogue, survey: Survey, m: int, span: tuple[float, float], rng: np.random.Generator
+) -> Passages:
+    """Passages of which about half are possible."""
     station, utc = _stations_at_work(survey, m, span, rng)
     dark = _is_dark(survey, station, utc)
     t = tdb_mjd(Time(utc, format="mjd", scale="utc"))
@@ -100,7 +122,14 @@ def close_passages(
     epoch = t - rho / C_AU_PER_DAY
     visits = Visits(r, v, epoch, station, utc, magnitude[rows, choice])
     rate = geocentric_aspect(r, v, t, orbits.H_mag[donor], orbits.G[donor]).rate
-    return Passages(possible, donor, elements, visits, rate)
+    turned = dataclasses.replace(
+        orbits.take(donor),
+        epoch_mjd_tdb=epoch,
+        raan_rad=elements.raan,
+        argp_rad=elements.argp,
+        mean_anomaly_rad=mean_anomaly(elements.nu, elements.ecc),
+    )
+    return Passages(possible, donor, turned, visits, rate)
 
 
 def _stations_at_work(
@@ -134,7 +163,7 @@ def _free_direction(
         np.radians(survey.least_altitude_deg)
     )
     away = dot(drawn, -earth[:, None, :]) < norm(earth)[:, None] * np.cos(
-        np.radians(survey.least_elongation_deg)
+        np.radians(LEAST_ELONGATION_DEG)
     )
     free = high & away
     return drawn[np.arange(len(site)), np.argmax(free, axis=1)], free.any(axis=1)
@@ -166,9 +195,7 @@ def _log_rate(orbits: Catalogue, row: Integers, place: FloatArray) -> FloatArray
     return np.where(possible, log_rate, -np.inf)
 
 
-def orbits_through(
-    orbits: Catalogue, place: FloatArray, rng: np.random.Generator
-) -> Elements:
+def orbits_through(orbits: Catalogue, place: FloatArray, rng: np.random.Generator) -> Elements:
     """Turn orbits such that they lead through places.
 
     Parameters
@@ -198,4 +225,3 @@ def orbits_through(
     turn = 2.0 * np.pi
     argp = np.mod(latitude - nu, turn)
     return Elements(q, ecc, inc, np.mod(raan, turn), argp, nu, q / (1.0 - ecc))
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -9,21 +10,23 @@ import numpy.typing as npt
 from astropy.time import Time
 
 from neoranging.constants import ARCSEC
-from neoranging.core.admissible import energy_coefficients, is_admissible
-from neoranging.core.attributable import logarithm
-from neoranging.core.geometry import FloatArray, dot, line_of_sight, norm, radec, sky_basis
+from neoranging.core.geometry import FloatArray, dot, norm, radec, sky_basis
 from neoranging.core.prediction import Sighting, sight
 from neoranging.datasets.account import Counts
 from neoranging.datasets.arcs import make_arcs
 from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.survey import Aspect, Survey, aspect, year_of
-from neoranging.ephemeris import earth_state, observer_state, site_state, tdb_mjd
+from neoranging.ephemeris import earth_state, observer_state, tdb_mjd
 from neoranging.observations.uncertainty import ROUNDING, default_sigma
 
 __all__ = ["Cadence", "Visits", "draw_cadence", "geocentric_aspect", "observe", "plan_visits"]
 
 Array = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
+Motion = Callable[[Integers, FloatArray], tuple[FloatArray, FloatArray]]
+
+MAGNITUDE_ERROR: Final = 0.15
+"""Of one measurement."""
 
 MOST_EXPOSURES: Final = 20
 """In one tracklet."""
@@ -56,18 +59,26 @@ class Visits(NamedTuple):
     magnitude: FloatArray
     """Apparent."""
 
+    def take(self, index: Integers) -> Visits:
+        """Visits ``index``, in that order."""
+        return Visits._make(column[index] for column in self)
+
 
 class Cadence(NamedTuple):
     """Times of the exposures of M visits."""
 
-    count: Integers
+    n_exposures: Integers
     offset: FloatArray
-    """From the middle, shape (M, `MOST_EXPOSURES`) [d]; meaningless beyond the count."""
+    """From the middle, shape (M, `MOST_EXPOSURES`) [d]; meaningless beyond their number."""
+
+    def take(self, index: Integers) -> Cadence:
+        """Those of the visits ``index``."""
+        return Cadence._make(column[index] for column in self)
 
     @property
     def span(self) -> FloatArray:
         """From the first exposure to the last [d]."""
-        last = np.take_along_axis(self.offset, self.count[:, None] - 1, axis=1)[:, 0]
+        last = np.take_along_axis(self.offset, self.n_exposures[:, None] - 1, axis=1)[:, 0]
         return last - self.offset[:, 0]
 
 
@@ -75,8 +86,9 @@ def geocentric_aspect(
     r: FloatArray, v: FloatArray, mjd: FloatArray, H: FloatArray, G: FloatArray
 ) -> Aspect:
     """Aspect of states of shape (M, 3), each at its epoch [MJD TDB]."""
-    states = (tuple(x.T) for x in (r, v, *earth_state(mjd)))
-    return aspect(*states, H, G)
+    earth_r, earth_v = earth_state(mjd)
+    earth = tuple(earth_r.T), tuple(earth_v.T)
+    return aspect((tuple(r.T), tuple(v.T)), earth, H, G)
 
 
 def draw_cadence(
@@ -175,8 +187,9 @@ def observe(
     survey: Survey,
     noise: float,
     rng: np.random.Generator,
+    motion: Motion | None = None,
 ) -> tuple[ArcTable, Integers, Counts]:
-    """Let the stations report what they see, and keep the truth beside it.
+    """Let the stations report what they see.
 
     Parameters
     ----------
@@ -187,30 +200,35 @@ def observe(
         Size of the errors in standard deviations of the stations. At 0 directions and times are
         exact, not even rounded.
     rng : numpy.random.Generator
+    motion : callable, optional
+        Gives the states (n, 3) of the objects of visits (n,) at epochs (n,) [MJD TDB]; by default
+        they go on from ``visits`` by two-body motion.
 
     Returns
     -------
     table : ArcTable
-        Arcs that pass the quality filter, with truth, in the order of the visits; without names
-        and orbits of the objects.
+        Arcs that pass the quality filter, in the order of the visits, each with the number of its
+        visit in the place of a designation.
     kept : ndarray of int
-        The visits that became these arcs.
+        These numbers.
     counts : Counts
         Of arcs.
     """
     m = len(visits.epoch)
-    offsets = np.concatenate([[0], np.cumsum(cadence.count)])
-    owner = np.repeat(np.arange(m), cadence.count)
-    within = np.arange(MOST_EXPOSURES) < cadence.count[:, None]
+    offsets = np.concatenate([[0], np.cumsum(cadence.n_exposures)])
+    owner = np.repeat(np.arange(m), cadence.n_exposures)
+    within = np.arange(MOST_EXPOSURES) < cadence.n_exposures[:, None]
     utc = (visits.middle[:, None] + cadence.offset)[within]
     # a constant over the arc: no leap second strikes within, TDB - UTC drifts by microseconds
     tdb_utc = (tdb_mjd(Time(visits.middle, format="mjd", scale="utc")) - visits.middle)[owner]
-    station = visits.station[owner]
-    itrf = survey.itrf[station]
-    seen = _sight(visits, owner, utc + tdb_utc, *observer_state(itrf, utc + tdb_utc))
+    t, station = utc + tdb_utc, visits.station[owner]
+    if motion is None:
+        states = visits.r[owner], visits.v[owner], visits.epoch[owner]
+    else:
+        states = *motion(owner, t), t
+    seen = sight(*states, t, *observer_state(survey.itrf[station], t))
     report = _report(seen, utc, survey, station, noise, rng)
-    magnitude = visits.magnitude[owner] + noise * 0.15 * rng.standard_normal(len(utc))
-    code = survey.columns.code
+    magnitude = visits.magnitude[owner] + noise * MAGNITUDE_ERROR * rng.standard_normal(len(utc))
     night = np.floor(visits.middle + survey.longitude[visits.station] - 0.5).astype(np.int64)
     table, counts = make_arcs(
         offsets,
@@ -219,21 +237,13 @@ def observe(
         report.dec,
         sigma_ra=report.sigma_ra,
         sigma_dec=report.sigma_dec,
-        stations=code[station],
+        stations=survey.columns.code[station],
         designation=np.arange(m).astype(np.str_),
         night=night,
-        mag=np.round(magnitude, 1 if noise else 6),
+        mag=np.round(magnitude, 1) if noise else magnitude,
         band=np.full(len(utc), "V"),
     )
-    kept = table["designation"].astype(np.int64)
-    return _with_truth(table, kept, visits, survey), kept, counts
-
-
-def _sight(
-    visits: Visits, owner: Array, t: FloatArray, position: FloatArray, velocity: FloatArray
-) -> Sighting:
-    r, v, epoch = visits.r[owner], visits.v[owner], visits.epoch[owner]
-    return sight(r, v, epoch, t, position, velocity)
+    return table.with_columns(is_simulated=True), table["designation"].astype(np.int64), counts
 
 
 class _Report(NamedTuple):
@@ -279,28 +289,3 @@ def _displace(direction: FloatArray, offset: FloatArray) -> tuple[FloatArray, Fl
 
 def _round(values: FloatArray, step: FloatArray) -> FloatArray:
     return np.rint(values / step) * step
-
-
-def _with_truth(table: ArcTable, kept: Integers, visits: Visits, survey: Survey) -> ArcTable:
-    """True ranges at the reference epochs as reported, and what the labels imply."""
-    t = table["t2_mjd_tdb"]
-    direction = line_of_sight(table["ra2_rad"], table["dec2_rad"])
-    earth = earth_state(t)
-    site = site_state(survey.itrf[visits.station[kept]], t)
-    near = _sight(visits, kept, t, earth[0] + site[0], earth[1] + site[1])
-    far = _sight(visits, kept, t, *earth)
-    east, north = sky_basis(table["ra2_rad"], table["dec2_rad"])
-    wrong = norm(logarithm(direction, east, north, near.direction))
-    energy = energy_coefficients(
-        *(table[name] for name in ("ra2_rad", "dec2_rad", "ra_rate_rad_d", "dec_rate_rad_d")),
-        *earth,
-    )
-    return table.with_columns(
-        rho_geo_au=far.rho,
-        rho_dot_geo_au_d=far.rho_dot,
-        rho_topo_au=near.rho,
-        rho_dot_topo_au_d=near.rho_dot,
-        truth_residual_arcsec=wrong / ARCSEC,
-        pseudo_admissible=is_admissible(energy, far.rho, far.rho_dot),
-        is_simulated=True,
-    )

@@ -19,9 +19,21 @@ from neoranging.core.geometry import FloatArray
 from neoranging.exceptions import UnknownStationError
 from neoranging.observations import observatories
 
-__all__ = ["STATIONS", "Aspect", "Station", "Survey", "aspect", "hg_magnitude", "year_of"]
+__all__ = [
+    "STATIONS",
+    "Aspect",
+    "State",
+    "Station",
+    "StationColumns",
+    "Survey",
+    "aspect",
+    "hg_magnitude",
+    "year_of",
+]
 
 Array = npt.NDArray[Any]
+State = tuple[tuple[Array, ...], tuple[Array, ...]]
+"""Components x, y, z of position [au] and velocity [au/d], ICRS axes."""
 
 
 class Station(NamedTuple):
@@ -41,6 +53,19 @@ class Station(NamedTuple):
     fine_since: float
     """Year since which it reports 0.001 s, 0.01 arcsec and 1e-6 d; before 0.01 s, 0.1 arcsec and
     1e-5 d."""
+
+
+class StationColumns(NamedTuple):
+    """Several stations, one array for each field of `Station`."""
+
+    code: npt.NDArray[np.str_]
+    weight: FloatArray
+    limit: FloatArray
+    first_year: FloatArray
+    last_year: FloatArray
+    exposures: FloatArray
+    gap_min: FloatArray
+    fine_since: FloatArray
 
 
 _ALWAYS, _NEVER = 1900.0, 2100.0
@@ -98,6 +123,8 @@ _LIMIT = np.array([18.3, 18.8, 19.3, 20.0, 20.8, 21.2, 21.6, 21.9, 22.0, 22.1])
 _ACTIVITY = np.array([0.01, 0.03, 0.10, 0.22, 0.33, 0.42, 0.62, 0.85, 1.10, 1.25])
 _LIMIT_TODAY: Final = 22.0
 
+_LN10 = np.log(10.0)
+
 _EFFORT_STEP: Final = (0.25, 0.05)
 _EFFORT_YEARS = np.arange(1980.0, 2031.0, _EFFORT_STEP[0])
 _EFFORT_MAGNITUDES = np.arange(10.0, 30.0, _EFFORT_STEP[1])
@@ -142,14 +169,13 @@ def hg_magnitude(H: Array, G: Array, sun: Array, earth: Array, cos_phase: Array)
 
 
 def aspect(
-    r: tuple[Array, ...],
-    v: tuple[Array, ...],
-    earth_r: tuple[Array, ...],
-    earth_v: tuple[Array, ...],
+    objects: State,
+    earth: State,
     H: Array,
     G: Array,
 ) -> Aspect:
-    """Aspect of heliocentric states, all given by components x, y, z in ICRS axes [au, au/d]."""
+    """Aspect of objects seen from the centre of the Earth, both by their heliocentric states."""
+    (r, v), (earth_r, earth_v) = objects, earth
     path = [a - b for a, b in zip(r, earth_r, strict=True)]
     drift = [a - b for a, b in zip(v, earth_v, strict=True)]
     distance = np.sqrt(sum(x * x for x in path))
@@ -173,7 +199,7 @@ def _log_logistic(x: Array) -> Array:
     return -np.logaddexp(np.zeros((), dtype=x.dtype), -x)
 
 
-def _trailing_loss(rate: Array, exposure_s: float = 30.0, seeing_arcsec: float = 2.0) -> Array:
+def _trailing_loss(rate: Array, exposure_s: float = 90.0, seeing_arcsec: float = 2.0) -> Array:
     """Magnitudes lost as the light of a fast object is spread over a trail.
 
     The form and constants are those of Jones et al. (2018, Icarus 303, 181) for the signal to
@@ -196,8 +222,13 @@ class Survey:
         Scale of the logistic efficiency [mag].
     follow_up_depth : float
         How much fainter known objects are measured than unknown ones are found [mag].
-    least_elongation_deg, least_altitude_deg, sun_altitude_deg : float
-        From the Sun; above the horizon; of the Sun at most.
+    appeal : float
+        Growth of the number of tracklets per magnitude that an object is brighter, for the many
+        small telescopes that are not simulated one by one [dex/mag].
+    half_elongation_deg, elongation_softness_deg : float
+        Angle from the Sun at which half of the effort is left, and the scale of the decline.
+    least_altitude_deg, sun_altitude_deg : float
+        Above the horizon; of the Sun at most.
     codes : collection of str
         The stations taken; all of `STATIONS` by default.
     """
@@ -205,7 +236,9 @@ class Survey:
     limiting_magnitude: float = _LIMIT_TODAY
     softness: float = 0.4
     follow_up_depth: float = 0.8
-    least_elongation_deg: float = 55.0
+    appeal: float = 0.42
+    half_elongation_deg: float = 100.0
+    elongation_softness_deg: float = 8.0
     least_altitude_deg: float = 25.0
     sun_altitude_deg: float = -14.0
     codes: Collection[str] = ()
@@ -225,9 +258,9 @@ class Survey:
         return tuple(s for s in STATIONS if not self.codes or s.code in self.codes)
 
     @cached_property
-    def columns(self) -> Station:
+    def columns(self) -> StationColumns:
         """The stations as arrays, one per field."""
-        return Station(*(np.array(column) for column in zip(*self.stations, strict=True)))
+        return StationColumns._make(map(np.array, zip(*self.stations, strict=True)))
 
     @cached_property
     def itrf(self) -> FloatArray:
@@ -259,10 +292,10 @@ class Survey:
     def _log_sky(self, seen: Aspect) -> Array:
         """Away from the Sun, and where the telescopes are: two thirds of them in the north."""
         dtype = seen.magnitude.dtype
-        away = np.degrees(seen.elongation) - self.least_elongation_deg
+        away = np.degrees(seen.elongation) - self.half_elongation_deg
         dec = np.degrees(np.arcsin(np.clip(seen.sin_dec, -1.0, 1.0)))
         north = np.log(0.15 + 0.85 / (1.0 + np.exp(-(dec + 35.0) / 6.0)))
-        return (_log_logistic(away / 5.0) + north).astype(dtype)
+        return (_log_logistic(away / self.elongation_softness_deg) + north).astype(dtype)
 
     def log_effort(self, seen: Aspect, mjd: Array) -> Array:
         """Logarithm of the number of tracklets that all stations take of objects on a night.
@@ -283,8 +316,10 @@ class Survey:
         """Effort by year and magnitude, shape (n_years, n_magnitudes)."""
         log_rate = self._log_rate(_EFFORT_YEARS[:, None], _EFFORT_MAGNITUDES)
         total = np.logaddexp.reduce(log_rate, axis=-1)
+        total -= _LN10 * self.appeal * _EFFORT_MAGNITUDES
+        activity = np.log(np.interp(_EFFORT_YEARS, _YEARS, _ACTIVITY))
         with np.errstate(invalid="ignore"):
-            scaled = total - total[:, :1] + np.log(np.interp(_EFFORT_YEARS, _YEARS, _ACTIVITY))[:, None]
+            scaled = total - total[:, :1] + activity[:, None]
         return np.where(np.isfinite(total), scaled, -np.inf)
 
     def _log_rate(self, year: FloatArray, faintness: FloatArray) -> FloatArray:

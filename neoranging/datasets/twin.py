@@ -10,9 +10,10 @@ the same set whatever the number of processes.
 
 from __future__ import annotations
 
+import dataclasses
 import multiprocessing
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -23,44 +24,28 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from neoranging.constants import GM_SUN
-from neoranging.core.elements import elements_to_state
-from neoranging.core.geometry import FloatArray, ecliptic_to_equatorial
-from neoranging.core.kepler import true_anomaly
+from neoranging.core.geometry import FloatArray
 from neoranging.datasets.account import Account, Counts, Sieve
-from neoranging.datasets.apparitions import (
-    chart_nights,
-    designation_dates,
-    redraw_anomalies,
-)
+from neoranging.datasets.apparitions import designation_dates, redraw_anomalies
 from neoranging.datasets.catalogue import Catalogue, load_catalogue
 from neoranging.datasets.close import close_passages
-from neoranging.datasets.exposures import (
-    Cadence,
-    Visits,
-    draw_cadence,
-    geocentric_aspect,
-    observe,
-    plan_visits,
-)
+from neoranging.datasets.exposures import draw_cadence, observe
+from neoranging.datasets.schedule import perturbed_motion, replan, schedule
 from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import ArcWriter
 from neoranging.datasets.survey import Survey
+from neoranging.datasets.truth import DYNAMICS, label_arcs
 from neoranging.exceptions import DatasetError
 
 __all__ = ["Twin", "make_twin"]
 
-Array = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
 
 BLOCK: Final = 512
 """Objects made at a time."""
 
-OBSERVATIONS_PER_ARC: Final = 7.8
-"""Observations of the catalogue per arc of the literature: 4.47 million for 570,476."""
-
-ATTEMPTS: Final = 30
-"""Nights and stations tried for an arc before it is given up."""
+USUAL_SLOPE: Final = 0.15
+"""Parameter G of objects for which the catalogue has none."""
 
 _EPOCH_ORIGIN = np.datetime64("1858-11-17", "D")
 
@@ -82,6 +67,10 @@ class Twin:
         MPC codes; all simulated stations by default.
     first_date, last_date : str
         ISO dates: the first night, and the day after the last.
+    dynamics : {"kepler", "nbody"}
+        How the objects move: on fixed ellipses, or under the planets and the Moon as well from
+        their discovery on, which takes hours for all objects and needs the extra ``nbody``. Close
+        passages are always ellipses.
     close_fraction : float
         Number of further arcs of close passages, relative to the others.
 
@@ -100,11 +89,16 @@ class Twin:
     stations: tuple[str, ...] = ()
     first_date: str = "1985-01-01"
     last_date: str = "2025-08-16"
+    dynamics: str = "kepler"
     close_fraction: float = 0.0
 
     def __post_init__(self) -> None:
         if self.noise < 0.0 or self.close_fraction < 0.0 or self.seed < 0:
             raise DatasetError("seed, noise and close_fraction must not be negative")
+        if self.dynamics not in DYNAMICS:
+            raise DatasetError(
+                f"dynamics must be one of {', '.join(DYNAMICS)}, got {self.dynamics!r}"
+            )
         if self.objects is not None and self.objects < 1:
             raise DatasetError(f"objects must be at least 1, got {self.objects}")
         first, last = self.span
@@ -141,10 +135,13 @@ class Twin:
         sieve.drop(f"observed before {self.first_date} only", early)
         chosen = self._rng(0).permutation(np.flatnonzero(sieve.keep))
         if self.objects is not None:
-            sieve.drop("not among the objects drawn", ~np.isin(
-                np.arange(len(catalogue)), chosen[: self.objects]
-            ))
-        return catalogue.take(chosen[: self.objects]), sieve.counts
+            sieve.drop(
+                "not among the objects drawn",
+                ~np.isin(np.arange(len(catalogue)), chosen[: self.objects]),
+            )
+        taken = catalogue.take(chosen[: self.objects])
+        slope = np.nan_to_num(taken.G, nan=USUAL_SLOPE)
+        return dataclasses.replace(taken, G=slope), sieve.counts
 
     @property
     def catalogue(self) -> Catalogue:
@@ -188,129 +185,62 @@ class Twin:
     def _observed(self, block: int) -> tuple[ArcTable, Counts]:
         orbits, discovery = self.orbits(block)
         rng = self._rng(2, block)
-        owner, possible, visits, cadence = _schedule(orbits, discovery, self.survey, self.span, rng)
-        order = np.lexsort((visits.middle, owner))
-        order = order[possible[order]]
-        visits = Visits(*(column[order] for column in visits))
-        cadence = Cadence(*(column[order] for column in cadence))
-        owner = owner[order]
-        table, kept, counts = observe(visits, cadence, self.survey, self.noise, rng)
-        row = owner[kept]
-        table = table.with_columns(
-            designation=orbits.designation[row],
-            **_orbit_columns(orbits, row),
-            raan_rad=orbits.raan_rad[row],
-            argp_rad=orbits.argp_rad[row],
+        plan = schedule(orbits, discovery, self.survey, self.span, rng)
+        motion = None
+        if self.dynamics == "nbody":
+            motion = perturbed_motion(orbits, plan.owner)
+            plan = replan(plan, orbits, motion, self.survey, rng)
+        possible = np.flatnonzero(plan.possible)
+        if self.dynamics == "nbody":
+            motion = perturbed_motion(orbits, plan.owner[possible])
+        seen = plan.take(possible)
+        table, arc, observed = observe(
+            seen.visits, seen.cadence, self.survey, self.noise, rng, motion
         )
-        lost = int(np.sum(~possible))
-        dropped = {**counts.dropped, **({"no station sees it in the dark": lost} if lost else {})}
-        return table, Counts(len(possible), counts.n_used, dropped)
+        table, labelled = self._labelled(table, orbits, seen.owner[arc])
+        lost = Counts(len(plan.possible), len(possible), _reason(NOT_SEEN, ~plan.possible))
+        return table, _in_turn(lost, observed, labelled)
 
     def _close(self, n: int, rng: np.random.Generator) -> tuple[ArcTable, Counts]:
         passages = close_passages(self.catalogue, self.survey, n, self.span, rng)
-        found = passages.possible
-        visits = Visits(*(column[found] for column in passages.visits))
+        found = np.flatnonzero(passages.possible)
+        visits = passages.visits.take(found)
         cadence = draw_cadence(self.survey, visits.station, passages.rate[found], rng)
-        table, kept, counts = observe(visits, cadence, self.survey, self.noise, rng)
-        donor = passages.donor[found][kept]
-        table = table.with_columns(
-            designation=self.catalogue.designation[donor],
-            **_orbit_columns(self.catalogue, donor),
-            raan_rad=passages.elements.raan[found][kept],
-            argp_rad=passages.elements.argp[found][kept],
-            is_close=True,
+        table, arc, observed = observe(visits, cadence, self.survey, self.noise, rng)
+        # every arc has an orbit of its own; it bears the name of the object it was turned from
+        table, labelled = self._labelled(table, passages.orbits.take(found), arc, "kepler")
+        lost = Counts(n, len(found), _reason(NOT_SEEN, ~passages.possible))
+        return table.with_columns(is_close=True), _in_turn(lost, observed, labelled)
+
+    def _labelled(
+        self, table: ArcTable, orbits: Catalogue, row: Integers, dynamics: str = ""
+    ) -> tuple[ArcTable, Counts]:
+        """Give arcs the truth of their orbits, found by row while names may occur twice."""
+        numbers = np.arange(len(orbits)).astype(np.str_)
+        numbered = dataclasses.replace(orbits, designation=numbers, principal_designation=numbers)
+        table, counts = label_arcs(
+            table.with_columns(designation=numbers[row]),
+            numbered,
+            dynamics=dynamics or self.dynamics,
+            gate=np.inf,
         )
-        return table, counts
+        names = orbits.designation[table["designation"].astype(np.int64)]
+        return table.with_columns(designation=names), counts
 
 
-def _orbit_columns(orbits: Catalogue, row: Integers) -> dict[str, Array]:
-    return {
-        "q_au": orbits.q_au[row],
-        "ecc": orbits.ecc[row],
-        "inc_rad": orbits.inc_rad[row],
-        "H_mag": orbits.H_mag[row],
-        "U": orbits.U[row],
-        "truth_dynamics": np.full(len(row), "kepler"),
-    }
+NOT_SEEN: Final = "no station sees it in the dark"
 
 
-def _states(orbits: Catalogue, row: Integers, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Heliocentric states of two-body orbits at epochs [MJD TDB], ICRS axes."""
-    a, ecc = orbits.a_au[row], orbits.ecc[row]
-    mean = orbits.mean_anomaly_rad[row] + np.sqrt(GM_SUN / a**3) * (t - orbits.epoch_mjd_tdb[row])
-    r, v = elements_to_state(
-        orbits.q_au[row],
-        ecc,
-        orbits.inc_rad[row],
-        orbits.raan_rad[row],
-        orbits.argp_rad[row],
-        true_anomaly(mean, ecc),
-    )
-    return ecliptic_to_equatorial(r), ecliptic_to_equatorial(v)
+def _reason(name: str, bad: npt.NDArray[np.bool_]) -> dict[str, int]:
+    return {name: int(bad.sum())} if bad.any() else {}
 
 
-def _schedule(
-    orbits: Catalogue,
-    discovery: FloatArray,
-    survey: Survey,
-    span: tuple[float, float],
-    rng: np.random.Generator,
-) -> tuple[Integers, npt.NDArray[np.bool_], Visits, Cadence]:
-    """Nights, stations and times of all arcs of a block: owner, whether possible, what and when."""
-    n_arcs = np.maximum(1, np.rint(orbits.n_obs / OBSERVATIONS_PER_ARC)).astype(np.int64)
-    parts = []
-    for rows, chart in chart_nights(orbits, discovery, survey, span, rng):
-        # one night in every apparition, the others where the object was seen best
-        each, dates = chart.draw_each(rng)
-        rank = np.arange(len(each)) - np.searchsorted(each, each)
-        given = rank < n_arcs[rows[each]]
-        each, dates = each[given], dates[given]
-        left = n_arcs[rows] - np.bincount(each, minlength=len(rows))
-        others = np.repeat(np.arange(len(rows)), left)
-        owner = np.concatenate([each, others])
-        date = np.concatenate([dates, chart.draw(others, rng)])
-        parts.append((rows[owner], *_place(orbits.take(rows), owner, date, chart, survey, rng)))
-    owner, possible, visits, cadence = zip(*parts, strict=True)
-    return (
-        np.concatenate(owner),
-        np.concatenate(possible),
-        Visits(*(np.concatenate(column) for column in zip(*visits, strict=True))),
-        Cadence(*(np.concatenate(column) for column in zip(*cadence, strict=True))),
-    )
-
-
-def _place(
-    orbits: Catalogue,
-    owner: Integers,
-    date: FloatArray,
-    chart: Any,
-    survey: Survey,
-    rng: np.random.Generator,
-) -> tuple[npt.NDArray[np.bool_], Visits, Cadence]:
-    """Try nights and stations until an arc is possible."""
-    done = np.zeros(len(owner), dtype=bool)
-    visits = cadence = None
-    for attempt in range(ATTEMPTS):
-        open_ = np.flatnonzero(~done)
-        if attempt and not len(open_):
-            break
-        if attempt:
-            date[open_] = chart.draw(owner[open_], rng)
-        t, row = np.where(np.isfinite(date[open_]), date[open_], 60_000.0), owner[open_]
-        r, v = _states(orbits, row, t)
-        seen = geocentric_aspect(r, v, t, orbits.H_mag[row], _slope(orbits)[row])
-        possible, new_visits, new_cadence = plan_visits(survey, r, v, t, seen, rng)
-        if visits is None or cadence is None:
-            visits, cadence = new_visits, new_cadence
-        else:
-            for old, new in zip((*visits, *cadence), (*new_visits, *new_cadence), strict=True):
-                old[open_] = new
-        done[open_] = possible & np.isfinite(date[open_])
-    return done, visits, cadence
-
-
-def _slope(orbits: Catalogue) -> FloatArray:
-    return np.nan_to_num(orbits.G, nan=0.15)
+def _in_turn(*steps: Counts) -> Counts:
+    """Counts of steps of which each takes what the one before left."""
+    dropped: Counter[str] = Counter()
+    for step in steps:
+        dropped.update(step.dropped)
+    return Counts(steps[0].n_read, steps[-1].n_used, dict(dropped))
 
 
 _WORKER: dict[str, Twin] = {}
@@ -344,11 +274,11 @@ def _blocks(twin: Twin, first: int, workers: int) -> Iterator[tuple[ArcTable, Ac
 
 def make_twin(
     folder: str | os.PathLike[str],
-    twin: Twin = Twin(),  # noqa: B008 - immutable
+    twin: Twin = Twin(),
     *,
     workers: int | None = None,
     overwrite: bool = False,
-) -> dict[str, Any]:
+) -> list[dict[str, Any]]:
     """Write a twin as a stored set.
 
     Parameters
@@ -364,7 +294,7 @@ def make_twin(
 
     Returns
     -------
-    dict
+    list of dict
         The marginals as `neoranging.datasets.marginals.compare` gives them; also in the manifest.
     """
     from neoranging.datasets.marginals import compare, marginals_of_set

@@ -1,0 +1,219 @@
+"""Which station observes which object when: all arcs of a block of objects."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.constants import GM_SUN
+from neoranging.core.elements import elements_to_state
+from neoranging.core.geometry import FloatArray, ecliptic_to_equatorial
+from neoranging.core.kepler import true_anomaly
+from neoranging.datasets.apparitions import NightChart, chart_nights
+from neoranging.datasets.catalogue import Catalogue
+from neoranging.datasets.exposures import Cadence, Motion, Visits, geocentric_aspect, plan_visits
+from neoranging.datasets.nbody import NBodyIntegrator, nbody_states
+from neoranging.datasets.survey import Survey
+
+__all__ = ["OBSERVATIONS_PER_ARC", "Plan", "perturbed_motion", "replan", "schedule"]
+
+Integers = npt.NDArray[np.int64]
+
+OBSERVATIONS_PER_ARC: Final = 7.8
+"""Observations of the catalogue per arc of the literature: 4.47 million for 570,476."""
+
+ATTEMPTS: Final = 30
+"""Nights and stations tried for an arc before it is given up."""
+
+
+class Plan(NamedTuple):
+    """M arcs of the objects of a catalogue."""
+
+    owner: Integers
+    """Rows of the catalogue, shape (M,)."""
+    possible: npt.NDArray[np.bool_]
+    """Whether a station was found that sees the object in the dark."""
+    visits: Visits
+    cadence: Cadence
+
+    def take(self, index: Integers) -> Plan:
+        """Arcs ``index``, in that order."""
+        return Plan(
+            self.owner[index],
+            self.possible[index],
+            self.visits.take(index),
+            self.cadence.take(index),
+        )
+
+    def fill(self, index: Integers, other: Plan) -> None:
+        """Put another plan in the place of the arcs ``index`` of this one."""
+        columns = zip((*self.visits, *self.cadence), (*other.visits, *other.cadence), strict=True)
+        for mine, theirs in ((self.possible, other.possible), *columns):
+            mine[index] = theirs
+
+    @classmethod
+    def concatenate(cls, plans: list[Plan]) -> Plan:
+        """Plans one after the other."""
+        owner, possible, visits, cadence = zip(*plans, strict=True)
+        return cls(
+            np.concatenate(owner),
+            np.concatenate(possible),
+            Visits._make(map(np.concatenate, zip(*visits, strict=True))),
+            Cadence._make(map(np.concatenate, zip(*cadence, strict=True))),
+        )
+
+
+def schedule(
+    orbits: Catalogue,
+    discovery: FloatArray,
+    survey: Survey,
+    span: tuple[float, float],
+    rng: np.random.Generator,
+) -> Plan:
+    """Arcs of objects on two-body orbits, as many as their observations let expect.
+
+    Parameters
+    ----------
+    orbits, discovery
+        As `neoranging.datasets.apparitions.redraw_anomalies` gives them.
+    survey : Survey
+    span : tuple of float
+        First and last night, MJD.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Plan
+        In order of object and time.
+    """
+    n_arcs = np.maximum(1, np.rint(orbits.n_obs / OBSERVATIONS_PER_ARC)).astype(np.int64)
+    plans = []
+    for rows, chart in chart_nights(orbits, discovery, survey, span, rng):
+        # one night in every apparition, the others where the object was seen best
+        each, dates = chart.draw_each(rng)
+        rank = np.arange(len(each)) - np.searchsorted(each, each)
+        given = rank < n_arcs[rows[each]]
+        each, dates = each[given], dates[given]
+        left = n_arcs[rows] - np.bincount(each, minlength=len(rows))
+        others = np.repeat(np.arange(len(rows)), left)
+        owner = np.concatenate([each, others])
+        dates = np.concatenate([dates, chart.draw(others, rng)])
+        plan = _place(orbits.take(rows), owner, dates, chart, survey, rng)
+        plans.append(plan._replace(owner=rows[owner]))
+    plan = Plan.concatenate(plans)
+    return plan.take(np.lexsort((plan.visits.middle, plan.owner)))
+
+
+def _place(
+    orbits: Catalogue,
+    owner: Integers,
+    date: FloatArray,
+    chart: NightChart,
+    survey: Survey,
+    rng: np.random.Generator,
+) -> Plan:
+    """Try nights and stations until every arc is possible, or many times."""
+    plan = _attempt(orbits, owner, date, survey, rng)
+    for _ in range(ATTEMPTS - 1):
+        missing = np.flatnonzero(~plan.possible)
+        if not len(missing):
+            break
+        again = chart.draw(owner[missing], rng)
+        plan.fill(missing, _attempt(orbits, owner[missing], again, survey, rng))
+    return plan
+
+
+def _attempt(
+    orbits: Catalogue,
+    owner: Integers,
+    date: FloatArray,
+    survey: Survey,
+    rng: np.random.Generator,
+) -> Plan:
+    known = np.isfinite(date)  # some objects have no night at all
+    date = np.where(known, date, orbits.epoch_mjd_tdb[owner])
+    r, v = _two_body(orbits, owner, date)
+    plan = _at(orbits, owner, r, v, date, survey, rng)
+    return plan._replace(possible=plan.possible & known)
+
+
+def _at(
+    orbits: Catalogue,
+    owner: Integers,
+    r: FloatArray,
+    v: FloatArray,
+    date: FloatArray,
+    survey: Survey,
+    rng: np.random.Generator,
+) -> Plan:
+    """One station and time for objects in given states."""
+    seen = geocentric_aspect(r, v, date, orbits.H_mag[owner], orbits.G[owner])
+    return Plan(owner, *plan_visits(survey, r, v, date, seen, rng))
+
+
+def _two_body(orbits: Catalogue, row: Integers, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Heliocentric states at epochs [MJD TDB], ICRS axes."""
+    ecc = orbits.ecc[row]
+    motion = np.sqrt(GM_SUN / orbits.a_au[row] ** 3)
+    mean = orbits.mean_anomaly_rad[row] + motion * (t - orbits.epoch_mjd_tdb[row])
+    inc, raan, argp = (x[row] for x in (orbits.inc_rad, orbits.raan_rad, orbits.argp_rad))
+    r, v = elements_to_state(orbits.q_au[row], ecc, inc, raan, argp, true_anomaly(mean, ecc))
+    return ecliptic_to_equatorial(r), ecliptic_to_equatorial(v)
+
+
+def perturbed_motion(orbits: Catalogue, owner: Integers) -> Motion:
+    """Motion of the objects of arcs under the Sun, the planets and the Moon.
+
+    Parameters
+    ----------
+    orbits : Catalogue
+    owner : ndarray of int, shape (M,)
+        Orbits of the arcs.
+
+    Returns
+    -------
+    callable
+        Takes arcs (n,) and epochs (n,) and returns states (n, 3); needs the extra ``nbody``.
+    """
+    integrator, (r, v) = NBodyIntegrator(), orbits.states()
+
+    def motion(arc: Integers, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return nbody_states(r, v, orbits.epoch_mjd_tdb, owner[arc], t, integrator=integrator)
+
+    return motion
+
+
+def replan(
+    plan: Plan, orbits: Catalogue, motion: Motion, survey: Survey, rng: np.random.Generator
+) -> Plan:
+    """Keep the nights of a plan, with stations and times for where the objects really are.
+
+    Parameters
+    ----------
+    plan : Plan
+        Made for two-body motion.
+    orbits : Catalogue
+    motion : callable
+        Of the arcs of the plan.
+    survey : Survey
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Plan
+        Of the same arcs; some are not possible any more.
+    """
+    date = plan.visits.epoch
+    r, v = motion(np.arange(len(date)), date)
+    finite = np.isfinite(r[:, 0])
+    r, v = np.where(finite[:, None], r, plan.visits.r), np.where(finite[:, None], v, plan.visits.v)
+    new = _at(orbits, plan.owner, r, v, date, survey, rng)
+    for _ in range(ATTEMPTS - 1):
+        missing = np.flatnonzero(~new.possible)
+        if not len(missing):
+            break
+        again = _at(orbits, plan.owner[missing], r[missing], v[missing], date[missing], survey, rng)
+        new.fill(missing, again)
+    return new._replace(possible=new.possible & plan.possible & finite)
