@@ -12,6 +12,7 @@ from astropy.utils.exceptions import AstropyUserWarning
 
 __all__ = [
     "AdmissibleRegionError",
+    "CheckpointError",
     "CorruptFileError",
     "DatasetError",
     "DownloadError",
@@ -20,6 +21,7 @@ __all__ = [
     "MissingDependencyError",
     "NeoRangingError",
     "NeoRangingWarning",
+    "NotTrainedError",
     "ObservationFormatError",
     "ObserverError",
     "OrbitError",
@@ -64,6 +66,10 @@ class UnknownStationError(ObserverError):
 
 class AdmissibleRegionError(NeoRangingError, ValueError):
     """An admissible region that cannot be built, or an empty one asked for points."""
+
+
+class CheckpointError(NeoRangingError, ValueError):
+    """A file of weights that is damaged, of something else, or lacks its model card."""
 
 
 class OrbitError(NeoRangingError, ValueError):
@@ -118,6 +124,10 @@ class UnknownMethodError(NeoRangingError, ValueError):
 
 class UnknownSampleError(NeoRangingError, ValueError):
     """No sample file of that name comes with the package."""
+
+
+class NotTrainedError(NeoRangingError, RuntimeError):
+    """A network was asked for an estimate, or to be saved, before it was trained or loaded."""
 
 
 class MissingDependencyError(NeoRangingError, ImportError):

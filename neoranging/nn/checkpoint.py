@@ -1,0 +1,169 @@
+"""Networks in files: weights as safetensors, beside them a model card in JSON.
+
+A file holds tensors and text, nothing that is executed on reading. It carries the configuration
+that rebuilds the network and a digest of its tensors, so a flipped bit is an error and not another
+network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as packed
+from torch import Tensor
+
+from neoranging.exceptions import CheckpointError, NotTrainedError
+from neoranging.nn.modules import NetworkConfig, RangingNetwork
+
+__all__ = ["card_path", "load", "save"]
+
+_FORMAT: Final = "neoranging network"
+_VERSION: Final = "1"
+
+
+def card_path(path: str | os.PathLike[str]) -> Path:
+    """Where the model card of a file of weights stands: the same name, ending in ``.json``."""
+    return Path(path).with_suffix(".json")
+
+
+def save(network: RangingNetwork, path: str | os.PathLike[str], card: Mapping[str, Any]) -> None:
+    """Write a network and its model card; both replaced in one step each if they exist.
+
+    Parameters
+    ----------
+    network : RangingNetwork
+    path : path-like
+        The file of weights, by custom ``.safetensors``.
+    card : mapping
+        What trained it, on which data, with what result; JSON types only.
+
+    Raises
+    ------
+    NotTrainedError
+        If the scalings were never fitted, or a weight is not finite.
+    CheckpointError
+        If the file's own name ends in ``.json``, the place of the card.
+    """
+    path = Path(path)
+    if card_path(path) == path:
+        raise CheckpointError(f"{path.name} is where the model card goes; end in .safetensors")
+    tensors = {
+        name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()
+    }
+    wrong = [name for name, tensor in tensors.items() if not bool(torch.isfinite(tensor).all())]
+    if wrong:
+        raise NotTrainedError(
+            f"a network with values that are not finite ({', '.join(wrong)}) is not saved; "
+            "train it, or fit its scalings, first"
+        )
+    metadata = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "config": json.dumps(asdict(network.config)),
+        "sha256": _digest(tensors),
+    }
+    _replace(path, packed(tensors, metadata))
+    _replace(card_path(path), (json.dumps(dict(card), indent=2) + "\n").encode())
+
+
+def load(
+    path: str | os.PathLike[str], device: str | torch.device = "cpu"
+) -> tuple[RangingNetwork, dict[str, Any]]:
+    """Read a network, ready to estimate, and its model card.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that `save` wrote.
+    device : str or `torch.device`
+        Where the network is put.
+
+    Returns
+    -------
+    network : RangingNetwork
+        In evaluation mode.
+    card : dict
+        The model card.
+
+    Raises
+    ------
+    CheckpointError
+        If the file or the card is damaged, is something else, or belongs to another version.
+    OSError
+        If either cannot be opened.
+    """
+    path = Path(path)
+    metadata, tensors = _read(path)
+    try:
+        config = json.loads(metadata["config"])
+        network = RangingNetwork(NetworkConfig(**{**config, "widths": tuple(config["widths"])}))
+        network.load_state_dict(tensors)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise _damaged(path, f"its weights do not fit its configuration ({error})") from error
+    return network.to(device).eval(), _read_card(card_path(path))
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """Metadata and tensors of a file, checked against their digest."""
+    path.open("rb").close()  # an absent or forbidden file is the system's error, with its name
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise _damaged(path, f"it is no whole safetensors file ({error})") from error
+    if metadata.get("format") != _FORMAT:
+        raise _damaged(path, "it holds other tensors than a network of neoranging")
+    if metadata.get("version") != _VERSION:
+        raise _damaged(
+            path, f"it is of version {metadata.get('version')}, this release reads {_VERSION}"
+        )
+    if metadata.get("sha256") != _digest(tensors):
+        raise _damaged(path, "its weights are not those that were saved")
+    return metadata, tensors
+
+
+def _read_card(path: Path) -> dict[str, Any]:
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CheckpointError(
+            f"the model card {path} is damaged ({error}); copy it again with its weights"
+        ) from error
+    if not isinstance(card, dict):
+        raise CheckpointError(f"the model card {path} is no JSON object; copy it again")
+    return card
+
+
+def _damaged(path: Path, reason: str) -> CheckpointError:
+    return CheckpointError(
+        f"cannot load {path}: {reason}; copy the file again or train the network anew"
+    )
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of names, types, shapes and bytes, in order of name."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write beside and move into place: nobody ever reads half a file."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
