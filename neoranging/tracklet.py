@@ -181,19 +181,29 @@ class TrackletSet(Sequence["Tracklet"]):
         flying = np.isfinite(self._columns.gcrs[:, 0])
         if flying.any():
             position[flying] = self._columns.gcrs[flying]
-            velocity[flying] = self._spacecraft_velocity()[flying]
+            velocity[flying] = self._spacecraft_velocity(np.nonzero(flying)[0])
         return position, velocity
 
-    def _spacecraft_velocity(self) -> FloatArray:
-        """Mean velocity of spacecraft over their tracklet, shape (n, 3).
+    def _spacecraft_velocity(self, rows: npt.NDArray[np.int64]) -> FloatArray:
+        """Mean velocity of the spacecraft of ``rows`` over their tracklet, shape (len(rows), 3).
 
         Observations state where a spacecraft was, not how it moved; the mean over the arc is what
-        the sky rates of the arc contain too.
+        the sky rates of the arc contain too. NaN where a spacecraft has one epoch of a tracklet
+        that others share.
         """
-        gcrs = self._columns.gcrs
-        first, last = self._offsets[:-1], self._offsets[1:] - 1
-        mean = (gcrs[last] - gcrs[first]) / (self._tdb[last] - self._tdb[first])[:, None]
-        return np.repeat(mean, self.counts, axis=0)
+        owner = np.repeat(np.arange(len(self)), self.counts)[rows]
+        craft = np.unique(self._columns.station[rows], return_inverse=True)[1]
+        group = owner * (craft.max() + 1) + craft
+        order = np.argsort(group, kind="stable")  # rows are in order of time within a tracklet
+        _, starts, member = np.unique(group[order], return_index=True, return_inverse=True)
+        ends = np.append(starts[1:], len(rows)) - 1
+        first, last = rows[order[starts]], rows[order[ends]]
+        elapsed = (self._tdb[last] - self._tdb[first])[:, None]
+        path = self._columns.gcrs[last] - self._columns.gcrs[first]
+        mean = np.divide(path, elapsed, out=np.full(path.shape, np.nan), where=elapsed > 0.0)
+        velocity = np.empty_like(self._columns.gcrs[rows])
+        velocity[order] = mean[member]
+        return velocity
 
     def arcs(self, origin: str = "topocenter") -> Arcs:
         """Columns for the numeric core.

@@ -324,3 +324,40 @@ class TestSpacecraft:
         assert t.estimate("gauss").status is not nr.RangeStatus.UNKNOWN_OBSERVER
         again = nr.read_tracklets(t.to_table())[0]
         np.testing.assert_allclose(again._set.arcs().position, flown.position, atol=1e-15)
+
+    @pytest.mark.parametrize(
+        ("station", "known"),
+        [
+            (["G96", "250", "250", "G96"], [True] * 4),
+            (["250", "250", "C51", "C51"], [True] * 4),
+            (["G96", "250", "G96", "C51"], [True, False, True, False]),
+        ],
+    )
+    def test_velocity_of_each_spacecraft_among_other_observers(self, station, known):
+        place = {"250": [7000.0, 0, 0], "C51": [0, 0, 9000.0], "G96": [np.nan] * 3}
+        station, hours = np.array(station), 24.0 * (TIMES[:4] - TIMES[0]).to_value(u.d)
+        # 1000 km/h along y, and a standing start
+        gcrs = np.array([place[code] for code in station]) + np.outer(1000.0 * hours, [0, 1, 0])
+        table = QTable(
+            {
+                "designation": ["x"] * 4,
+                "obstime": TIMES[:4],
+                "ra": COORD.ra[:4],
+                "dec": COORD.dec[:4],
+                "station": station,
+                "kind": np.where(station == "G96", "ground", "space"),
+                "observer_gcrs": gcrs * u.km,
+            }
+        )
+        found = nr.read_tracklets(table, group_by="night")
+        velocity = found.arcs().velocity - found.arcs("geocenter").velocity
+        np.testing.assert_array_equal(np.isfinite(velocity[:, 0]), known)
+        flown = np.array(known) & (station != "G96")
+        expected = np.tile([0, 24_000.0 / 149_597_870.7, 0], (flown.sum(), 1))
+        np.testing.assert_allclose(velocity[flown], expected, rtol=1e-6, atol=1e-12)
+        middle = found.arcs().triplet[0, 1]
+        for method in ("gauss", "laplace"):
+            estimate = found.estimate(method)
+            lost = estimate.status[0] is nr.RangeStatus.UNKNOWN_OBSERVER
+            assert lost is not known[middle]
+            assert lost or np.isfinite(estimate.range_rate[0]) == np.isfinite(estimate.range[0])

@@ -13,6 +13,10 @@ from neoranging.core.geometry import FloatArray, line_of_sight
 
 IntArray = npt.NDArray[np.int64]
 
+_SAME_EPOCH = 1.0e-6
+"""Gap, relative to the arc, below which two epochs count as one: the curvature between them would
+be the difference of numbers that rounding has made equal."""
+
 
 @dataclass(frozen=True)
 class Arcs:
@@ -78,9 +82,10 @@ class Arcs:
 
     @cached_property
     def n_epochs(self) -> IntArray:
-        """Number of distinct epochs of each arc, shape (M,)."""
+        """Number of distinct epochs of each arc, shape (M,); a millionth of the arc tells apart."""
+        span = self.t[self.offsets[1:] - 1] - self.t[self.offsets[:-1]]
         new = np.ones(len(self.t), dtype=np.int64)
-        new[1:] = np.diff(self.t) > 0.0
+        new[1:] = np.diff(self.t) > _SAME_EPOCH * span[self.owner[1:]]
         new[self.offsets[:-1]] = 1
         return self.sum(new)
 

@@ -19,8 +19,6 @@ import numpy as np
 from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import FloatArray, dot, norm, radec, sky_basis, wrap_angle
 
-_NO_CURVATURE = 1.0e-9  # relative spread of epochs below which a parabola is not attempted
-
 
 class SkyMotion(NamedTuple):
     """Three-point motion of M arcs at the middle epoch; coordinate rates, no cos(dec)."""
@@ -304,13 +302,15 @@ def from_three_points(arcs: Arcs) -> Attributables:
     """Attributables of the first, middle and last observation, with the three-point rates.
 
     Curvature and covariance are those of the same three observations. Arcs with two epochs have no
-    three-point rates; they get those of the straight line.
+    three-point rates; they get the straight line through the same observations.
     """
     rows = arcs.triplet
+    # of two observations one stands twice in the triplet, each time with half its weight
+    repeats = np.sum(rows[:, :, None] == rows[:, None, :], axis=2)
     triplets = Arcs(
         np.arange(0, 3 * len(arcs) + 1, 3),
         *(getattr(arcs, name)[rows].reshape(-1) for name in ("t", "ra", "dec")),
-        *(getattr(arcs, name)[rows].reshape(-1) for name in ("sigma_ra", "sigma_dec")),
+        *((s[rows] * np.sqrt(repeats)).reshape(-1) for s in (arcs.sigma_ra, arcs.sigma_dec)),
         *(getattr(arcs, name)[rows].reshape(-1, 3) for name in ("position", "velocity")),
     )
     fitted = from_fit(triplets)
@@ -319,8 +319,8 @@ def from_three_points(arcs: Arcs) -> Attributables:
     straight = arcs.n_epochs < 3
     middle = rows[:, 1]
     return fitted._replace(
-        ra=arcs.ra[middle],
-        dec=arcs.dec[middle],
+        ra=np.where(straight, fitted.ra, arcs.ra[middle]),
+        dec=np.where(straight, fitted.dec, arcs.dec[middle]),
         ra_rate=np.where(straight, fitted.ra_rate, motion.ra_rate),
         dec_rate=np.where(straight, fitted.dec_rate, motion.dec_rate),
     )

@@ -129,6 +129,8 @@ class RangingEstimator(ABC):
         attributables = from_fit(arcs)
         enough = arcs.n_epochs >= self.min_observations
         known = arcs.sum(~np.isfinite(arcs.position[:, 0]) + 0) == 0
+        # of velocities only that at the reference epoch matters: the range-rate counts from it
+        known &= np.isfinite(arcs.velocity[arcs.triplet[:, 1], 0])
         usable = np.nonzero(enough & known)[0]
         if len(usable) == len(arcs):
             return attributables, self._estimate(arcs, attributables)

@@ -1,5 +1,7 @@
 """Ragged columns: views, copies, sums and the choice of three observations."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -111,6 +113,14 @@ def test_triplet_of_three_epochs_keeps_them_apart_though_some_stand_twice():
     arcs = ragged([4], steps=np.array([0.0, 0.0, 0.1, 10.0]))
     assert arcs.n_epochs[0] == 3
     assert len(np.unique(arcs.t[arcs.triplet[0]])) == 3
+
+
+def test_epochs_that_rounding_joins_are_one():
+    """A gap of a millionth of the arc leaves no digits for a curvature."""
+    t = 60_000.0 + np.array([0.0, 0.3, 0.3 + 1e-8, 0.0, 0.3, 0.3 + 1e-5])
+    arcs = ragged([3, 3], steps=np.zeros(6))
+    arcs = dataclasses.replace(arcs, t=t)
+    np.testing.assert_array_equal(arcs.n_epochs, [2, 3])
 
 
 def test_arcs_are_immutable():

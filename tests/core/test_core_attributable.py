@@ -196,6 +196,18 @@ class TestParabolaFit:
         assert np.isnan(from_fit(arcs).curvature).all()
 
 
+class TestFromThreePoints:
+    @pytest.mark.parametrize("t", [[0.0, 0.5], [0.0, 0.0, 0.5], [0.0, 0.3, 0.3 + 1e-10]])
+    def test_of_two_epochs_are_the_straight_line_of_the_fit(self, t):
+        """No observation counts twice."""
+        t = np.array(t)
+        arcs = arcs_of(t, 1.0 + 0.01 * t, 0.5 - 0.02 * t, sigma_ra=1e-6, sigma_dec=2e-6)
+        line, points = from_fit(arcs), from_three_points(arcs)
+        for name in ("ra", "dec", "ra_rate", "dec_rate", "covariance"):
+            np.testing.assert_allclose(getattr(points, name), getattr(line, name), rtol=1e-9)
+        assert np.isfinite(points.covariance).all()
+
+
 class TestFromFit:
     def test_three_observations_agree_with_the_three_point_rates_to_leading_order(self):
         """The difference is the curvature of the coordinates, quadratic in the arc."""
