@@ -6,16 +6,18 @@ scene is turned: they are measured in the frame of the motion (line of sight, al
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Literal
 
 import torch
 from torch import Tensor, nn
 
+from neoranging.nn.forward_mode import jvp
 from neoranging.nn.geometry import MotionFrame, speed
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.scaling import Scaling
 
-__all__ = ["FEATURES", "InvariantFeatures", "PaperFeatures"]
+__all__ = ["FEATURES", "Features", "InvariantFeatures", "PaperFeatures"]
 
 _AXES: Final = ("sight", "along", "across")
 _PAPER: Final = (
@@ -40,7 +42,7 @@ The rotation of the Earth alone, 1.7e-3 au/d^2, seen from 1 au.
 """
 
 
-class _Features(nn.Module):
+class Features(nn.Module):
     """A map from inputs to scaled features and its derivative.
 
     Attributes
@@ -86,14 +88,14 @@ class _Features(nn.Module):
             Derivative of the inputs; `ArcInputs.tangent` where none is given.
         """
         tangent = inputs.tangent() if tangent is None else tangent
-        return torch.func.jvp(self, (inputs,), (tangent,))
+        return jvp(self, (inputs,), (tangent,))
 
     def outside(self, inputs: ArcInputs, slack: float = 0.0) -> Tensor:
         """Which features leave the domain seen in training, bool (B, columns of the scaling)."""
         return self.scaling.outside(self.raw(inputs), slack)
 
 
-class PaperFeatures(_Features):
+class PaperFeatures(Features):
     """The eleven inputs of the paper (eq:input_vector), each scaled to [-1, 1].
 
     The two offsets in time share one scale, the longest half arc. Geocentric.
@@ -134,7 +136,7 @@ class PaperFeatures(_Features):
         return self(inputs), self.scaling.rate(self.raw(tangent))
 
 
-class InvariantFeatures(_Features):
+class InvariantFeatures(Features):
     """Motion, curvature and the observer in the frame of the motion. Topocentric.
 
     Always: logarithms of proper motion and of arc length; position and velocity of the observer.
@@ -210,7 +212,7 @@ def _curvature(inputs: ArcInputs) -> tuple[Tensor, Tensor, Tensor]:
     return size, torch.asinh(bend / error), torch.log(error)
 
 
-FEATURES: Final[dict[str, type[_Features]]] = {
+FEATURES: Final[dict[str, Callable[[], Features]]] = {
     "paper": PaperFeatures,
     "invariant": InvariantFeatures,
 }

@@ -14,6 +14,7 @@ bound to the Earth or inside it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 import torch
@@ -21,11 +22,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neoranging.constants import GM_SUN, R_EARTH
+from neoranging.nn.forward_mode import jvp
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.region import energy_coefficients, escape_rate, range_limits, strip_square
 from neoranging.nn.scaling import Scaling
 
-__all__ = ["OUTPUTS", "AdmissibleOutput", "LogOutput", "MinMaxOutput"]
+__all__ = ["OUTPUTS", "AdmissibleOutput", "LogOutput", "MinMaxOutput", "Output"]
 
 Pair = tuple[Tensor, Tensor]
 
@@ -40,7 +42,7 @@ _SHARPNESS: Final = 20.0
 """Of the corner at which a log range bends into its limit, per unit of its natural logarithm."""
 
 
-class _Output(nn.Module):
+class Output(nn.Module):
     """A map of two heads to range and range-rate.
 
     Parameters
@@ -75,10 +77,10 @@ class _Output(nn.Module):
         self, heads: Tensor, heads_rate: Tensor, inputs: ArcInputs, tangent: ArcInputs
     ) -> tuple[Pair, Pair]:
         """Range and range-rate, and their derivatives by time."""
-        return torch.func.jvp(self, (heads, inputs), (heads_rate, tangent))
+        return jvp(self, (heads, inputs), (heads_rate, tangent))
 
 
-class MinMaxOutput(_Output):
+class MinMaxOutput(Output):
     """Range and range-rate scaled from their extremes to [-1, 1], as in the paper."""
 
     def __init__(self, origin: str) -> None:
@@ -109,7 +111,7 @@ class MinMaxOutput(_Output):
         return self(heads, inputs), (rho_rate, rho_dot_rate)
 
 
-class LogOutput(_Output):
+class LogOutput(Output):
     """Log range, and the velocity along the line of sight in units of the escape velocity at 1 au.
 
     ``log rho = center + scale h0`` and ``rho_dot = v_esc h1 - v.u``. Errors are those of the log
@@ -188,7 +190,7 @@ def _rate_at(fraction: Tensor, c: Tensor, rho: Tensor) -> Tensor:
     )
 
 
-OUTPUTS: Final[dict[str, type[_Output]]] = {
+OUTPUTS: Final[dict[str, Callable[[str], Output]]] = {
     "minmax": MinMaxOutput,
     "log": LogOutput,
     "admissible": AdmissibleOutput,

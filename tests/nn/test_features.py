@@ -1,0 +1,156 @@
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.transform import Rotation
+
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import from_fit
+from neoranging.core.geometry import radec
+from neoranging.nn.features import FEATURES, InvariantFeatures, PaperFeatures
+from neoranging.nn.physics import jerks
+
+
+def fitted(features, inputs):
+    features.fit(inputs)
+    return features
+
+
+def test_paper_features_fill_the_unit_interval(night_inputs):
+    x = fitted(PaperFeatures(), night_inputs)(night_inputs)
+    assert x.shape == (500, 11)
+    angles = [1, 2, 3, 4, 6, 7, 8, 9, 10]
+    torch.testing.assert_close(x[:, angles].amax(0), torch.ones(9).double())
+    torch.testing.assert_close(x[:, angles].amin(0), -torch.ones(9).double())
+    assert x[:, 0].max() < 0.0 < x[:, 5].min()
+    assert x[:, [0, 5]].abs().max() == pytest.approx(1.0)
+
+
+def test_paper_scaling_is_that_of_the_data_sets(night_inputs):
+    from neoranging.datasets.scaling import INPUTS, ArcScaling
+
+    features = fitted(PaperFeatures(), night_inputs)
+    raw = features.raw(night_inputs).numpy()
+    theirs = ArcScaling.fit(raw, raw[:, :2])
+    np.testing.assert_allclose(features(night_inputs), theirs.inputs.scale(raw), atol=1e-15)
+    assert len(INPUTS) == features.size
+
+
+def test_invariant_features_are_standardised(night_inputs):
+    features = fitted(InvariantFeatures(), night_inputs)
+    x = features(night_inputs)
+    assert x.shape == (500, features.size) == (500, 18)
+    torch.testing.assert_close(x[:, :-1].mean(0), torch.zeros(17).double(), atol=1e-9, rtol=0)
+    torch.testing.assert_close(x[:, :-1].std(0, correction=0)[2:], torch.ones(15).double())
+    assert (x[:, -1] == 1.0).all()
+
+
+def rotated(arcs, rotation):
+    ra, dec = radec(rotation.apply(arcs.direction))
+    return Arcs(
+        arcs.offsets,
+        arcs.t,
+        ra,
+        dec,
+        arcs.sigma_ra,
+        arcs.sigma_dec,
+        rotation.apply(arcs.position),
+        rotation.apply(arcs.velocity),
+    )
+
+
+def test_invariant_features_do_not_change_when_the_scene_is_turned(night, to_inputs):
+    turned = rotated(night.arcs, Rotation.random(rng=np.random.default_rng(8)))
+    features = InvariantFeatures()
+    before, after = features.raw(to_inputs(night.arcs)), features.raw(to_inputs(turned))
+    torch.testing.assert_close(after, before, rtol=1e-6, atol=1e-7)
+
+
+def test_invariant_features_say_what_the_attributable_says(night, night_inputs):
+    attributable = from_fit(night.arcs)
+    features = InvariantFeatures()
+    column = dict(zip(features.scaling.names, features.raw(night_inputs).T, strict=True))
+    speed = np.hypot(attributable.ra_rate * np.cos(attributable.dec), attributable.dec_rate)
+    np.testing.assert_allclose(column["log_proper_motion"], np.log(speed), atol=1e-9)
+    bend = attributable.curvature
+    variance = np.einsum("mii->mi", attributable.curvature_covariance)
+    for k, axis in enumerate(("along", "across")):
+        significance = np.sinh(column[f"significance_{axis}"].numpy())
+        np.testing.assert_allclose(significance, bend[:, k] / np.sqrt(variance[:, k]), rtol=1e-3)
+        size = np.arcsinh(bend[:, k] / np.sqrt(variance[:, k] + 1e-6))
+        np.testing.assert_allclose(column[f"curvature_{axis}"], size, atol=1e-4)
+        error = column[f"log_error_{axis}"]
+        np.testing.assert_allclose(error, 0.5 * np.log(variance[:, k]), atol=1e-4)
+    for name, vector in (("observer", "observer"), ("observer_acc", "observer_acc")):
+        length = torch.linalg.vector_norm(getattr(night_inputs, vector), dim=1)
+        parts = torch.stack([column[f"{name}_{axis}"] for axis in ("sight", "along", "across")])
+        torch.testing.assert_close(torch.linalg.vector_norm(parts, dim=0), length)
+
+
+@pytest.mark.parametrize("name", sorted(FEATURES))
+def test_derivative_is_that_of_the_map(name, night_inputs):
+    """Along the straight line through the inputs, where differences are exact."""
+    features = fitted(FEATURES[name](), night_inputs)
+    tangent = night_inputs.tangent()
+    x, x_dot = features.with_tangent(night_inputs)
+    torch.testing.assert_close(x, features(night_inputs))
+    h = 1e-5
+    moved = [
+        features(type(tangent)(*(a + s * h * b for a, b in zip(night_inputs, tangent, strict=True))))
+        for s in (1, -1)
+    ]
+    expected = (moved[0] - moved[1]) / (2 * h)
+    error = (x_dot - expected).abs() / (1e-3 + expected.abs())
+    assert error.quantile(0.99) < 1e-4
+
+
+@pytest.mark.parametrize("name", sorted(FEATURES))
+def test_derivative_along_the_true_orbit(name, simulate, slide, to_inputs):
+    simulated = simulate(200, 0.005, seed=12)
+    inputs = to_inputs(simulated.arcs)
+    features = fitted(FEATURES[name](), inputs)
+    truth = torch.from_numpy(simulated.rho), torch.from_numpy(simulated.rho_dot)
+    tangent = inputs.tangent(*jerks(inputs, *truth))
+    _, found = features.with_tangent(inputs, tangent)
+    h = 0.002
+    late, early = (features(to_inputs(slide(simulated, s * h).arcs)) for s in (1, -1))
+    expected = (late - early) / (2 * h)
+    near = ((inputs.ra - torch.pi).abs() < 3.0).all(dim=1)  # away from 0 h
+    error = (found - expected)[near].abs().quantile(0.9, dim=0)
+    scale = expected[near].abs().quantile(0.5, dim=0)
+    assert (error <= 0.05 * scale + 1e-6).all(), dict(
+        zip(features.scaling.names, (error / scale).tolist(), strict=False)
+    )
+
+
+def test_two_epochs_have_no_curvature_and_say_so(simulate, night_inputs, to_inputs):
+    features = fitted(InvariantFeatures(), night_inputs)
+    pair = simulate(20, 0.05, seed=5, n_observations=2)
+    inputs = to_inputs(pair.arcs)
+    assert not inputs.curved.any()
+    x, x_dot = features.with_tangent(inputs)
+    assert x.isfinite().all()
+    assert x_dot.isfinite().all()
+    assert not x[:, 8:17].any()
+    assert (x[:, 17] == -1.0).all()
+    assert x[:, :8].abs().max() < 10.0
+    assert not features.outside(inputs)[:, 8:].any()
+
+
+def test_an_object_that_stands_still_has_finite_features(night_inputs):
+    features = fitted(InvariantFeatures(), night_inputs)
+    still = night_inputs._replace(sky_rate=torch.zeros_like(night_inputs.sky_rate))
+    x, x_dot = features.with_tangent(still)
+    assert x.isfinite().all()
+    assert x_dot.isfinite().all()
+    assert features.outside(still)[:, 0].all()
+
+
+def test_what_lies_outside_the_domain_is_named(night_inputs):
+    features = fitted(InvariantFeatures(), night_inputs)
+    assert not features.outside(night_inputs).any()
+    fast = night_inputs._replace(sky_rate=night_inputs.sky_rate * 1e3)
+    outside = features.outside(fast)
+    names = np.array(features.scaling.names)[outside[0].numpy()]
+    assert "log_proper_motion" in names
+    assert "log_span" not in names
+    assert not features.outside(fast, slack=100.0).any()
