@@ -79,8 +79,8 @@ __all__ = ["command"]
     type=click.Choice(["kepler", "nbody"]),
     default="kepler",
     show_default=True,
-    help="Motion of the objects: on fixed ellipses, or under the planets as well (hours for all "
-    "objects; needs the extra nbody).",
+    help="Motion of the objects: on fixed ellipses, or under the planets as well (six "
+    "times as long; needs the extra nbody).",
 )
 @click.option(
     "--workers",

@@ -146,14 +146,14 @@ def plan_visits(
     gumbel = -np.log(rng.standard_exponential(log_choice.shape))
     station = np.argmax(log_choice + gumbel, axis=1)
     cadence = draw_cadence(survey, station, seen.rate, rng)
-    longitude = survey.longitude[station]
-    midnight = np.floor(epoch + longitude - 0.5) + 1.0 - longitude
+    midnight = survey.night(station, epoch) + 1.0 - survey.longitude[station]
     jitter = rng.uniform(-0.5, 0.5, len(epoch)) * (_TRIALS[1] - _TRIALS[0])
     trial = midnight[:, None] + _TRIALS + jitter[:, None]
     half = 0.5 * cadence.span[:, None]
     earth = earth_state(epoch)
     path, drift = r - earth[0], v - earth[1]
-    good = np.isfinite(log_choice.max(axis=1))[:, None]
+    good = np.isfinite(log_choice.max(axis=1)) & survey.is_measurable(seen, station)
+    good = good[:, None]
     height = np.zeros_like(trial)
     for time in (trial - half, trial + half):
         up = survey.zenith(station[:, None], time)
@@ -229,7 +229,6 @@ def observe(
     seen = sight(*states, t, *observer_state(survey.itrf[station], t))
     report = _report(seen, utc, survey, station, noise, rng)
     magnitude = visits.magnitude[owner] + noise * MAGNITUDE_ERROR * rng.standard_normal(len(utc))
-    night = np.floor(visits.middle + survey.longitude[visits.station] - 0.5).astype(np.int64)
     table, counts = make_arcs(
         offsets,
         report.utc + tdb_utc,
@@ -239,7 +238,7 @@ def observe(
         sigma_dec=report.sigma_dec,
         stations=survey.columns.code[station],
         designation=np.arange(m).astype(np.str_),
-        night=night,
+        night=survey.night(visits.station, visits.middle),
         mag=np.round(magnitude, 1) if noise else magnitude,
         band=np.full(len(utc), "V"),
     )

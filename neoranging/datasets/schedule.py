@@ -115,14 +115,25 @@ def _place(
     rng: np.random.Generator,
 ) -> Plan:
     """Try nights and stations until every arc is possible, or many times."""
-    plan = _attempt(orbits, owner, date, survey, rng)
+    plan = _without_repeats(_attempt(orbits, owner, date, survey, rng), survey)
     for _ in range(ATTEMPTS - 1):
         missing = np.flatnonzero(~plan.possible)
         if not len(missing):
             break
         again = chart.draw(owner[missing], rng)
         plan.fill(missing, _attempt(orbits, owner[missing], again, survey, rng))
+        plan = _without_repeats(plan, survey)
     return plan
+
+
+def _without_repeats(plan: Plan, survey: Survey) -> Plan:
+    """Leave one arc of an object to a station in a night: two would be one."""
+    night = survey.night(plan.visits.station, plan.visits.middle)
+    key = np.stack([plan.owner, plan.visits.station, night, ~plan.possible])
+    first = np.unique(key, axis=1, return_index=True)[1]
+    alone = np.zeros(len(night), dtype=bool)
+    alone[first] = True
+    return plan._replace(possible=plan.possible & alone)
 
 
 def _attempt(
@@ -216,4 +227,5 @@ def replan(
             break
         again = _at(orbits, plan.owner[missing], r[missing], v[missing], date[missing], survey, rng)
         new.fill(missing, again)
-    return new._replace(possible=new.possible & plan.possible & finite)
+    new = new._replace(possible=new.possible & plan.possible & finite)
+    return _without_repeats(new, survey)

@@ -123,6 +123,8 @@ _LIMIT = np.array([18.3, 18.8, 19.3, 20.0, 20.8, 21.2, 21.6, 21.9, 22.0, 22.1])
 _ACTIVITY = np.array([0.01, 0.03, 0.10, 0.22, 0.33, 0.42, 0.62, 0.85, 1.10, 1.25])
 _LIMIT_TODAY: Final = 22.0
 
+_FAR_BEYOND: Final = 5.0  # scales of the efficiency: a chance of less than one in a hundred
+
 _LN10 = np.log(10.0)
 
 _EFFORT_STEP: Final = (0.25, 0.05)
@@ -334,6 +336,16 @@ class Survey:
     def log_choice(self, seen: Aspect, mjd: FloatArray) -> FloatArray:
         """Logarithm of how willingly each station takes objects, shape (M, n_stations)."""
         return self._log_rate(year_of(mjd), seen.magnitude + _trailing_loss(seen.rate))
+
+    def is_measurable(self, seen: Aspect, station: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Whether objects are not far beyond what the stations, one for each, can measure."""
+        limit = self.columns.limit[station] + (self.limiting_magnitude - _LIMIT_TODAY)
+        faintness = seen.magnitude + _trailing_loss(seen.rate)
+        return faintness < limit + _FAR_BEYOND * self.softness
+
+    def night(self, station: npt.NDArray[np.int64], mjd_utc: FloatArray) -> npt.NDArray[np.int64]:
+        """Number of the night at the stations, from local noon to noon."""
+        return np.floor(mjd_utc + self.longitude[station] - 0.5).astype(np.int64)
 
     def zenith(self, station: npt.NDArray[np.int64], mjd_utc: FloatArray) -> FloatArray:
         """Directions away from the centre of the Earth, shape (..., 3), to a tenth of a degree.

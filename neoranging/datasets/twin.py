@@ -69,7 +69,7 @@ class Twin:
         ISO dates: the first night, and the day after the last.
     dynamics : {"kepler", "nbody"}
         How the objects move: on fixed ellipses, or under the planets and the Moon as well from
-        their discovery on, which takes hours for all objects and needs the extra ``nbody``. Close
+        their discovery on, which takes six times as long and needs the extra ``nbody``. Close
         passages are always ellipses.
     close_fraction : float
         Number of further arcs of close passages, relative to the others.
@@ -228,7 +228,7 @@ class Twin:
         return table.with_columns(designation=names), counts
 
 
-NOT_SEEN: Final = "no station sees it in the dark"
+NOT_SEEN: Final = "too faint, not up in the dark, or observed by that station already"
 
 
 def _reason(name: str, bad: npt.NDArray[np.bool_]) -> dict[str, int]:
@@ -308,6 +308,9 @@ def make_twin(
             for table, account in _blocks(twin, first, n_workers):
                 writer.write(table, account)
                 bar.update(1)
-        rows = compare(marginals_of_set(folder, partial=True))
+        figures = marginals_of_set(folder, partial=True)
+        if twin.objects is not None:  # a part of the objects says nothing about their number
+            del figures["n_arcs"], figures["n_objects"]
+        rows = compare(figures)
         writer.describe(marginals=rows)
     return rows

@@ -183,6 +183,15 @@ def test_apparitions_are_as_many_as_oppositions(twin, table):
         assert np.sum(np.diff(nights) > 200.0) < max(twin.catalogue.n_opp[k], 1)
 
 
+def test_a_station_has_one_arc_of_an_object_in_a_night(table):
+    own = table.take(~table["is_close"]).to_frame()
+    assert not own.duplicated(["designation", "station", "night"]).any()
+
+
+def test_nothing_is_seen_far_beyond_the_limits(table):
+    assert table["mag"][~table["is_close"]].max() < 26.0
+
+
 def test_close_passages_are_log_uniform_and_labelled(table):
     near = table.take(table["is_close"])
     rho = near["rho_geo_au"]
