@@ -347,8 +347,8 @@ def _covariance(arcs: Arcs, rows: np.ndarray, orbits: GaussOrbits) -> FloatArray
     """Covariance of (rho, rho_dot) of each orbit from the noise of its three sightings.
 
     The plane condition, linearised: with ``dc = -3 B u (r . dr) / r^2`` it is three linear
-    equations for the changes of the three ranges under a change of the three directions. The
-    range-rate follows as the three-point derivative of the ranges.
+    equations for the changes of the three ranges under a change of the three directions. Those of
+    the outer positions change the velocity through Lagrange's coefficients, and it the range-rate.
     """
     L = arcs.direction[rows]
     ranges = orbits.ranges
@@ -368,7 +368,11 @@ def _covariance(arcs: Arcs, rows: np.ndarray, orbits: GaussOrbits) -> FloatArray
     crosses = [cross(columns[i - 2], columns[i - 1]) for i in range(3)]
     with np.errstate(divide="ignore", invalid="ignore"):
         solve = np.stack(crosses, axis=1) / dot(columns[0], crosses[0])[:, None, None]
-        derivative = _derivative_weights(tau)
+        pull = _velocity_weights(tau, u)
+    # by how much the range-rate follows a shift of each sighting and a change of its range
+    motion = (orbits.v - arcs.velocity[rows[:, 1]]) / ranges[:, 1:2]
+    lever = [pull[:, :1] * L[:, 1], motion, pull[:, 1:] * L[:, 1]]
+    outer = np.stack([dot(lever[0], L[:, 0]), np.zeros(len(rows)), dot(lever[2], L[:, 2])], axis=1)
     east, north = sky_basis(arcs.ra[rows], arcs.dec[rows])
     covariance = np.zeros((len(rows), 2, 2))
     for axis, sigma in ((east, arcs.sigma_ra[rows]), (north, arcs.sigma_dec[rows])):
@@ -376,14 +380,14 @@ def _covariance(arcs: Arcs, rows: np.ndarray, orbits: GaussOrbits) -> FloatArray
             shift = (ranges[:, k] * sigma[:, k])[:, None] * axis[:, k]
             effect = middle(shift) if k == 1 else c[:, k // 2, None] * shift
             change = -np.einsum("mki,mi->mk", solve, effect)
-            pair = np.stack([change[:, 1], dot(derivative, change)], axis=1)
+            pair = np.stack([change[:, 1], dot(outer, change) + dot(lever[k], shift)], axis=1)
             covariance += pair[:, :, None] * pair[:, None, :]
     return covariance
 
 
-def _derivative_weights(tau: FloatArray) -> FloatArray:
-    """Weights of values at (tau1, 0, tau3) in the three-point derivative at 0, shape (M, 3)."""
-    h1, h2 = -tau[:, 0], tau[:, 1]
-    h = h1 + h2
-    before, after = h2 / (h1 * h), h1 / (h2 * h)
-    return np.stack([-before, before - after, after], axis=1)
+def _velocity_weights(tau: FloatArray, u: FloatArray) -> FloatArray:
+    """Weights of the outer positions in the velocity of the middle one, shape (M, 2) [1/d]."""
+    f = 1.0 - 0.5 * u[:, None] * tau**2
+    g = tau - u[:, None] * tau**3 / 6.0
+    determinant = f[:, 0] * g[:, 1] - f[:, 1] * g[:, 0]
+    return np.stack([-f[:, 1], f[:, 0]], axis=1) / determinant[:, None]

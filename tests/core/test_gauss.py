@@ -156,7 +156,7 @@ def test_noise_free_arcs_give_back_their_range_or_say_why_not(simulate, span):
     assert np.percentile(rate, 90.0) < 1e-9
 
 
-@pytest.mark.parametrize(("rho", "span"), [(0.01, 0.15), (0.1, 0.5), (1.0, 8.0)])
+@pytest.mark.parametrize(("rho", "span"), [(0.0005, 0.4), (0.01, 0.15), (0.1, 0.5), (1.0, 8.0)])
 def test_covariance_is_the_scatter_of_noisy_ranges(simulated_arcs, rho, span):
     arcs, found = noisy_ranges(simulated_arcs, rho, span, gauss)
     assert_calibrated(arcs, found)
