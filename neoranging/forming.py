@@ -17,7 +17,7 @@ from astropy.time import Time
 from neoranging.constants import AU_KM, MJD_JD
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations import observatories
-from neoranging.observations.columns import DEFAULT_SIGMA, Columns, unmasked
+from neoranging.observations.columns import DEFAULT_SIGMA, Columns, unmasked, within_poles
 from neoranging.observations.formats import FORMATS
 from neoranging.observations.report import ReadReport
 from neoranging.tracklet import TrackletSet
@@ -282,6 +282,7 @@ def _form(
         drop("rejected from its orbit by the file", ~observations.selected)
     weightless = ~(np.isfinite(c.sigma).all(axis=1) & (c.sigma > 0.0).all(axis=1))
     drop("without position: ra or dec no number", ~(np.isfinite(c.ra) & np.isfinite(c.dec)))
+    drop("without position: dec beyond a pole", ~within_poles(c.dec))
     drop("without weight: sigma not positive", weightless)
     c, notes = _with_credible_sigmas(c, observations.kind, keep)
     key = _keys(observations, group_by)

@@ -147,6 +147,12 @@ class TestAccounting:
         tracklets = read(table_of(60_000.1 + 0.01 * np.arange(4), ra=ra))
         assert list(tracklets.counts) == [3]
 
+    def test_declinations_beyond_a_pole(self):
+        dec = np.array([5.0, 95.0, 5.1, 5.2]) << u.deg
+        tracklets = read(table_of(60_000.1 + 0.01 * np.arange(4), dec=dec))
+        assert list(tracklets.counts) == [3]
+        assert any("pole" in reason for reason in tracklets.report.dropped)
+
     def test_masked_positions(self):
         ra = np.ma.array([10.0, 0.0, 10.02, 10.04], mask=[False, True, False, False])
         table = table_of(60_000.1 + 0.01 * np.arange(4))

@@ -247,6 +247,12 @@ class TestSet:
         assert list(s.counts) == [2, 2]
         np.testing.assert_allclose(s[1].obstime.mjd, TIMES.mjd[[0, 1]], atol=1e-10)
 
+    def test_declinations_end_at_the_poles(self):
+        options = {"obstime": TIMES[:2], "ra": [1.0, 1.1] * u.deg, "observatory": "G96"}
+        TrackletSet.from_arrays(dec=[324_000.0, 323_900.0] * u.arcsec, **options)
+        with pytest.raises(TrackletError, match=r"between -90 and 90 deg, got -95"):
+            TrackletSet.from_arrays(dec=[-94.0, -95.0] * u.deg, **options)
+
     def test_a_tracklet_of_one_epoch_is_named(self):
         with pytest.raises(TrackletError, match="lone"):
             TrackletSet.from_arrays(

@@ -16,7 +16,7 @@ from neoranging.core.geometry import FloatArray
 from neoranging.exceptions import TrackletError
 from neoranging.observations import observatories
 
-__all__ = ["DEFAULT_SIGMA", "Columns", "plain_columns", "unmasked"]
+__all__ = ["DEFAULT_SIGMA", "Columns", "plain_columns", "unmasked", "within_poles"]
 
 DEFAULT_SIGMA = 1.0 * u.arcsec
 """Standard deviation of a position whose observer states none."""
@@ -86,7 +86,8 @@ def plain_columns(
     Raises
     ------
     TrackletError
-        If a column has another length than ``obstime``, or holds values that are not finite.
+        If a column has another length than ``obstime``, or holds values that are not finite or
+        lie beyond the poles.
     """
     n = obstime.size
     if obstime.masked and np.any(obstime.mask):
@@ -99,6 +100,9 @@ def plain_columns(
             raise TrackletError(f"{name} has {len(column)} values for {n} epochs")
         if not np.isfinite(column).all():
             raise TrackletError(f"{name} holds values that are not finite: drop them first")
+    if not within_poles(angles[1]).all():
+        worst = np.degrees(angles[1][np.argmax(np.abs(angles[1]))])
+        raise TrackletError(f"dec must lie between -90 and 90 deg, got {worst:.6g}: see its unit")
     return Columns(
         np.asarray(utc.jd1, dtype=float).reshape(n),
         np.asarray(utc.jd2, dtype=float).reshape(n),
@@ -111,6 +115,11 @@ def plain_columns(
         _spread("mag", unmasked(np.nan if mag is None else mag), n),
         _spread("band", np.asarray("" if band is None else band, dtype=np.str_), n),
     )
+
+
+def within_poles(dec: FloatArray) -> npt.NDArray[np.bool_]:
+    """Whether declinations [rad] are ones, give or take a rounding at the poles."""
+    return np.abs(dec) <= 0.5 * np.pi * (1.0 + 1e-12)
 
 
 def unmasked(values: Any) -> FloatArray:
