@@ -183,11 +183,10 @@ def _rate_at(fraction: Tensor, c: Tensor, rho: Tensor) -> Tensor:
     escape = escape_rate(c, rho) * (1.0 + _MARGIN)
     receding = torch.maximum(low, escape)
     approaching_length = (torch.minimum(high, -escape) - low).clamp_min(0.0)
-    length = approaching_length + (high - receding).clamp_min(0.0)
-    along = fraction * length
-    return torch.where(
-        along < approaching_length, low + along, receding + (along - approaching_length)
-    )
+    receding_length = (high - receding).clamp_min(0.0)
+    along = fraction * (approaching_length + receding_length)
+    approaches = (along < approaching_length) | (receding_length == 0.0)
+    return torch.where(approaches, low + along, receding + (along - approaching_length))
 
 
 OUTPUTS: Final[dict[str, Callable[[str], Output]]] = {

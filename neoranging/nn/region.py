@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from neoranging.constants import GM_EARTH, GM_SUN, R_EARTH
-from neoranging.nn.geometry import dot, line_of_sight, sky_basis
+from neoranging.nn.geometry import dot, line_of_sight, sky_basis, three_point
 from neoranging.nn.inputs import ArcInputs
 
 _GRID: Final = 64
@@ -31,7 +31,8 @@ def energy_coefficients(inputs: ArcInputs, origin: str) -> Tensor:
         observer at the instant.
     """
     if origin == "geocenter":
-        ra, dec, motion = inputs.ra[..., 1], inputs.dec[..., 1], inputs.motion()
+        ra, dec = inputs.ra[..., 1], inputs.dec[..., 1]
+        motion = three_point(inputs.dt1, inputs.dt3, inputs.ra, inputs.dec)
         east_rate, north_rate = motion.ra_rate * torch.cos(dec), motion.dec_rate
         position, velocity = inputs.earth, inputs.earth_rate
     else:
@@ -121,7 +122,7 @@ def range_limits(c: Tensor) -> RangeLimits:
         wanted = torch.where(last >= 3, k + 1, 1)
         index = (changes & (order == wanted)).to(torch.uint8).argmax(dim=-1, keepdim=True)
         low, high = edges.gather(-1, index)[..., 0], edges.gather(-1, index + 1)[..., 0]
-        roots.append(_refined(c, plain, low, high, opens=k == 1))
+        roots.append(_refined(c, plain, low, high))
     return RangeLimits(*roots)
 
 
@@ -150,15 +151,15 @@ def _closure(c: Tensor, rho: Tensor) -> tuple[Tensor, Tensor]:
     return transverse * distance - 2.0 * GM_SUN, slope
 
 
-def _refined(c: Tensor, plain: Tensor, low: Tensor, high: Tensor, opens: bool) -> Tensor:
-    """Zero of the closure in a bracket; ``opens`` where the strip opens in it."""
-    root = torch.sqrt(low * high)
+def _refined(c: Tensor, plain: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """Zero of the closure in a bracket."""
+    root, starts_open = torch.sqrt(low * high), _closure(plain, low)[0] < 0.0
     for _ in range(_ITERATIONS):
         value, slope = _closure(plain, root)
-        before = (value > 0.0) if opens else (value < 0.0)
+        before = (value < 0.0) == starts_open
         low, high = torch.where(before, root, low), torch.where(before, high, root)
         step = root - value / slope
-        inside = (step > low) & (step < high)
+        inside = (step >= low) & (step <= high)  # a step of nothing stays
         root = torch.where(inside, step, 0.5 * (low + high))
     value, slope = _closure(c, root)
     safe = torch.where(slope == 0.0, 1.0, slope.detach())

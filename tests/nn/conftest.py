@@ -32,25 +32,25 @@ def inputs_of(arcs):
     ]
     curved = arcs.n_epochs >= 3
     error = np.where(curved[:, None], np.sqrt(fit.covariance[:, :, 2, 2]), 1.0)
-    columns = dict(
-        dt1=arcs.t[rows[:, 0]] - t2,
-        dt3=arcs.t[rows[:, 2]] - t2,
-        ra=arcs.ra[rows],
-        dec=arcs.dec[rows],
-        earth=earth,
-        earth_rate=earth_rate,
-        sky=np.stack([ra, dec], axis=1),
-        sky_rate=components[0],
-        sky_acc=components[1] * curved[:, None],
-        log_span=np.log(arcs.t[rows[:, 2]] - arcs.t[rows[:, 0]]),
-        log_sigma_acc=np.log(error),
-        n_obs=arcs.counts.astype(float),
-        curved=curved.astype(float),
-        observer=fit.observer[:, :, 0],
-        observer_rate=fit.observer[:, :, 1],
-        observer_acc=fit.observer[:, :, 2],
-        observer_velocity=arcs.velocity[rows[:, 1]],
-    )
+    columns = {
+        "dt1": arcs.t[rows[:, 0]] - t2,
+        "dt3": arcs.t[rows[:, 2]] - t2,
+        "ra": arcs.ra[rows],
+        "dec": arcs.dec[rows],
+        "earth": earth,
+        "earth_rate": earth_rate,
+        "sky": np.stack([ra, dec], axis=1),
+        "sky_rate": components[0],
+        "sky_acc": components[1] * curved[:, None],
+        "log_span": np.log(arcs.t[rows[:, 2]] - arcs.t[rows[:, 0]]),
+        "log_sigma_acc": np.log(error),
+        "n_obs": arcs.counts.astype(float),
+        "curved": curved.astype(float),
+        "observer": fit.observer[:, :, 0],
+        "observer_rate": fit.observer[:, :, 1],
+        "observer_acc": fit.observer[:, :, 2],
+        "observer_velocity": arcs.velocity[rows[:, 1]],
+    }
     return ArcInputs(**{name: torch.from_numpy(value) for name, value in columns.items()})
 
 

@@ -95,7 +95,9 @@ def test_derivative_is_that_of_the_map(name, night_inputs):
     torch.testing.assert_close(x, features(night_inputs))
     h = 1e-5
     moved = [
-        features(type(tangent)(*(a + s * h * b for a, b in zip(night_inputs, tangent, strict=True))))
+        features(
+            type(tangent)(*(a + s * h * b for a, b in zip(night_inputs, tangent, strict=True)))
+        )
         for s in (1, -1)
     ]
     expected = (moved[0] - moved[1]) / (2 * h)
