@@ -25,8 +25,8 @@ from neoranging.nn.modules import NetworkConfig, RangingNetwork
 
 __all__ = ["card_path", "load", "save"]
 
-_FORMAT: Final = "neoranging network"
-_VERSION: Final = "1"
+_KEY: Final = "neoranging network"
+_VERSION: Final = 1
 
 
 def card_path(path: str | os.PathLike[str]) -> Path:
@@ -35,7 +35,7 @@ def card_path(path: str | os.PathLike[str]) -> Path:
 
 
 def save(network: RangingNetwork, path: str | os.PathLike[str], card: Mapping[str, Any]) -> None:
-    """Write a network and its model card; both replaced in one step each if they exist.
+    """Write a network and its model card, each replaced in one step if it exists.
 
     Parameters
     ----------
@@ -64,13 +64,10 @@ def save(network: RangingNetwork, path: str | os.PathLike[str], card: Mapping[st
             f"a network with values that are not finite ({', '.join(wrong)}) is not saved; "
             "train it, or fit its scalings, first"
         )
-    metadata = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "config": json.dumps(asdict(network.config)),
-        "sha256": _digest(tensors),
-    }
-    _replace(path, packed(tensors, metadata))
+    config = asdict(network.config)
+    header = {"version": _VERSION, "config": config, "sha256": _digest(config, tensors)}
+    # one entry only: several are written in an order that changes from run to run
+    _replace(path, packed(tensors, {_KEY: json.dumps(header)}))
     _replace(card_path(path), (json.dumps(dict(card), indent=2) + "\n").encode())
 
 
@@ -101,18 +98,21 @@ def load(
         If either cannot be opened.
     """
     path = Path(path)
-    metadata, tensors = _read(path)
     try:
-        config = json.loads(metadata["config"])
-        network = RangingNetwork(NetworkConfig(**{**config, "widths": tuple(config["widths"])}))
+        config, tensors = _read(path)
+        made = NetworkConfig(**{**config, "widths": tuple(config["widths"])})
+        with torch.random.fork_rng(devices=[]):  # reading draws no random number of the caller's
+            network = RangingNetwork(made)
         network.load_state_dict(tensors)
+    except CheckpointError:
+        raise
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise _damaged(path, f"its weights do not fit its configuration ({error})") from error
     return network.to(device).eval(), _read_card(card_path(path))
 
 
-def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
-    """Metadata and tensors of a file, checked against their digest."""
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Configuration and tensors of a file, checked against their digest."""
     path.open("rb").close()  # an absent or forbidden file is the system's error, with its name
     try:
         with safe_open(path, framework="pt") as file:
@@ -120,15 +120,14 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise _damaged(path, f"it is no whole safetensors file ({error})") from error
-    if metadata.get("format") != _FORMAT:
+    if _KEY not in metadata:
         raise _damaged(path, "it holds other tensors than a network of neoranging")
-    if metadata.get("version") != _VERSION:
-        raise _damaged(
-            path, f"it is of version {metadata.get('version')}, this release reads {_VERSION}"
-        )
-    if metadata.get("sha256") != _digest(tensors):
-        raise _damaged(path, "its weights are not those that were saved")
-    return metadata, tensors
+    header = json.loads(metadata[_KEY])
+    if header["version"] != _VERSION:
+        raise _damaged(path, f"it is of version {header['version']}, not {_VERSION}")
+    if header["sha256"] != _digest(header["config"], tensors):
+        raise _damaged(path, "its content is not what was saved")
+    return header["config"], tensors
 
 
 def _read_card(path: Path) -> dict[str, Any]:
@@ -149,9 +148,9 @@ def _damaged(path: Path, reason: str) -> CheckpointError:
     )
 
 
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 of names, types, shapes and bytes, in order of name."""
-    digest = hashlib.sha256()
+def _digest(config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of the configuration, and of names, types, shapes and bytes in order of name."""
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())

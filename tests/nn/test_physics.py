@@ -1,0 +1,233 @@
+import numpy as np
+import pytest
+import torch
+
+from neoranging import ephemeris
+from neoranging.constants import GM_EARTH, GM_SUN, R_EARTH
+from neoranging.core.geometry import norm, radec
+from neoranging.core.kepler import propagate
+from neoranging.nn.modules import NetworkConfig, RangingNetwork
+from neoranging.nn.physics import (
+    MAX_RESIDUAL,
+    VELOCITY,
+    SightGeometry,
+    jerks,
+    range_acceleration,
+    residuals,
+)
+from neoranging.observations import observatories
+
+H = 0.004
+
+
+def derivatives(function, h=H):
+    """Value, first and second derivative at 0 by central differences of sixth order."""
+    values = [function(k * h) for k in range(-3, 4)]
+    first = np.array([-1, 9, -45, 0, 45, -9, 1]) / (60 * h)
+    second = np.array([2, -27, 270, -490, 270, -27, 2]) / (180 * h * h)
+    return values[3], *(
+        sum(w * v for w, v in zip(ws, values, strict=True)) for ws in (first, second)
+    )
+
+
+def seen(simulated, observer):
+    """Path from an observer to objects that move about the Sun alone, without light time."""
+
+    def path(s):
+        r, _ = propagate(simulated.r, simulated.v, np.full(len(simulated), s))
+        return r - observer(s)
+
+    return path
+
+
+def two_body_earth(simulated):
+    earth = ephemeris.earth_state(simulated.epoch)
+    return lambda s: propagate(*earth, np.full(len(simulated), s))[0]
+
+
+def real_station(simulated):
+    itrf = observatories.itrf_positions(np.full(len(simulated), "G96"))
+    return lambda s: ephemeris.observer_state(itrf, simulated.epoch + s)[0]
+
+
+OBSERVERS = {"geocenter": two_body_earth, "topocenter": real_station}
+
+
+@pytest.fixture(scope="module")
+def simulated(simulate):
+    return simulate(200, 0.05, seed=31, station="G96")
+
+
+def truth_of(simulated, origin):
+    """Geometry and range with two derivatives, all by differences of two-body motion."""
+    observer = OBSERVERS[origin](simulated)
+    path = seen(simulated, observer)
+    direction = lambda s: path(s) / norm(path(s))[:, None]  # noqa: E731
+    u, u_rate, _ = derivatives(direction)
+    place, _, place_acc = derivatives(observer)
+    earth = ephemeris.earth_state(simulated.epoch)[0]
+    geometry = SightGeometry(
+        *(torch.from_numpy(x) for x in (u, (u_rate**2).sum(-1), place, place_acc, place - earth))
+    )
+    rho = (torch.from_numpy(x) for x in derivatives(lambda s: norm(path(s))))
+    return geometry, *rho
+
+
+def without_earth(monkeypatch):
+    monkeypatch.setattr("neoranging.nn.physics.GM_EARTH", 0.0)
+
+
+@pytest.mark.parametrize("origin", sorted(OBSERVERS))
+def test_true_motion_leaves_no_residual(origin, simulated, monkeypatch):
+    without_earth(monkeypatch)
+    geometry, rho, rho_dot, rho_acc = truth_of(simulated, origin)
+    left = residuals(geometry, (rho, rho_dot), (rho_dot, rho_acc))
+    assert left.kinematic.abs().max() < 1e-12
+    assert left.motion.abs().max() < 1e-6
+    # and what is left is nothing beside the terms themselves
+    assert (rho_acc / GM_SUN).abs().median() > 0.1
+
+
+@pytest.mark.parametrize("origin", sorted(OBSERVERS))
+def test_wrong_range_leaves_a_residual(origin, simulated, monkeypatch):
+    without_earth(monkeypatch)
+    geometry, rho, rho_dot, rho_acc = truth_of(simulated, origin)
+    left = residuals(geometry, (1.3 * rho, rho_dot), (1.1 * rho_dot, rho_acc))
+    assert left.motion.abs().median() > 0.01
+    torch.testing.assert_close(left.kinematic, 0.1 * rho_dot / VELOCITY)
+
+
+def test_geocentric_acceleration_is_the_equation_of_the_paper(night_inputs):
+    """Term by term in numpy, the Earth's pull included."""
+    geometry = SightGeometry.of(night_inputs, "geocenter")
+    motion = night_inputs.motion()
+    ra_rate, dec_rate = motion.ra_rate.numpy(), motion.dec_rate.numpy()
+    ra, dec = night_inputs.ra[:, 1].numpy(), night_inputs.dec[:, 1].numpy()
+    sight = np.stack([np.cos(dec) * np.cos(ra), np.cos(dec) * np.sin(ra), np.sin(dec)], axis=1)
+    earth = night_inputs.earth.numpy()
+    for rho in (0.001, 0.1, 2.0):
+        r3 = np.linalg.norm(earth + rho * sight, axis=1) ** 3
+        expected = (
+            rho * (ra_rate**2 * np.cos(dec) ** 2 + dec_rate**2)
+            + GM_SUN * (earth * sight).sum(1) * (np.linalg.norm(earth, axis=1) ** -3 - 1 / r3)
+            - GM_SUN / r3 * rho
+            - GM_EARTH / rho**2
+        )
+        found = range_acceleration(geometry, torch.full((500,), rho, dtype=torch.float64))
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+
+
+def test_hand_computed_residuals():
+    """An object 1 au beyond an Earth at (1, 0, 0), at rest on the sky."""
+    x, zero = torch.tensor([[1.0, 0.0, 0.0]], dtype=torch.float64), torch.zeros(1, 3).double()
+    geometry = SightGeometry(x, torch.zeros(1).double(), x, -GM_SUN * x, zero)
+    one = torch.ones(1, dtype=torch.float64)
+    # at 2 au the Sun pulls a quarter as hard: rho'' = -mu/4 + mu - mu_E
+    expected = 0.75 * GM_SUN - GM_EARTH
+    assert range_acceleration(geometry, one).item() == pytest.approx(expected, rel=1e-14)
+    left = residuals(geometry, (one, 0.0 * one), (0.5 * VELOCITY * one, GM_SUN * one))
+    assert left.kinematic.item() == pytest.approx(0.5)
+    assert left.motion.item() == pytest.approx(0.25 + GM_EARTH / GM_SUN)
+    left = residuals(geometry, (one, one), (0.0 * one, one))
+    assert left.kinematic.item() == pytest.approx(-1.0 / VELOCITY)
+    assert left.motion.item() == MAX_RESIDUAL
+
+
+@pytest.mark.parametrize("rho", [0.0, -0.5, 1e-12, R_EARTH])
+def test_estimates_inside_the_earth_stay_finite(rho, night_inputs):
+    for origin in ("geocenter", "topocenter"):
+        geometry = SightGeometry.of(night_inputs, origin)
+        estimate = torch.full((500,), rho, dtype=torch.float64, requires_grad=True)
+        acceleration = range_acceleration(geometry, estimate)
+        acceleration.sum().backward()
+        assert acceleration.isfinite().all()
+        assert estimate.grad.isfinite().all()
+        assert acceleration.abs().max() < 10.0
+
+
+def test_measured_acceleration_of_a_station_satisfies_the_equation(simulate, to_inputs):
+    """Geometry from the parabola through noise-free observations of seven minutes."""
+    arcs = simulate(300, 0.005, seed=32)
+    inputs = to_inputs(arcs.arcs)
+    rho, rho_dot = torch.from_numpy(arcs.rho), torch.from_numpy(arcs.rho_dot)
+    geometry = SightGeometry.of(inputs, "topocenter")
+    h = 0.002
+    # the derivative of the true range-rate, from the same station later and earlier
+    late, early = (_rate_at(arcs, s * h) for s in (1, -1))
+    rho_acc = torch.from_numpy((late - early) / (2 * h))
+    left = residuals(geometry, (rho, rho_dot), (rho_dot, rho_acc))
+    assert left.motion.abs().quantile(0.9) < 0.05
+    frozen = geometry._replace(observer_acc=-GM_SUN * inputs.earth)
+    # without the turning Earth the equation fails by the size of its own terms
+    assert residuals(frozen, (rho, rho_dot), (rho_dot, rho_acc)).motion.abs().median() > 0.5
+
+
+def _rate_at(simulated, h):
+    import sys
+
+    observe = sys.modules["simulated_arcs"].observe
+    a = simulated.arcs
+    times = [a.t[i:j] + h for i, j in zip(a.offsets, a.offsets[1:], strict=False)]
+    return observe(simulated.r, simulated.v, simulated.epoch, times, simulated.station).rho_dot
+
+
+def test_two_epochs_are_held_to_the_orbit_of_the_earth(simulate, to_inputs):
+    inputs = to_inputs(simulate(20, 0.04, seed=2, n_observations=2).arcs)
+    geometry = SightGeometry.of(inputs, "topocenter")
+    distance = torch.linalg.vector_norm(inputs.earth, dim=-1, keepdim=True)
+    torch.testing.assert_close(geometry.observer_acc, -GM_SUN * inputs.earth / distance**3)
+    sky_jerk, observer_jerk = jerks(inputs, *torch.rand(2, 20).double())
+    assert not sky_jerk.any()
+    assert not observer_jerk.any()
+
+
+def test_jerk_of_a_station_is_its_third_derivative(simulated, to_inputs):
+    observer = real_station(simulated)
+    h = 0.01
+    third = (
+        sum(
+            w * observer(k * h) for k, w in zip((-2, -1, 1, 2), (-0.5, 1.0, -1.0, 0.5), strict=True)
+        )
+        / h**3
+    )
+    inputs = to_inputs(simulated.arcs)
+    _, _, velocity = (
+        None,
+        *ephemeris.observer_state(
+            observatories.itrf_positions(np.full(len(simulated), "G96")), simulated.epoch
+        ),
+    )
+    earth, earth_rate = ephemeris.earth_state(simulated.epoch)
+    inputs = inputs._replace(
+        earth=torch.from_numpy(earth),
+        earth_rate=torch.from_numpy(earth_rate),
+        observer_rate=torch.from_numpy(velocity),
+    )
+    _, found = jerks(inputs, *torch.rand(2, len(simulated)).double())
+    np.testing.assert_allclose(found, third, atol=2e-3 * np.abs(third).max())
+
+
+@pytest.mark.parametrize("output", ["log", "admissible"])
+def test_log_range_is_held_to_the_same_physical_residuals(output, night_inputs, night_truth):
+    """d rho/dt of a network that says log rho is rho d(log rho)/dt, in au/d."""
+    torch.manual_seed(3)
+    network = RangingNetwork(NetworkConfig(width=32, blocks=1, output=output)).double()
+    network.fit(night_inputs, *night_truth)
+    state, rate = network.with_tangent(night_inputs)
+    geometry = SightGeometry.of(night_inputs, network.origin)
+    left = residuals(geometry, state, rate)
+    x, x_dot = network.features.with_tangent(night_inputs)
+    _, said_rate = network.raw_with_tangent(x, x_dot)
+    if output == "log":
+        log_rate = said_rate[:, 0] * network.output.scaling.scale[0]
+        expected = (state.rho * log_rate - state.rho_dot) / VELOCITY
+        torch.testing.assert_close(left.kinematic, expected.clamp(-MAX_RESIDUAL, MAX_RESIDUAL))
+    left.kinematic.square().sum().backward()
+    assert all(p.grad.isfinite().all() for p in network.trunk.parameters())
+
+
+def test_directions_agree_with_the_numeric_core(night_inputs):
+    geometry = SightGeometry.of(night_inputs, "topocenter")
+    ra, dec = radec(geometry.direction.numpy())
+    np.testing.assert_allclose(ra, night_inputs.sky[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(dec, night_inputs.sky[:, 1], rtol=1e-12, atol=1e-14)
