@@ -19,6 +19,12 @@ scalar equation of the method is read as a measurement: at a range that is not a
 many standard errors. A root is determined where every range beyond a factor of two fails by three,
 other roots excepted, which are candidates and judged as such. That refuses the sharp-looking root
 near the observer of an arc whose curvature is noise, because all larger ranges fit that arc too.
+
+Two things that no residual of a three-observation arc can show are reckoned instead. The pull of
+the Earth, which two-body orbits about the Sun leave out, is counted as one more error of the
+observations; it matters within the distance of the Moon. And where the arc covers so much of the
+orbit that the series behind the list of roots no longer converges well, the list may lack the true
+one: then three observations never make a determined range.
 """
 
 from __future__ import annotations
@@ -29,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from neoranging.constants import GM_SUN
+from neoranging.constants import GM_EARTH, GM_SUN, R_EARTH
 from neoranging.core import admissible
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
@@ -66,7 +72,7 @@ class Thresholds:
 
 
 _RIVAL_STEP = np.log(1.2)
-_RIVAL_RANGES = 0.01 * np.exp(_RIVAL_STEP * np.arange(51))
+_RIVAL_RANGES = 0.01 * np.exp(_RIVAL_STEP * np.arange(52))
 """Ranges asked for their fit [au]: from the Earth's Hill sphere to beyond the planets."""
 
 
@@ -80,10 +86,19 @@ class Found(NamedTuple):
     """Standard error of the equation as a part of the range, shape (M,)."""
 
 
+_SERIES_REACH = 0.02
+"""Square of half the arc in units of the orbit's time scale up to which the series finds all roots.
+
+On noise-free simulated arcs of three observations and 30 days it removes nine in ten of the wrong
+ranges and a third of the right ones; arcs of a night stay a thousandfold below.
+"""
+
+
 def solve(
     arcs: Arcs, attributables: Attributables, found: Found, thresholds: Thresholds
 ) -> Solutions:
     """Judge the roots of each arc, choose one and say how far to trust it."""
+    found = found._replace(roots=_with_earth_pull(arcs, found.roots))
     roots = found.roots
     coefficients = energy_coefficients(attributables)
     candidates = _judge(arcs, coefficients, roots, thresholds)
@@ -98,6 +113,26 @@ def solve(
         values.append(value)
     status = _verdict(arcs, coefficients, found, candidates, pick, thresholds)
     return Solutions._make([*values, status, candidates])
+
+
+def _with_earth_pull(arcs: Arcs, roots: Roots) -> Roots:
+    """Roots whose errors contain what the Earth's pull, left out, does to the arc.
+
+    The pull GM/rho^2 points at the centre of the Earth and bends the path seen from its surface
+    where the two directions part, by R_EARTH/rho. Over half the arc that displaces the object on
+    the sky by so many standard errors of an observation.
+    """
+    k = roots.arc
+    reach = 0.5 * _span(arcs)[k]
+    shift = 0.5 * GM_EARTH * R_EARTH * reach**2 / roots.rho**4
+    sigma2 = arcs.sum(arcs.sigma_ra**2 + arcs.sigma_dec**2)[k] / (2.0 * arcs.counts[k])
+    growth = 1.0 + shift**2 / sigma2
+    return roots._replace(covariance=roots.covariance * growth[:, None, None])
+
+
+def _span(arcs: Arcs) -> FloatArray:
+    """Time from the first to the last observation of each arc [d], shape (M,)."""
+    return arcs.t[arcs.offsets[1:] - 1] - arcs.t[arcs.offsets[:-1]]
 
 
 def _judge(
@@ -182,12 +217,13 @@ def _verdict(
     determined = _is_determined(coefficients, found, k, chosen, thresholds)
     spare = 2.0 * arcs.counts[k] - 6.0
     misfit = candidates.chi2[chosen] > thresholds.misfit * np.maximum(spare, 1.0)
-    # three observations cannot tell whether a root that did not converge is the true one
     lost, rivals = (
         np.bincount(roots.arc, weights=flag, minlength=len(arcs))[k]
         for flag in (~roots.converged, candidates.plausible)
     )
-    rivalled = (rivals > 1) | ((lost > 0) & (spare == 0))
+    reach = GM_SUN * (0.5 * _span(arcs)[k]) ** 2 / norm(roots.r[chosen]) ** 3
+    # three observations cannot tell whether a root that was lost is the true one
+    rivalled = (rivals > 1) | ((spare == 0) & ((lost > 0) | (reach > _SERIES_REACH)))
     # the first condition that holds decides; np.select keeps that order
     conditions = {
         RangeStatus.UNDETERMINED: straight[k],

@@ -106,7 +106,6 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Fou
     equation, noise = problem.equation, _noise(problem, fit)
     rho, arc = positive_ranges(equation)
     problem = problem.take(arc)
-    covariance = _covariance(problem, fit.covariance[arc], _axes(fit)[arc], rho)
     rho_dot = problem.range_rate(rho)
     r, v = problem.orbit(rho, rho_dot)
     epoch = fit.epoch[arc] - rho / C_AU_PER_DAY
@@ -122,6 +121,7 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Fou
             r[k], v[k], epoch[k], arcs.t[middle], arcs.position[middle], arcs.velocity[middle]
         )
         rho[k], rho_dot[k], converged[k] = seen.rho, seen.rho_dot, True
+    covariance = _covariance(problem, fit.covariance[arc], _axes(fit)[arc], rho)
     return Found(Roots(arc, rho, rho_dot, covariance, r, v, epoch, converged), equation, noise)
 
 
