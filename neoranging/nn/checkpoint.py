@@ -86,7 +86,7 @@ def load(
     Returns
     -------
     network : RangingNetwork
-        In evaluation mode.
+        Frozen (`RangingNetwork.freeze`); ``train()`` makes it trainable again.
     card : dict
         The model card.
 
@@ -108,7 +108,7 @@ def load(
         raise
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise _damaged(path, f"its weights do not fit its configuration ({error})") from error
-    return network.to(device).eval(), _read_card(card_path(path))
+    return network.to(device).freeze(), _read_card(card_path(path))
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -52,11 +52,24 @@ class FactorizedLinear(nn.Module):
         self.log_scale = nn.Parameter(log_scale)
         self.direction = nn.Parameter(weight / torch.exp(log_scale)[:, None])
         self.bias = nn.Parameter(torch.zeros(n_out))
+        self._merged: Tensor | None = None
 
     @property
     def weight(self) -> Tensor:
         """W, shape (n_out, n_in)."""
+        if self._merged is not None:
+            return self._merged
         return torch.exp(self.log_scale)[:, None] * self.direction
+
+    def freeze(self) -> None:
+        """Keep the product of the factors until `train` is called: for estimates only."""
+        self._merged = None
+        self._merged = self.weight.detach()
+
+    def train(self, mode: bool = True) -> Self:
+        """Set the mode of training, which undoes `freeze`."""
+        self._merged = None
+        return super().train(mode)
 
     def forward(self, x: Tensor) -> Tensor:
         """``x W^T + b``."""
@@ -290,6 +303,17 @@ class RangingNetwork(nn.Module):
         """
         self.features.fit(inputs)
         self.output.fit(inputs, rho, rho_dot)
+
+    def freeze(self) -> Self:
+        """Make ready for estimates: evaluation mode, factors of weights multiplied out.
+
+        Call it again after the parameters have changed or moved; `train` undoes it.
+        """
+        self.eval()
+        for module in self.modules():
+            if isinstance(module, FactorizedLinear):
+                module.freeze()
+        return self
 
     def forward(self, inputs: ArcInputs) -> RangingState:
         """Range and range-rate."""

@@ -17,7 +17,7 @@ from neoranging.nn.inputs import ArcInputs
 
 _GRID: Final = 64
 """Ranges tried, evenly spaced in the logarithm, a fifth apart."""
-_ITERATIONS: Final = 12
+_ITERATIONS: Final = 8
 
 
 def energy_coefficients(inputs: ArcInputs, origin: str) -> Tensor:
@@ -116,14 +116,12 @@ def range_limits(c: Tensor) -> RangeLimits:
     closed = strip_square(plain[..., None, :], edges) <= 0.0
     changes = closed[..., 1:] != closed[..., :-1]
     order = torch.cumsum(changes, dim=-1)
-    last = order[..., -1:]
-    roots = []
-    for k in range(3):
-        wanted = torch.where(last >= 3, k + 1, 1)
-        index = (changes & (order == wanted)).to(torch.uint8).argmax(dim=-1, keepdim=True)
-        low, high = edges.gather(-1, index)[..., 0], edges.gather(-1, index + 1)[..., 0]
-        roots.append(_refined(c, plain, low, high))
-    return RangeLimits(*roots)
+    several = order[..., -1:] >= 3
+    wanted = torch.where(several, torch.arange(1, 4, device=c.device), 1)
+    here = changes[..., None, :] & (order[..., None, :] == wanted[..., None])
+    index = here.to(torch.uint8).argmax(dim=-1)
+    low, high = edges.gather(-1, index), edges.gather(-1, index + 1)
+    return RangeLimits(*_refined(c[..., None, :], low, high).unbind(-1))
 
 
 def _grid(c: Tensor) -> Tensor:
@@ -151,9 +149,10 @@ def _closure(c: Tensor, rho: Tensor) -> tuple[Tensor, Tensor]:
     return transverse * distance - 2.0 * GM_SUN, slope
 
 
-def _refined(c: Tensor, plain: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    """Zero of the closure in a bracket."""
-    root, starts_open = torch.sqrt(low * high), _closure(plain, low)[0] < 0.0
+def _refined(c: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """Zeros of the closure in brackets."""
+    plain, root = c.detach(), torch.sqrt(low * high)
+    starts_open = _closure(plain, low)[0] < 0.0
     for _ in range(_ITERATIONS):
         value, slope = _closure(plain, root)
         before = (value < 0.0) == starts_open
@@ -162,5 +161,5 @@ def _refined(c: Tensor, plain: Tensor, low: Tensor, high: Tensor) -> Tensor:
         inside = (step >= low) & (step <= high)  # a step of nothing stays
         root = torch.where(inside, step, 0.5 * (low + high))
     value, slope = _closure(c, root)
-    safe = torch.where(slope == 0.0, 1.0, slope.detach())
-    return root - torch.where(slope == 0.0, 0.0, value / safe)
+    flat = slope == 0.0
+    return root - torch.where(flat, 0.0, value / torch.where(flat, 1.0, slope.detach()))

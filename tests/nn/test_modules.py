@@ -189,6 +189,17 @@ def test_two_observations_are_enough_for_the_invariant_form(simulate, to_inputs,
         assert (state.rho > 0).all()
 
 
+def test_frozen_network_is_the_same_until_it_is_trained_again(network, night_inputs):
+    before = network(night_inputs)
+    frozen = network.freeze()(night_inputs)
+    assert all(torch.equal(a, b) for a, b in zip(before, frozen, strict=True))
+    assert not network.training
+    with torch.no_grad():
+        network.trunk.parameters().__next__().add_(1.0)
+    assert torch.equal(network(night_inputs).rho, before.rho)
+    assert not torch.equal(network.train()(night_inputs).rho, before.rho)
+
+
 def test_origins():
     assert RangingNetwork(NetworkConfig.paper()).origin == "geocenter"
     assert RangingNetwork(NetworkConfig(width=8, blocks=1)).origin == "topocenter"
