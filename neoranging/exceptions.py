@@ -28,6 +28,7 @@ __all__ = [
     "OrbitFormatError",
     "ResourceNotFoundError",
     "TrackletError",
+    "TrainingError",
     "UnknownMethodError",
     "UnknownSampleError",
     "UnknownStationError",
@@ -116,6 +117,10 @@ class ResourceNotFoundError(DownloadError, LookupError):
 
 class CorruptFileError(NeoRangingError, ValueError):
     """A file that arrived cut short, as an error page, or otherwise not as what it should be."""
+
+
+class TrainingError(NeoRangingError, RuntimeError):
+    """A training that cannot begin, go on, or has lost its way to values that are not finite."""
 
 
 class UnknownMethodError(NeoRangingError, ValueError):

@@ -1,0 +1,51 @@
+"""From arcs to the inputs of networks: one way for training and for estimates."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from neoranging import ephemeris
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import ParabolaFit
+from neoranging.core.geometry import radec, sky_basis
+from neoranging.nn.inputs import ArcInputs
+
+__all__ = ["arc_inputs"]
+
+
+def arc_inputs(arcs: Arcs) -> ArcInputs:
+    """Inputs of arcs: the triplet, and the fit of all observations.
+
+    Parameters
+    ----------
+    arcs : Arcs
+        M arcs of two epochs or more, seen from where ranges are to count from.
+
+    Returns
+    -------
+    ArcInputs
+        Double precision, M arcs. With two epochs accelerations and the logarithms of their errors
+        are zero.
+    """
+    rows = arcs.triplet
+    middle = rows[:, 1]
+    t, fit = arcs.t[rows], ParabolaFit(arcs).fit()
+    earth, earth_rate = ephemeris.earth_state(t[:, 1])
+    ra, dec = radec(fit.line_of_sight)
+    plane = np.stack(sky_basis(ra, dec), axis=1)
+    curved = arcs.n_epochs >= 3
+    acceleration = np.where(curved[:, None], fit.acceleration, 0.0)
+    variance = np.where(curved[:, None], fit.covariance[:, :, 2, 2], 1.0)
+    columns = (
+        *(t[:, 0] - t[:, 1], t[:, 2] - t[:, 1], arcs.ra[rows] % (2.0 * np.pi), arcs.dec[rows]),
+        *(earth, earth_rate),
+        np.stack([ra, dec], axis=1),
+        *(np.einsum("mij,mj->mi", plane, vector) for vector in (fit.rate, acceleration)),
+        np.log(t[:, 2] - t[:, 0]),
+        0.5 * np.log(variance),
+        *(arcs.counts, curved),
+        *np.moveaxis(fit.observer, 2, 0),
+        arcs.velocity[middle],
+    )
+    return ArcInputs(*(torch.as_tensor(column, dtype=torch.float64) for column in columns))

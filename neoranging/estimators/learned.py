@@ -1,0 +1,298 @@
+"""What the learned estimators share: weights, inputs, domain, verdict."""
+
+from __future__ import annotations
+
+import copy
+import os
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+import torch
+
+from neoranging.arc_inputs import arc_inputs
+from neoranging.constants import C_AU_PER_DAY
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import Attributables
+from neoranging.core.candidates import energy_coefficients, is_admissible, orbital_energy
+from neoranging.core.prediction import object_state
+from neoranging.core.solutions import BoolArray, Solutions
+from neoranging.core.status import RangeStatus
+from neoranging.estimators.base import RangingEstimator
+from neoranging.exceptions import NotTrainedError, TrackletError
+from neoranging.nn import checkpoint
+from neoranging.nn.features import FEATURES
+from neoranging.nn.modules import FactorizedLinear, RangingNetwork
+from neoranging.tracklet import Tracklet, TrackletSet
+
+if TYPE_CHECKING:
+    from neoranging.core.geometry import FloatArray
+    from neoranging.training.config import TrainingConfig
+
+__all__ = ["LearnedEstimator", "default_weights"]
+
+_TRIPLET = 3  # epochs that the paper's representation is made of
+
+
+def default_weights(model: str, representation: str) -> Path:
+    """File of the weights that come with the package.
+
+    Raises
+    ------
+    NotTrainedError
+        If none come for that model and representation.
+    """
+    name = f"{model}-{representation}.safetensors"
+    path = Path(str(files("neoranging").joinpath("data", "weights", name)))
+    if not path.exists():
+        raise NotTrainedError(
+            f"no weights {name} come with this installation: give weights=<path>, or train your "
+            f"own with 'neoranging train --model {model} --representation {representation}'"
+        )
+    return path
+
+
+class _Trained(NamedTuple):
+    """A network as it is kept, as it estimates, and its model card."""
+
+    network: RangingNetwork
+    fast: RangingNetwork
+    card: dict[str, Any]
+
+    @classmethod
+    def of(cls, network: RangingNetwork, card: dict[str, Any]) -> _Trained:
+        return cls(network, _multiplied_out(network), card)
+
+
+def _multiplied_out(network: RangingNetwork) -> RangingNetwork:
+    """Copy whose factorised matrices are plain ones: the product is not taken at every call."""
+    plain = copy.deepcopy(network)
+    for module in list(plain.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, FactorizedLinear):
+                layer = torch.nn.Linear(*reversed(child.weight.shape))
+                layer.load_state_dict({"weight": child.weight, "bias": child.bias})
+                setattr(module, name, layer)
+    return plain.eval()
+
+
+def _load(path: Path) -> _Trained:
+    try:
+        known = path.stat()
+    except OSError as error:
+        raise NotTrainedError(
+            f"no weights at {path} ({error.strerror}): give the file that 'neoranging train' wrote"
+        ) from error
+    return _load_once(path, known.st_mtime_ns, known.st_size)
+
+
+@lru_cache(maxsize=8)
+def _load_once(path: Path, changed: int, size: int) -> _Trained:  # noqa: ARG001
+    return _Trained.of(*checkpoint.load(path))
+
+
+class LearnedEstimator(RangingEstimator):
+    """A network that was trained on labelled arcs.
+
+    It answers for every tracklet at once, in milliseconds, and where the observations do not
+    determine the range its answer is what objects that move like this mostly are. So ``OK`` says
+    that the tracklet is of the kind the network was trained on and that the answer is admissible,
+    no more: it says nothing about the error, and there is no standard error beside it. How far
+    answers were off on objects never trained on stands in the model `card`.
+
+    Parameters
+    ----------
+    representation : {"invariant", "paper"}
+        What the network sees. ``"invariant"``: all observations and the observer where he stood, in
+        the frame of the motion; two epochs are enough. ``"paper"``: three directions and the centre
+        of the Earth, from which its range counts.
+    weights : "default" or path-like
+        Those of the package, or a file that `save` or ``neoranging train`` wrote.
+    observer : {"topocenter", "geocenter"}, optional
+        Origin of the estimate; by default, and for ``"paper"`` always, that of the representation.
+        A network that has learnt the parallax of stations is misled by a geocentre in their place.
+    slack : float
+        Part of the extent of a feature by which it may leave the range seen in training before the
+        status says ``OUTSIDE_TRAINING_DOMAIN``; `outside_domain` names the feature.
+
+    Raises
+    ------
+    CheckpointError
+        If the weights are damaged or are none.
+    NotTrainedError
+        If no weights come with the package, or they are of another representation.
+    """
+
+    is_learned: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        representation: Literal["invariant", "paper"] = "invariant",
+        weights: str | os.PathLike[str] = "default",
+        observer: str | None = None,
+        slack: float = 0.05,
+    ) -> None:
+        if representation not in FEATURES:
+            raise TrackletError(
+                f"representation must be one of {tuple(FEATURES)}, got {representation!r}"
+            )
+        native = FEATURES[representation]().origin
+        super().__init__(observer=native if observer is None else observer)
+        if native == "geocenter" and self.origin != native:
+            raise TrackletError(
+                "the paper's representation knows the centre of the Earth only: leave observer "
+                "out, or take representation='invariant'"
+            )
+        self.representation, self.slack = representation, slack
+        self.weights = weights
+        self._kept: _Trained | None = None
+
+    @classmethod
+    def from_pretrained(cls, weights: str | os.PathLike[str], **options: Any) -> Self:
+        """Estimator of a file of weights, whatever its representation.
+
+        Parameters
+        ----------
+        weights : path-like
+        **options
+            ``observer``, ``slack``.
+        """
+        network = _load(Path(weights)).network
+        return cls(representation=network.config.representation, weights=weights, **options)
+
+    @property
+    def network(self) -> RangingNetwork:
+        """The network; loaded when first asked for, and shared."""
+        return self._trained.network
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """Model card: what trained the network, on which data, with what result."""
+        return copy.deepcopy(self._trained.card)
+
+    @property
+    def _trained(self) -> _Trained:
+        if self._kept is None:
+            path = self.weights
+            if path == "default":
+                path = default_weights(self.name, self.representation)
+            kept = _load(Path(path))
+            held = kept.network.config.representation
+            if held != self.representation:
+                raise NotTrainedError(
+                    f"{path} holds a network of the representation {held!r}, not "
+                    f"{self.representation!r}; {type(self).__name__}.from_pretrained takes either"
+                )
+            self._kept = kept
+        return self._kept
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the network and its model card; see `neoranging.nn.checkpoint.save`."""
+        checkpoint.save(self.network, path, self.card)
+
+    def fit(
+        self,
+        data: str | os.PathLike[str],
+        out: str | os.PathLike[str],
+        *,
+        recipe: TrainingConfig | None = None,
+        **options: Any,
+    ) -> Self:
+        """Train a network of this kind on a set of labelled arcs; needs the extra ``data``.
+
+        Parameters
+        ----------
+        data : path-like
+            Folder of a divided set (`neoranging.datasets`).
+        out : path-like
+            Folder of the run.
+        recipe : TrainingConfig, optional
+            Of this model and representation; by default the one that the package's own networks
+            are trained by.
+        **options
+            Of `neoranging.training.fit.fit`: ``resume``, ``overwrite``, ``device``, ``threads``.
+
+        Returns
+        -------
+        LearnedEstimator
+            This one, with the network of the best epoch.
+        """
+        from neoranging.training.config import TrainingConfig
+        from neoranging.training.fit import WEIGHTS, fit_set
+
+        config = recipe or TrainingConfig.default(self.name, self.representation)
+        mine = self.name, self.representation
+        if (config.model, config.network.representation) != mine:
+            raise NotTrainedError(
+                f"the recipe is of {config.model!r}, {config.network.representation!r}; this "
+                f"estimator is of {mine[0]!r}, {mine[1]!r}"
+            )
+        result = fit_set(config, Path(data), Path(out), **options)
+        self.weights, self._kept = Path(out) / WEIGHTS, _Trained.of(result.network, result.card)
+        return self
+
+    def outside_domain(self, tracklets: Tracklet | TrackletSet) -> Any:
+        """Features by which tracklets leave the domain of the training.
+
+        Returns
+        -------
+        tuple of str, or list of them
+            Names for one tracklet; for a set a list, one entry for each.
+        """
+        one_set = tracklets._set if isinstance(tracklets, Tracklet) else tracklets
+        with torch.inference_mode():
+            outside = self._outside(arc_inputs(one_set.arcs(self.origin)))
+        names = np.array(self.network.features.scaling.names)
+        listed = [tuple(names[row].tolist()) for row in outside]
+        return listed[0] if isinstance(tracklets, Tracklet) else listed
+
+    def _outside(self, inputs: Any) -> BoolArray:
+        flags: BoolArray = self.network.features.outside(inputs, self.slack).numpy()
+        return flags
+
+    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
+        inputs = arc_inputs(arcs)
+        with torch.inference_mode():
+            rho, rho_dot = (column.numpy() for column in self._trained.fast(inputs))
+            outside = np.logical_or.reduce(self._outside(inputs), axis=1)
+        short = arcs.n_epochs < (_TRIPLET if self.representation == "paper" else 2)
+        return _dressed(attributables, rho, rho_dot, outside, short)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(representation={self.representation!r}, "
+            f"weights={str(self.weights)!r}, observer={self.origin!r})"
+        )
+
+
+def _dressed(
+    attributables: Attributables,
+    rho: FloatArray,
+    rho_dot: FloatArray,
+    outside: BoolArray,
+    short: BoolArray,
+) -> Solutions:
+    """Answers with states and verdicts; numbers are missing where they are not finite."""
+    a = attributables
+    missing = short | ~(np.isfinite(rho) & np.isfinite(rho_dot))
+    rho, rho_dot = (np.where(missing, np.nan, x) for x in (rho, rho_dot))
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        r, v = object_state(
+            a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, rho, rho_dot
+        )
+        energy = orbital_energy(r, v)
+        inside = is_admissible(energy_coefficients(a), rho, rho_dot, energy)
+    status = np.select(
+        [short, outside | missing, ~inside],
+        [
+            RangeStatus.TOO_FEW_OBSERVATIONS.code,
+            RangeStatus.OUTSIDE_TRAINING_DOMAIN.code,
+            RangeStatus.INADMISSIBLE.code,
+        ],
+        RangeStatus.OK.code,
+    ).astype(np.int8)
+    covariance = np.full((len(rho), 2, 2), np.nan)
+    return Solutions(rho, rho_dot, covariance, r, v, a.epoch - rho / C_AU_PER_DAY, status)

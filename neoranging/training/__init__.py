@@ -1,0 +1,1 @@
+"""Training of networks: configuration, data in memory, the loop, what it leaves on disk."""
