@@ -37,27 +37,28 @@ class RealSummary:
     n_arcs, n_objects : int
     residual : mapping of str to float
         Quantiles of ``truth_residual_arcsec`` over the arcs.
-    residual_by_object : float
+    residual_by_object : float or None
         Median over the objects of their medians: a few objects own most real arcs [arcsec].
     largest : mapping of str to int
         Arcs of the objects that have most.
     rho_au : mapping of str to float
         Quantiles of the geocentric range.
-    pseudo_admissible : float
-        Share of arcs whose attributable with the true range is admissible.
+    pseudo_admissible : float or None
+        Share of arcs whose attributable with the true range is admissible. None without arcs, as
+        above.
     """
 
     n_arcs: int
     n_objects: int
     residual: Mapping[str, float]
-    residual_by_object: float
+    residual_by_object: float | None
     largest: Mapping[str, int]
     rho_au: Mapping[str, float]
-    pseudo_admissible: float
+    pseudo_admissible: float | None
 
     def __str__(self) -> str:
         lines = [f"{self.n_arcs} arcs of {self.n_objects} objects"]
-        if self.n_arcs:
+        if self.pseudo_admissible is not None:
             owners = ", ".join(f"{name} {count}" for name, count in self.largest.items())
             lines += [
                 f"  most arcs: {owners}",
@@ -86,10 +87,10 @@ def summarise(table: ArcTable) -> RealSummary:
         n_arcs=len(table),
         n_objects=len(names),
         residual=_quantiles(residual),
-        residual_by_object=float(np.median(by_object)) if by_object else np.nan,
+        residual_by_object=float(np.median(by_object)) if by_object else None,
         largest={str(names[k]): int(counts[k]) for k in most},
         rho_au=_quantiles(rho),
-        pseudo_admissible=float(table["pseudo_admissible"].mean()) if len(table) else np.nan,
+        pseudo_admissible=float(table["pseudo_admissible"].mean()) if len(table) else None,
     )
 
 
