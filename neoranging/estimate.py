@@ -134,6 +134,17 @@ class RangeEstimate:
         return bool(flag[0]) if self._scalar else flag
 
     @property
+    def diagnostics(self) -> Any:
+        """What the method says beside the status, str or shape (M,); mostly empty.
+
+        Learned methods name the features by which a tracklet leaves the domain of their training.
+        """
+        remarks = self._solutions.remarks
+        if remarks is None:
+            remarks = np.full(len(self._solutions.rho), "")
+        return str(remarks[0]) if self._scalar else remarks.copy()
+
+    @property
     def admissible(self) -> Any:
         """Whether the estimate is in the admissible region and its orbit bound, bool or (M,)."""
         s = self._solutions

@@ -112,7 +112,7 @@ def solve(
         value[picked] = column[pick[picked]]
         values.append(value)
     status = _verdict(arcs, coefficients, found, candidates, pick, thresholds)
-    return Solutions._make([*values, status, candidates])
+    return Solutions._make([*values, status, candidates, None])
 
 
 def _with_earth_pull(arcs: Arcs, roots: Roots) -> Roots:

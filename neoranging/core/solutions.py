@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,8 @@ from neoranging.core.geometry import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
+
+_COLUMNS: Final = 7  # of `Solutions` that are never None
 
 
 class Roots(NamedTuple):
@@ -68,6 +70,13 @@ class Solutions(NamedTuple):
     status: npt.NDArray[np.int8]
     """`RangeStatus.code`."""
     candidates: Candidates | None = None
+    remarks: npt.NDArray[np.str_] | None = None
+    """What the method has to say of an arc beside the status, shape (M,); mostly empty."""
+
+    @property
+    def _columns(self) -> tuple[npt.NDArray[Any], ...]:
+        """What every method gives, one row per arc."""
+        return self[:_COLUMNS]
 
     @classmethod
     def unsolved(cls, status: npt.ArrayLike) -> Solutions:
@@ -75,25 +84,30 @@ class Solutions(NamedTuple):
         codes = np.array(status, dtype=np.int8)
         shapes = ((), (), (2, 2), (3,), (3,), ())
         numbers = (np.full((len(codes), *shape), np.nan) for shape in shapes)
-        return cls._make([*numbers, codes, None])
+        return cls._make([*numbers, codes, None, None])
 
     def take(self, index: IntArray) -> Solutions:
         """Solutions of some arcs, in that order; their candidates are renumbered."""
-        columns = [column[index] for column in self[:-1]]
+        columns = [column[index] for column in self._columns]
+        remarks = None if self.remarks is None else self.remarks[index]
         if self.candidates is None:
-            return Solutions._make([*columns, None])
+            return Solutions._make([*columns, None, remarks])
         arc = self.candidates.roots.arc
         starts = np.searchsorted(arc, index)
         counts = np.searchsorted(arc, index, side="right") - starts
         owner = np.repeat(np.arange(len(index)), counts)
         rows = np.arange(len(owner)) + np.repeat(starts - np.cumsum(counts) + counts, counts)
-        return Solutions._make([*columns, self.candidates.select(rows, owner)])
+        return Solutions._make([*columns, self.candidates.select(rows, owner), remarks])
 
     def spread(self, index: IntArray, status: npt.ArrayLike) -> Solutions:
         """These as arcs ``index`` among others that have only a ``status`` (M,)."""
         whole = Solutions.unsolved(status)
-        for name in Solutions._fields[:-1]:
-            getattr(whole, name)[index] = getattr(self, name)
+        for column, mine in zip(whole._columns, self._columns, strict=True):
+            column[index] = mine
+        if self.remarks is not None:
+            remarks = np.full(len(whole.rho), "", dtype=self.remarks.dtype)
+            remarks[index] = self.remarks
+            whole = whole._replace(remarks=remarks)
         if self.candidates is None:
             return whole
         arc = self.candidates.roots.arc
@@ -102,7 +116,12 @@ class Solutions(NamedTuple):
     @classmethod
     def join(cls, parts: Sequence[Solutions]) -> Solutions:
         """Solutions of consecutive runs of arcs as one."""
-        columns = [np.concatenate(c) for c in zip(*(part[:-1] for part in parts), strict=True)]
+        columns = [np.concatenate(c) for c in zip(*(p._columns for p in parts), strict=True)]
+        remarks = None
+        if any(part.remarks is not None for part in parts):
+            remarks = np.concatenate(
+                [np.full(len(p.rho), "") if p.remarks is None else p.remarks for p in parts]
+            )
         starts = np.cumsum([0, *(len(part.rho) for part in parts[:-1])])
         listed = [
             (part.candidates, start)
@@ -110,10 +129,11 @@ class Solutions(NamedTuple):
             if part.candidates is not None
         ]
         if not listed:
-            return cls._make([*columns, None])
+            return cls._make([*columns, None, remarks])
         roots = Roots._make(
             np.concatenate(c) for c in zip(*(c.roots for c, _ in listed), strict=True)
         )
         arc = np.concatenate([c.roots.arc + start for c, start in listed])
         rest = [np.concatenate(c) for c in zip(*(c[1:] for c, _ in listed), strict=True)]
-        return cls._make([*columns, Candidates._make([roots._replace(arc=arc), *rest])])
+        candidates = Candidates._make([roots._replace(arc=arc), *rest])
+        return cls._make([*columns, candidates, remarks])

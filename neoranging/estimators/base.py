@@ -158,8 +158,9 @@ def _raise_first_failure(estimate: RangeEstimate, status: npt.NDArray[np.int8]) 
     failed = np.nonzero(status != RangeStatus.OK.code)[0]
     if len(failed):
         first = RangeStatus.from_code(status[failed[0]])
+        remark = np.atleast_1d(estimate.diagnostics)[failed[0]]
         raise EstimationError(
             f"{estimate.method}: {len(failed)} of {len(status)} estimates failed, the first as "
-            f"{first.name}: {first.advice}",
+            f"{first.name}: {first.advice}" + (f" ({remark})" if remark else ""),
             estimate,
         )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from neoranging.arc_inputs import arc_inputs
@@ -24,8 +27,7 @@ from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import NotTrainedError, TrackletError
 from neoranging.nn import checkpoint
 from neoranging.nn.features import FEATURES
-from neoranging.nn.modules import FactorizedLinear, RangingNetwork
-from neoranging.tracklet import Tracklet, TrackletSet
+from neoranging.nn.modules import RangingNetwork
 
 if TYPE_CHECKING:
     from neoranging.core.geometry import FloatArray
@@ -55,27 +57,10 @@ def default_weights(model: str, representation: str) -> Path:
 
 
 class _Trained(NamedTuple):
-    """A network as it is kept, as it estimates, and its model card."""
+    """A network, frozen, and its model card."""
 
     network: RangingNetwork
-    fast: RangingNetwork
     card: dict[str, Any]
-
-    @classmethod
-    def of(cls, network: RangingNetwork, card: dict[str, Any]) -> _Trained:
-        return cls(network, _multiplied_out(network), card)
-
-
-def _multiplied_out(network: RangingNetwork) -> RangingNetwork:
-    """Copy whose factorised matrices are plain ones: the product is not taken at every call."""
-    plain = copy.deepcopy(network)
-    for module in list(plain.modules()):
-        for name, child in module.named_children():
-            if isinstance(child, FactorizedLinear):
-                layer = torch.nn.Linear(*reversed(child.weight.shape))
-                layer.load_state_dict({"weight": child.weight, "bias": child.bias})
-                setattr(module, name, layer)
-    return plain.eval()
 
 
 def _load(path: Path) -> _Trained:
@@ -90,7 +75,7 @@ def _load(path: Path) -> _Trained:
 
 @lru_cache(maxsize=8)
 def _load_once(path: Path, changed: int, size: int) -> _Trained:  # noqa: ARG001
-    return _Trained.of(*checkpoint.load(path))
+    return _Trained(*checkpoint.load(path))
 
 
 class LearnedEstimator(RangingEstimator):
@@ -115,7 +100,7 @@ class LearnedEstimator(RangingEstimator):
         A network that has learnt the parallax of stations is misled by a geocentre in their place.
     slack : float
         Part of the extent of a feature by which it may leave the range seen in training before the
-        status says ``OUTSIDE_TRAINING_DOMAIN``; `outside_domain` names the feature.
+        status says ``OUTSIDE_TRAINING_DOMAIN``; ``estimate.diagnostics`` names the feature.
 
     Raises
     ------
@@ -231,41 +216,33 @@ class LearnedEstimator(RangingEstimator):
                 f"estimator is of {mine[0]!r}, {mine[1]!r}"
             )
         result = fit_set(config, Path(data), Path(out), **options)
-        self.weights, self._kept = Path(out) / WEIGHTS, _Trained.of(result.network, result.card)
+        self.weights, self._kept = Path(out) / WEIGHTS, _Trained(result.network, result.card)
         return self
-
-    def outside_domain(self, tracklets: Tracklet | TrackletSet) -> Any:
-        """Features by which tracklets leave the domain of the training.
-
-        Returns
-        -------
-        tuple of str, or list of them
-            Names for one tracklet; for a set a list, one entry for each.
-        """
-        one_set = tracklets._set if isinstance(tracklets, Tracklet) else tracklets
-        with torch.inference_mode():
-            outside = self._outside(arc_inputs(one_set.arcs(self.origin)))
-        names = np.array(self.network.features.scaling.names)
-        listed = [tuple(names[row].tolist()) for row in outside]
-        return listed[0] if isinstance(tracklets, Tracklet) else listed
-
-    def _outside(self, inputs: Any) -> BoolArray:
-        flags: BoolArray = self.network.features.outside(inputs, self.slack).numpy()
-        return flags
 
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
         inputs = arc_inputs(arcs)
         with torch.inference_mode():
-            rho, rho_dot = (column.numpy() for column in self._trained.fast(inputs))
-            outside = np.logical_or.reduce(self._outside(inputs), axis=1)
+            rho, rho_dot = (column.numpy() for column in self.network(inputs))
+            outside = self.network.features.outside(inputs, self.slack).numpy()
         short = arcs.n_epochs < (_TRIPLET if self.representation == "paper" else 2)
-        return _dressed(attributables, rho, rho_dot, outside, short)
+        remarks = _named(outside, self.network.features.scaling.names)
+        found = _dressed(attributables, rho, rho_dot, outside.any(axis=1), short)
+        return found._replace(remarks=remarks)
 
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(representation={self.representation!r}, "
             f"weights={str(self.weights)!r}, observer={self.origin!r})"
         )
+
+
+def _named(outside: BoolArray, names: Sequence[str]) -> npt.NDArray[np.str_]:
+    """Names of the features outside, by arc, ``(M, F) -> (M,)``."""
+    # few combinations occur, and a name for each is quickly made
+    kinds, which = np.unique(outside, axis=0, return_inverse=True)
+    listed = (", ".join(compress(names, kind)) for kind in kinds.tolist())
+    told = [f"outside the training domain in {kind}" if kind else "" for kind in listed]
+    return np.array(told or [""])[which.reshape(-1)]
 
 
 def _dressed(

@@ -382,12 +382,12 @@ class _Run:
     def export(
         self, path: Path, notes: Mapping[str, Any] | None
     ) -> tuple[RangingNetwork, dict[str, Any]]:
-        """Write the network of the best epoch so far with its card; both, on the CPU."""
+        """Write the network of the best epoch so far with its card; both, frozen."""
         network = copy.deepcopy(self.network).cpu()
         network.load_state_dict(self.best)
         card = {**self._card(), **(notes or {})}
         checkpoint.save(network, path, card)
-        return network.eval(), card
+        return network.freeze(), card
 
     def _card(self) -> dict[str, Any]:
         """Model card of the best network so far."""

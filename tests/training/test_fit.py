@@ -144,7 +144,7 @@ def test_it_survives_a_kill(arc_set, tmp_path):
     """The command killed by the system in the midst, and given once more."""
     command = [
         *(sys.executable, "-m", "neoranging", "train", "--model", "mlp", "--data", str(arc_set)),
-        *("--epochs", "60", "--batch-size", "32", "--width", "32", "--blocks", "1"),
+        *("--epochs", "30", "--batch-size", "32", "--width", "32", "--blocks", "1"),
         *("--device", "cpu", "--threads", "1", "--resume", "--out"),
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -157,7 +157,7 @@ def test_it_survives_a_kill(arc_set, tmp_path):
     victim.send_signal(signal.SIGKILL)
     assert victim.wait() == -signal.SIGKILL
     reached = torch.load(state, weights_only=True)["state"]["epoch"]
-    assert reached < 60
+    assert reached < 30
     for name in ("killed", "whole"):
         subprocess.run(
             [*command, str(tmp_path / name)], env=environment, check=True, capture_output=True
