@@ -135,7 +135,7 @@ class Catalogue:
         return Catalogue(*(getattr(self, field.name)[index] for field in fields(self)))
 
     def states(self, mu: float = GM_SUN) -> tuple[FloatArray, FloatArray]:
-        """Heliocentric states at `epoch_mjd_tdb`, ICRS axes.
+        """Heliocentric states at ``epoch_mjd_tdb``, ICRS axes.
 
         Returns
         -------

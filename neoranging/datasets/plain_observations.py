@@ -26,7 +26,7 @@ __all__ = ["read_observation_table"]
 Strings = npt.NDArray[np.str_]
 
 _ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
-    "designation": ("desig", "object", "provid"),
+    "designation": ("desig", "object", "provID"),
     "mjd_utc": ("mjd", "obstime_mjd"),
     "jd_utc": ("jd",),
     "obstime_utc": ("obstime", "obsTime", "time_utc"),

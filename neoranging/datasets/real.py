@@ -22,7 +22,7 @@ __all__ = ["MAX_U", "RealSummary", "make_real_set", "summarise"]
 
 MAX_U: Final = 3
 """Largest uncertainty parameter of orbits that can tell the truth. U = 3 lets the place in the
-orbit run off by 80" in ten years; what matters of it in an arc is judged by the gate."""
+orbit run off by 87" in ten years; what matters of it in an arc is judged by the gate."""
 
 _PART: Final = 50_000
 """Arcs in one part of a stored set."""
