@@ -12,6 +12,7 @@ import astropy.units as u
 import numpy as np
 import numpy.typing as npt
 
+from neoranging.arguments import values_in
 from neoranging.constants import R_EARTH
 from neoranging.core import admissible as core
 from neoranging.core.admissible_shape import RegionShape, zeros_of
@@ -149,7 +150,7 @@ class AdmissibleRegion:
                 "per attributable and check that its direction, rates and observer are finite"
             )
             raise AdmissibleRegionError(msg)
-        a = math.inf if a_max is None else float(u.Quantity(a_max).to_value(u.au))
+        a = math.inf if a_max is None else float(_au(a_max, "a_max"))
         if not a > 0.0:
             msg = f"a_max must be a positive length, got {a_max}; leave it out for no limit"
             raise AdmissibleRegionError(msg)
@@ -161,7 +162,7 @@ class AdmissibleRegion:
                 "velocity across the line of sight; give a_max, or an attributable that moves"
             )
             raise AdmissibleRegionError(msg)
-        near = R_EARTH if rho_min is None else max(R_EARTH, float(_au(rho_min)))
+        near = R_EARTH if rho_min is None else max(R_EARTH, float(_au(rho_min, "rho_min")))
         if h_max is not None:
             near = max(near, _shooting_star_range(c, mag, h_max, slope, near, far))
         self._c = c
@@ -289,12 +290,12 @@ class AdmissibleRegion:
             raise AdmissibleRegionError(msg)
 
 
-def _au(rho: u.Quantity) -> FloatArray:
-    return np.asarray(u.Quantity(rho).to_value(u.au), dtype=np.float64)
+def _au(rho: u.Quantity, name: str = "rho") -> FloatArray:
+    return values_in(name, rho, u.au, AdmissibleRegionError)
 
 
 def _au_per_day(rho_dot: u.Quantity) -> FloatArray:
-    return np.asarray(u.Quantity(rho_dot).to_value(u.au / u.day), dtype=np.float64)
+    return values_in("rho_dot", rho_dot, u.au / u.d, AdmissibleRegionError)
 
 
 def _shooting_star_range(

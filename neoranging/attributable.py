@@ -10,6 +10,7 @@ from astropy import units as u
 from astropy.time import Time
 
 from neoranging import ephemeris
+from neoranging.arguments import require_time, values_in
 from neoranging.constants import C_AU_PER_DAY
 from neoranging.core import attributable as core
 from neoranging.core.geometry import FloatArray, line_of_sight
@@ -45,7 +46,7 @@ class Attributable:
     Raises
     ------
     TrackletError
-        If the observer is missing or given twice, or shapes do not agree.
+        If the observer is missing or given twice, a unit is missing, or shapes do not agree.
     UnknownStationError
         If a code has no known position.
 
@@ -76,6 +77,7 @@ class Attributable:
         observer_position: u.Quantity | None = None,
         observer_velocity: u.Quantity | None = None,
     ) -> None:
+        require_time("epoch", epoch)
         given = [x for x in (observer_position, observer_velocity) if x is not None]
         if len(given) != (2 if observatory is None else 0):
             raise TrackletError(
@@ -85,17 +87,17 @@ class Attributable:
             )
         observer = given or ephemeris.observer_posvel(epoch, observatory)
         angles = [
-            np.asarray(x.to_value(unit), dtype=float)
-            for x, unit in (
-                (ra, u.rad),
-                (dec, u.rad),
-                (ra_rate, u.rad / u.d),
-                (dec_rate, u.rad / u.d),
+            values_in(name, x, unit)
+            for name, x, unit in (
+                ("ra", ra, u.rad),
+                ("dec", dec, u.rad),
+                ("ra_rate", ra_rate, u.rad / u.d),
+                ("dec_rate", dec_rate, u.rad / u.d),
             )
         ]
         state = [
-            np.asarray(x.to_value(unit), dtype=float)
-            for x, unit in zip(observer, (u.au, u.au / u.d), strict=True)
+            values_in("observer_position", observer[0], u.au),
+            values_in("observer_velocity", observer[1], u.au / u.d),
         ]
         try:
             shape = np.broadcast_shapes(
@@ -230,8 +232,8 @@ class Attributable:
             Epoch of emission, TDB: that of the attributable less the light time.
         """
         au, au_d = np.broadcast_arrays(
-            np.asarray(rho.to_value(u.au), dtype=float),
-            np.asarray(rho_dot.to_value(u.au / u.d), dtype=float),
+            values_in("rho", rho, u.au),
+            values_in("rho_dot", rho_dot, u.au / u.d),
         )
         a = self._arrays
         if self._scalar:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -14,18 +15,20 @@ from astropy.io.registry import IORegistryError
 from astropy.table import QTable, Table
 from astropy.time import Time
 
+from neoranging.arguments import unmasked, values_in
 from neoranging.constants import AU_KM, MJD_JD
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations import observatories
-from neoranging.observations.columns import DEFAULT_SIGMA, Columns, unmasked, within_poles
+from neoranging.observations.columns import DEFAULT_SIGMA, Columns, within_poles
 from neoranging.observations.formats import FORMATS
-from neoranging.observations.report import ReadReport
+from neoranging.observations.report import ReadReport, many
 from neoranging.tracklet import TrackletSet
 
 __all__ = ["TrackletReport", "read_tracklets"]
 
 KINDS = ("ground", "roving", "space")
 GROUPS = ("night", "station")
+FIRST_JD = 1e6  # as MJD in the year 4596, as Julian date long before any astrometry
 
 INCREDIBLE_SIGMA = 1.0 * u.mas
 """Smaller errors than this no ground-based telescope reaches; reports state them in wrong units."""
@@ -58,7 +61,8 @@ class TrackletReport:
     def __str__(self) -> str:
         lines = [str(report) for report in self.reading]
         lines.append(
-            f"{self.n_observations} observations: {self.n_used} in {self.n_tracklets} tracklets"
+            f"{many(self.n_observations, 'observation')}: {self.n_used} in "
+            f"{many(self.n_tracklets, 'tracklet')}"
         )
         lines += [f"  {count:6d} left out: {reason}" for reason, count in self.dropped.items()]
         lines += [f"  note: {note}" for note in self.notes]
@@ -78,11 +82,12 @@ def read_tracklets(
 
     Parameters
     ----------
-    source : path-like, Table, DataFrame, or a list of them
-        Observation files (MPC 80-column, ADES PSV or XML, OrbFit ``.rwo``; plain or gzipped), or
-        tables with the columns of the observation table, or a `pandas.DataFrame` with plain columns
-        ``obstime`` (UTC; ISO text, datetime or MJD), ``ra``, ``dec`` [deg], ``station``, and
-        optionally ``sigma_ra``, ``sigma_dec`` [arcsec], ``mag``, ``band``, ``designation``.
+    source : path-like, open file, str, Table, DataFrame, or a list of them
+        Observation files (MPC 80-column, ADES PSV or XML, OrbFit ``.rwo``; plain or gzipped) or
+        the text of one, tables with the columns of the observation table, or a `pandas.DataFrame`
+        with plain columns ``obstime`` (UTC; ISO text, datetime or MJD), ``ra``, ``dec`` [deg],
+        ``station``, and optionally ``sigma_ra``, ``sigma_dec`` [arcsec], ``mag``, ``band``,
+        ``designation``.
     format : str, optional
         One of ``mpc.obs80``, ``ades.psv``, ``ades.xml``, ``orbfit.rwo``; recognised when left out.
     group_by : {"night"} or ("night", "station")
@@ -95,7 +100,7 @@ def read_tracklets(
     selected_only : bool
         Leave out observations that an ``.rwo`` file marks as rejected from its orbit.
     **options
-        For the reader, for example ``default_sigma``.
+        For the reader of files, for example ``default_sigma``; tables have columns instead.
 
     Returns
     -------
@@ -140,37 +145,54 @@ def _checked(name: str, values: str | Collection[str], allowed: tuple[str, ...])
 
 
 def _table(source: Any, format_: str | None, options: dict[str, Any]) -> Table:
-    if isinstance(source, Table):
-        return source
-    if isinstance(source, (str, os.PathLike)) or hasattr(source, "read"):
-        try:
-            return QTable.read(source, format=format_, **options)
-        except IORegistryError as error:
-            raise ObservationFormatError(
-                f"{source} is no observation file of a known format: see that it is MPC 80-column, "
-                f"ADES or .rwo, or name its format= ({', '.join(FORMATS)})"
-            ) from error
-    if hasattr(source, "columns") and hasattr(source, "to_numpy"):
-        return _from_frame(source)
-    raise ObservationFormatError(
-        f"expected a path, an open file, an astropy Table or a pandas DataFrame, got "
-        f"{type(source).__name__}"
-    )
+    is_table = isinstance(source, Table)
+    is_frame = hasattr(source, "columns") and hasattr(source, "to_numpy")
+    if not is_table and (isinstance(source, (str, os.PathLike)) or hasattr(source, "read")):
+        return _from_file(source, format_, options)
+    if not (is_table or is_frame):
+        raise ObservationFormatError(
+            f"expected a path, an open file, an astropy Table or a pandas DataFrame, got "
+            f"{type(source).__name__}"
+        )
+    if options:
+        raise ObservationFormatError(
+            f"{', '.join(options)}: an option for files, and a {type(source).__name__} was given; "
+            "put the uncertainties into its columns sigma_ra and sigma_dec [arcsec]"
+        )
+    return _from_frame(source) if is_frame else source
+
+
+def _from_file(source: Any, format_: str | None, options: dict[str, Any]) -> QTable:
+    if format_ not in (None, *FORMATS):
+        raise ObservationFormatError(
+            f"format must be one of {', '.join(FORMATS)}, or left out, got {format_!r}"
+        )
+    if isinstance(source, io.TextIOBase):
+        source = source.read()
+    if isinstance(source, str) and "\n" in source:  # not a path; all identifiers take bytes
+        source = io.BytesIO(source.encode())
+    elif isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
+        raise ObservationFormatError(f"{source} is a folder; give a list of the files in it")
+    try:
+        return QTable.read(source, format=format_, **options)
+    except IORegistryError as error:
+        raise ObservationFormatError(
+            f"{source} is no observation file of a known format: see that it is MPC 80-column, "
+            f"ADES or .rwo, or name its format= ({', '.join(FORMATS)})"
+        ) from error
 
 
 def _from_frame(frame: Any) -> QTable:
     """Observation table of a DataFrame with plain columns."""
     _require(frame.columns, ("obstime", "ra", "dec", "station"), "DataFrame")
-    obstime = frame["obstime"]
-    values = obstime.to_numpy()
-    if np.issubdtype(values.dtype, np.number):
-        time = Time(values.astype(float), format="mjd", scale="utc")
-    elif np.issubdtype(values.dtype, np.datetime64):
-        time = Time(values.astype("datetime64[ns]"), format="datetime64", scale="utc")
-    else:
-        time = Time(values.astype(np.str_), scale="utc")
     units = {"ra": u.deg, "dec": u.deg, "sigma_ra": u.arcsec, "sigma_dec": u.arcsec}
-    table = QTable({"obstime": time})
+    for name in frame.columns.intersection(list(units)):
+        if frame[name].dtype.kind not in "fiu":
+            raise ObservationFormatError(
+                f"the column {name} must hold numbers [{units[name]}], got {frame[name].iloc[0]!r}:"
+                " sexagesimal text becomes degrees with astropy.coordinates.Angle"
+            )
+    table = QTable({"obstime": _epochs(frame["obstime"])})
     for name in frame.columns.drop("obstime"):
         column = frame[name].to_numpy()
         if name == "station" and column.dtype.kind in "iu":
@@ -182,12 +204,40 @@ def _from_frame(frame: Any) -> QTable:
     return table
 
 
+def _epochs(obstime: Any) -> Time:
+    """Epochs of a column of a DataFrame: MJD, datetimes of any zone, or text."""
+    if hasattr(obstime.dtype, "tz"):
+        obstime = obstime.dt.tz_convert("UTC").dt.tz_localize(None)
+    values = obstime.to_numpy()
+    gaps = int(obstime.isna().sum())
+    if gaps:
+        raise ObservationFormatError(
+            f"{gaps} of {len(values)} epochs in the column obstime are missing: drop these rows"
+        )
+    if np.issubdtype(values.dtype, np.number):
+        if (values > FIRST_JD).any():
+            raise ObservationFormatError(
+                "the column obstime must hold MJD where it holds numbers, got "
+                f"{values.max():.10g}: from a Julian date subtract {MJD_JD}"
+            )
+        return Time(values.astype(float), format="mjd", scale="utc")
+    if np.issubdtype(values.dtype, np.datetime64):
+        return Time(values.astype("datetime64[ns]"), format="datetime64", scale="utc")
+    try:
+        return Time(values.astype(np.str_), scale="utc")
+    except ValueError as error:
+        raise ObservationFormatError(
+            "the column obstime must hold UTC as MJD, datetimes or text all of one form like "
+            f"2024-12-27T05:46:00, got text that begins with {values[0]!r}"
+        ) from error
+
+
 def _require(present: Any, needed: tuple[str, ...], what: str) -> None:
     missing = [name for name in needed if name not in present]
     if missing:
         raise ObservationFormatError(
             f"the {what} lacks the column(s) {', '.join(missing)}; it needs at least "
-            f"{', '.join(needed)}"
+            f"{', '.join(needed)} and has {', '.join(map(str, present))}: rename its columns"
         )
 
 
@@ -213,7 +263,7 @@ def _plain(table: Table) -> _Observations:
     ) -> Any:
         if name not in table.colnames:
             return np.full((n, *shape), fill)
-        return unmasked(u.Quantity(table[name], subok=True).to_value(unit))
+        return values_in(f"the column {name}", table[name], unit, ObservationFormatError)
 
     default = DEFAULT_SIGMA.to_value(u.rad)
     station = column("station", "").astype(np.str_)
@@ -286,6 +336,7 @@ def _form(
     drop("without weight: sigma not positive", weightless)
     c, notes = _with_credible_sigmas(c, observations.kind, keep)
     key = _keys(observations, group_by)
+    drop("the same observation again", _repeated(c, key, keep))
     order = np.lexsort((c.jd2, c.jd1, key))
     order = order[keep[order]]
     jd, key = c.jd1[order] + c.jd2[order], key[order]
@@ -306,6 +357,22 @@ def _form(
     result = formed._take(by_time)
     result.report = report
     return result
+
+
+def _repeated(
+    c: Columns, key: npt.NDArray[np.int64], used: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Whether a used observation of the same group stands before with the same values.
+
+    Files that overlap bring them; counted twice they would make errors too small.
+    """
+    import pandas as pd
+
+    rows = np.nonzero(used)[0]
+    same = {name: getattr(c, name)[rows] for name in ("station", "jd1", "jd2", "ra", "dec")}
+    repeated = np.zeros(len(used), dtype=bool)
+    repeated[rows] = pd.DataFrame({"key": key[rows], **same}).duplicated()
+    return repeated
 
 
 def _with_credible_sigmas(

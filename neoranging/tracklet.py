@@ -13,6 +13,7 @@ from astropy.coordinates import EarthLocation, SkyCoord
 from astropy.time import Time
 
 from neoranging import ephemeris
+from neoranging.arguments import require_time
 from neoranging.attributable import Attributable
 from neoranging.constants import ARCSEC
 from neoranging.core import attributable as core
@@ -90,10 +91,10 @@ class TrackletSet(Sequence["Tracklet"]):
         Raises
         ------
         TrackletError
-            If columns differ in length, hold non-finite values, or a tracklet has fewer than two
-            epochs.
+            If columns differ in length, lack a unit, hold non-finite values, or a tracklet has
+            fewer than two epochs.
         """
-        n = obstime.size
+        n = require_time("obstime", obstime).size
         if not n:
             raise TrackletError("a tracklet needs at least two observations, got none")
         for name, column in {"tracklet": tracklet, "designation": designation}.items():
@@ -133,8 +134,14 @@ class TrackletSet(Sequence["Tracklet"]):
     def __getitem__(self, item: slice | npt.ArrayLike) -> TrackletSet: ...
     def __getitem__(self, item: Any) -> Tracklet | TrackletSet:
         if isinstance(item, (int, np.integer)):
-            k = range(len(self))[item]
-            return Tracklet._view(self._take(np.array([k])))
+            if not -len(self) <= item < len(self):
+                raise IndexError(f"no tracklet {item} in a set of {len(self)}")
+            return Tracklet._view(self._take(np.array([item % len(self)])))
+        if isinstance(item, str):
+            raise IndexError(
+                "tracklets are indexed by number, slice or mask: one object may have many; write "
+                f"tracklets[tracklets.designation == {item!r}]"
+            )
         return self._take(np.arange(len(self))[item])
 
     def __iter__(self) -> Iterator[Tracklet]:
@@ -277,7 +284,7 @@ class Tracklet:
 
     Examples
     --------
-    Three positions of 2024 YR4 by the survey that found it:
+    Three made-up positions:
 
     >>> from astropy import units as u
     >>> from astropy.coordinates import SkyCoord
@@ -304,7 +311,13 @@ class Tracklet:
         band: npt.ArrayLike | None = None,
         designation: str = "",
     ) -> None:
-        icrs = coord.icrs
+        require_time("obstime", obstime)
+        icrs = getattr(coord, "icrs", None)
+        if icrs is None:
+            raise TrackletError(
+                f"coord must be an astropy SkyCoord, got {type(coord).__name__}: write "
+                "SkyCoord(ra, dec, unit='deg')"
+            )
         if icrs.shape != obstime.shape or len(obstime.shape) != 1:
             raise TrackletError(
                 f"obstime and coord must be one-dimensional and of one length, got shapes "

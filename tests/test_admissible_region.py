@@ -66,8 +66,10 @@ def test_units_at_the_border_do_not_matter():
     rho, rho_dot = 0.05 * u.au, -0.003 * RATE
     assert region.contains(rho.to(u.km), rho_dot.to(u.km / u.s))
     assert region.contains(rho, rho_dot)
-    with pytest.raises(u.UnitConversionError):
+    with pytest.raises(AdmissibleRegionError, match=r"`rho \* u.au`"):
         region.contains(0.05, rho_dot)
+    with pytest.raises(AdmissibleRegionError, match=r"`a_max \* u.au`"):
+        AdmissibleRegion(attributable(eta=0.02), a_max=3.0)
     here = attributable(eta=0.02)
     c = core.energy_coefficients(
         0.0, 0.0, 0.02, 0.0, here.observer_position.value, np.array([0, V_EARTH, 0])

@@ -146,10 +146,12 @@ class TestShapes:
             )
 
     def test_wrong_units(self):
-        with pytest.raises(u.UnitsError):
+        with pytest.raises(TrackletError, match=r"ra must be .* deg, got km"):
             make(ra=1.0 * u.km)
-        with pytest.raises(u.UnitsError):
-            make(ra_rate=1.0 * u.deg)
+        with pytest.raises(TrackletError, match=r"`ra_rate \* u.deg / u.d`"):
+            make(ra_rate=1.0)
+        with pytest.raises(TrackletError, match="epoch must be an astropy Time, got float"):
+            make(epoch=60000.0)
 
 
 class TestState:

@@ -119,6 +119,28 @@ class TestAccounting:
         assert "alone" in reason
         assert count == 3
 
+    @pytest.mark.parametrize("group_by", ["night", ("night", "station")])
+    def test_an_observation_counts_once_however_often_it_stands_there(self, group_by):
+        once = table_of([60_000.1, 60_000.12, 60_000.15])
+        tracklets = read([once, once[1:], once], group_by=group_by)
+        assert list(tracklets.counts) == [3]
+        assert tracklets.report.dropped == {"the same observation again": 5}
+
+    def test_what_one_value_tells_apart_is_no_repetition(self):
+        once = table_of([60_000.1, 60_000.12])
+        again = once.copy()
+        again["ra"] += 0.1 * u.arcsec
+        assert list(read([once, again]).counts) == [4]
+
+    def test_a_repetition_of_an_observation_left_out_is_used(self):
+        table = table_of([60_000.1, 60_000.1, 60_000.2], selected=[False, True, True])
+        table["ra"], table["dec"] = [1.0, 1.0, 1.1] * u.deg, [5.0, 5.0, 5.1] * u.deg
+        assert list(read(table).counts) == [2]
+
+    def test_one_of_a_kind_is_told_in_the_singular(self):
+        assert "\n1 observation: 0 in 0 tracklets" in f"\n{read(table_of([60_000.1])).report}"
+        assert "in 1 tracklet\n" in f"{read(table_of([60_000.1, 60_000.2])).report}\n"
+
     def test_kinds_can_be_left_out(self):
         table = table_of(60_000.1 + 0.01 * np.arange(4), kind=["ground", "space"] * 2)
         assert list(read(table).counts) in ([2, 2], [4])
@@ -291,8 +313,41 @@ class TestSources:
         frame = pd.DataFrame({"obstime": self.TIMES, "ra": 1.0, "dec": 1.0, "station": "500"})
         table.remove_column(missing)
         for source in (table, frame.drop(columns=missing)):
-            with pytest.raises(ObservationFormatError, match=missing):
+            with pytest.raises(ObservationFormatError, match=f"lacks the column.* {missing};"):
                 nr.read_tracklets(source)
+
+    def test_columns_that_are_there_are_named_too(self):
+        frame = pd.DataFrame({"MJD": self.TIMES, "RA": 1.0, "Dec": 1.0, "obscode": "500"})
+        with pytest.raises(ObservationFormatError, match="has MJD, RA, Dec, obscode: rename"):
+            nr.read_tracklets(frame)
+
+    def test_a_frame_with_epochs_of_a_time_zone(self):
+        here = pd.to_datetime(Time(self.TIMES, format="mjd").isot).tz_localize("UTC")
+        frame = pd.DataFrame(
+            {"obstime": here.tz_convert("Asia/Tokyo"), "ra": 1.0, "dec": 1.0, "station": "500"}
+        )
+        np.testing.assert_allclose(read(frame)[0].obstime.mjd, self.TIMES, rtol=0, atol=1e-9)
+
+    @pytest.mark.parametrize(
+        ("column", "values", "advice"),
+        [
+            ("obstime", [2_460_000.5, 2_460_000.6], "subtract 2400000.5"),
+            ("obstime", [60_000.0, np.nan], "1 of 2 epochs .* drop"),
+            ("obstime", ["tonight", "later"], "begins with 'tonight'"),
+            ("ra", ["00:48:00", "00:48:05"], r"numbers \[deg\], got '00:48:00'.*Angle"),
+        ],
+    )
+    def test_values_of_a_frame_that_cannot_be_meant(self, column, values, advice):
+        frame = pd.DataFrame(
+            {"obstime": self.TIMES[:2], "ra": 1.0, "dec": 1.0, "station": "500"}
+        ).assign(**{column: values})
+        with pytest.raises(ObservationFormatError, match=advice):
+            nr.read_tracklets(frame)
+
+    def test_options_of_readers_are_not_ignored_for_tables(self):
+        for table in (table_of(self.TIMES), table_of(self.TIMES).to_pandas()):
+            with pytest.raises(ObservationFormatError, match=r"default_sigma.* sigma_ra"):
+                nr.read_tracklets(table, default_sigma=0.3)
 
     def test_a_table_with_plain_epochs_is_refused(self):
         table = table_of(self.TIMES)
@@ -307,7 +362,7 @@ class TestSources:
     def test_angles_without_units_are_refused(self):
         table = table_of(self.TIMES)
         table["ra"] = [10.0, 10.1, 10.2]
-        with pytest.raises((ObservationFormatError, u.UnitsError), match="ra"):
+        with pytest.raises(ObservationFormatError, match=r"the column ra must be .* deg"):
             nr.read_tracklets(table)
 
     @pytest.mark.parametrize("source", [None, 3, {"ra": 1.0}, np.zeros(3)])
@@ -351,6 +406,17 @@ class TestSources:
             nr.read_tracklets(path)
         with pytest.raises(FileNotFoundError):
             nr.read_tracklets(tmp_path / "no_such_file.obs80")
+        with pytest.raises(ObservationFormatError, match="is a folder"):
+            nr.read_tracklets(tmp_path)
+        with pytest.raises(ObservationFormatError, match=r"format must be one of mpc\.obs80"):
+            nr.read_tracklets(nr.sample("impactors"), format="mpc")
+
+    def test_text_and_files_opened_as_text_or_bytes(self):
+        path = nr.sample("impactors")
+        expected = nr.read_tracklets(path)
+        with path.open() as as_text, path.open("rb") as as_bytes:
+            for source in (path.read_text(), as_text, as_bytes):
+                assert list(read(source).counts) == list(expected.counts)
 
 
 def test_stations_of_unknown_place_keep_their_observations():

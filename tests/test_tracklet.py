@@ -92,8 +92,21 @@ class TestConstruction:
         assert "G96, 703" in repr(t)
 
     def test_numpy_angles_need_units(self):
-        with pytest.raises((u.UnitsError, AttributeError, TypeError)):
+        with pytest.raises(TrackletError, match=r"`ra \* u.deg`"):
             TrackletSet.from_arrays(TIMES, np.zeros(4), np.zeros(4), observatory="500")
+        with pytest.raises(TrackletError, match=r"`sigma \* u.arcsec`"):
+            make(sigma=0.3)
+
+    @pytest.mark.parametrize("obstime", [TIMES.mjd, TIMES.isot.tolist()])
+    def test_epochs_need_a_time(self, obstime):
+        with pytest.raises(TrackletError, match=r"Time\(obstime, format='mjd', scale='utc'\)"):
+            make(obstime=obstime)
+        with pytest.raises(TrackletError, match="obstime must be an astropy Time"):
+            TrackletSet.from_arrays(obstime, COORD.ra, COORD.dec, observatory="500")
+
+    def test_directions_need_a_sky_coord(self):
+        with pytest.raises(TrackletError, match="coord must be an astropy SkyCoord, got tuple"):
+            make(coord=(COORD.ra, COORD.dec))
 
 
 class TestRefusals:
@@ -214,8 +227,11 @@ class TestSet:
         assert isinstance(night[2:4], TrackletSet)
         assert list(night[[5, 5, 1]].designation) == ["S000005", "S000005", "S000001"]
         assert len(night[night.counts > 4]) == (night.counts > 4).sum()
-        with pytest.raises(IndexError):
-            night[20]
+        for outside in (20, -21):
+            with pytest.raises(IndexError, match=f"no tracklet {outside} in a set of 20"):
+                night[outside]
+        with pytest.raises(IndexError, match="designation == 'S000005'"):
+            night["S000005"]
         assert "20 tracklets" in repr(night)
 
     def test_joining_what_was_taken_apart(self, night):

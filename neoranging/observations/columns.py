@@ -11,12 +11,13 @@ from astropy.coordinates import EarthLocation
 from astropy.table import QTable
 from astropy.time import Time
 
-from neoranging.constants import AU_KM
+from neoranging.arguments import require_time, unmasked, values_in
+from neoranging.constants import ARCSEC, AU_KM
 from neoranging.core.geometry import FloatArray
 from neoranging.exceptions import TrackletError
 from neoranging.observations import observatories
 
-__all__ = ["DEFAULT_SIGMA", "Columns", "plain_columns", "unmasked", "within_poles"]
+__all__ = ["DEFAULT_SIGMA", "Columns", "plain_columns", "within_poles"]
 
 DEFAULT_SIGMA = 1.0 * u.arcsec
 """Standard deviation of a position whose observer states none."""
@@ -86,15 +87,15 @@ def plain_columns(
     Raises
     ------
     TrackletError
-        If a column has another length than ``obstime``, or holds values that are not finite or
-        lie beyond the poles.
+        If a column has another length than ``obstime`` or no unit, or holds values that are not
+        finite or lie beyond the poles.
     """
-    n = obstime.size
+    n = require_time("obstime", obstime).size
     if obstime.masked and np.any(obstime.mask):
         raise TrackletError(f"{np.sum(obstime.mask)} of {n} epochs are masked: drop them first")
     utc = obstime.utc if obstime.scale != "utc" else obstime
     station, itrf, gcrs = _places(observatory, n)
-    angles = [unmasked(x.to_value(u.rad)).reshape(-1) for x in (ra, dec)]
+    angles = [values_in(*named, u.rad).reshape(-1) for named in (("ra", ra), ("dec", dec))]
     for name, column in zip(("ra", "dec"), angles, strict=True):
         if len(column) != n:
             raise TrackletError(f"{name} has {len(column)} values for {n} epochs")
@@ -122,13 +123,6 @@ def within_poles(dec: FloatArray) -> npt.NDArray[np.bool_]:
     return np.abs(dec) <= 0.5 * np.pi * (1.0 + 1e-12)
 
 
-def unmasked(values: Any) -> FloatArray:
-    """Numbers of any kind of column as a plain array, NaN where they are masked."""
-    if hasattr(values, "mask"):
-        values = np.where(values.mask, np.nan, getattr(values, "unmasked", values))
-    return np.asarray(values, dtype=float)
-
-
 def _spread(name: str, values: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
     if values.shape not in {(), (1,), (n,)}:
         raise TrackletError(f"{name} must be one value or {n} of them, got shape {values.shape}")
@@ -136,7 +130,7 @@ def _spread(name: str, values: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
 
 
 def _sigmas(sigma: u.Quantity, n: int) -> FloatArray:
-    values = unmasked(sigma.to_value(u.rad))
+    values = values_in("sigma", sigma, u.arcsec) * ARCSEC
     if values.ndim == 1:
         values = values[:, None]
     try:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from neoranging.exceptions import NeoRangingError
 
-__all__ = ["Note", "ReadReport", "Reason", "SetAside"]
+__all__ = ["Note", "ReadReport", "Reason", "SetAside", "many"]
 
 N_SHOWN = 5  # records of one kind that the printed report spells out
 
@@ -25,6 +25,11 @@ class Reason(enum.Enum):
     OFFSET = "offset from another body, not a position on the sky"
     UNSUPPORTED_FRAME = "coordinates in a frame that cannot be turned into ICRS here"
     MALFORMED = "cannot be parsed"
+
+
+def many(count: int, thing: str) -> str:
+    """Count of things in words, "1 record" or "2 records"."""
+    return f"{count} {thing}{'s' * (count != 1)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,8 @@ class ReadReport:
 
     def __str__(self) -> str:
         name = f"{self.source}: " if self.source else ""
-        head = f"{name}{self.n_records} records, {self.n_used} used, {self.n_set_aside} set aside"
+        records = many(self.n_records, "record")
+        head = f"{name}{records}, {self.n_used} used, {self.n_set_aside} set aside"
         lines = [head, *self._lines_set_aside()]
         lines += [f"  note: {note}" for note in self.notes[:N_SHOWN]]
         if len(self.notes) > N_SHOWN:

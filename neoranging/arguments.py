@@ -1,0 +1,62 @@
+"""Arguments as plain numbers, or as errors that name them: where units are taken off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from astropy import units as u
+from astropy.time import Time
+
+from neoranging.exceptions import NeoRangingError, TrackletError
+
+__all__ = ["require_time", "unmasked", "values_in"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def values_in(
+    name: str, given: Any, unit: u.UnitBase, error: type[NeoRangingError] = TrackletError
+) -> FloatArray:
+    """Values of a Quantity in a unit, NaN where they are masked.
+
+    Parameters
+    ----------
+    name : str
+        What the caller calls the argument.
+    given : Quantity
+        What came; a number or column without unit is none.
+    unit : Unit
+        Unit of the result.
+    error : type, optional
+        What to raise if the unit is missing or of another kind.
+    """
+    try:
+        return unmasked(u.Quantity(given, subok=True).to_value(unit))
+    except (u.UnitsError, TypeError) as reason:
+        own = getattr(given, "unit", None)
+        got = str(own) if own else f"{type(given).__name__} without unit"
+        usual = unit.to_string().replace("rad", "deg").lower().split(" / ")
+        code = " / ".join(f"u.{part}" for part in usual)
+        raise error(
+            f"{name} must be a Quantity with a unit like {' / '.join(usual)}, got {got}: "
+            f"write `{name} * {code}` with u = astropy.units"
+        ) from reason
+
+
+def require_time(name: str, given: Any, error: type[NeoRangingError] = TrackletError) -> Time:
+    """Return an epoch as it is, or an error that shows how to make a Time of it."""
+    if isinstance(given, Time):
+        return given
+    raise error(
+        f"{name} must be an astropy Time, got {type(given).__name__}: numbers become one by "
+        f"Time({name}, format='mjd', scale='utc'), text by Time({name}, scale='utc')"
+    )
+
+
+def unmasked(values: Any) -> FloatArray:
+    """Numbers of any kind of column as a plain array, NaN where they are masked."""
+    if hasattr(values, "mask"):
+        values = np.where(values.mask, np.nan, getattr(values, "unmasked", values))
+    return np.asarray(values, dtype=float)
