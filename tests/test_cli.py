@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -86,8 +87,16 @@ def test_quiet_and_report():
 
 def test_warnings_are_told_in_one_line():
     warning = good("estimate", MESSY).stderr.splitlines()[0]
-    assert warning.startswith("Warning: 2 observations")
-    assert "ZZZ" in warning
+    assert warning.startswith("Warning: no list of observatories has ZZZ: 2 observations")
+
+
+def test_old_dates_bring_no_warnings_about_functions_of_a_library(tmp_path):
+    old = tmp_path / "old.obs80"
+    line = "00433         A1898 08 14.{}  21 31 50.8  -05 57 43            11.0   AN147548\n"
+    old.write_text(line.format("9672") + line.format("9872"))
+    stderr = good("estimate", old).stderr
+    assert "DE440" in stderr
+    assert "ERFA" not in stderr
 
 
 def test_several_files_and_standard_input():
@@ -96,6 +105,9 @@ def test_several_files_and_standard_input():
     assert (
         good("estimate", "-", "-q", input=text).stdout == good("estimate", IMPACTORS, "-q").stdout
     )
+    packed = gzip.compress(text.encode())
+    assert "34 records" in good("estimate", "-", input=packed).stderr
+    assert run("estimate", "-", input=packed[:99]).exit_code == 3
 
 
 def test_observer_and_method_reach_the_estimator():
@@ -129,7 +141,7 @@ def test_grouping_and_sigma_reach_the_reader():
     assert "G96,854" in [row["stations"] for row in grouped["tracklets"]]
     errors = [
         json.loads(good("estimate", IMPACTORS, "--sigma", s, "--format", "json").stdout)
-        for s in ("0.1", "0.2")
+        for s in ("0.5", "1")  # so large that nothing else contributes
     ]
     small, large = (e["tracklets"][-1]["range_error_au"] for e in errors)
     assert large == pytest.approx(2.0 * small, rel=0.05)
@@ -228,11 +240,13 @@ def test_wrong_usage(arguments):
 def test_files_that_cannot_be_read(tmp_path):
     text = tmp_path / "letter.txt"
     text.write_text("Dear colleague,\n")
+    (empty := tmp_path / "empty.obs80").touch()
     table = tmp_path / "table.csv"
     table.write_text("a,b\n1,2\n")
     for path, reason in (
         (tmp_path / "missing.obs80", "No such file"),
         (tmp_path, "is a folder"),
+        (empty, "is empty"),
         (text, "not recognised as a file of observations"),
         (table, "lacks"),
     ):
@@ -243,6 +257,7 @@ def test_files_that_cannot_be_read(tmp_path):
         assert result.stdout == ""
     result = run("estimate", IMPACTORS, "--input-format", "ades.psv")
     assert result.exit_code == 3
+    assert "standard input: is empty" in run("estimate", "-", input="").stderr
 
 
 def test_observations_that_form_no_tracklet(tmp_path):

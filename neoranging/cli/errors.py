@@ -89,5 +89,7 @@ def _warnings_told() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.filterwarnings("always", category=NeoRangingWarning)
+        # old dates: the warning of the package says what it means for the observer's place
+        warnings.filterwarnings("ignore", message="ERFA function .*dubious year")
         warnings.showwarning = tell
         yield

@@ -13,6 +13,7 @@ import click
 from neoranging.cli.errors import NoTrackletError, UnreadableError
 from neoranging.exceptions import NeoRangingError
 from neoranging.observations.formats import FORMATS
+from neoranging.observations.report import many
 
 if TYPE_CHECKING:
     from astropy.table import QTable
@@ -98,15 +99,18 @@ def _read(name: str, reading: Reading) -> QTable:
     from astropy.table import QTable
 
     from neoranging.observations.output import require_columns
+    from neoranging.observations.source import read_source
 
     if Path(name).is_dir():
         raise _unreadable(name, "is a folder; name the files in it")
-    source: Any = io.BytesIO(sys.stdin.buffer.read()) if name == "-" else name
     options = {} if reading.sigma is None else {"default_sigma": reading.sigma}
     try:
+        source: Any = name if name != "-" else io.BytesIO(read_source(sys.stdin.buffer)[0])
         table = QTable.read(source, format=reading.input_format, **options)
         require_columns(table)
     except IORegistryError as error:
+        if not (source.getbuffer() if name == "-" else Path(name).stat().st_size):
+            raise _unreadable(name, "is empty") from error
         reason = f"not recognised as a file of observations ({', '.join(FORMATS)})"
         raise _unreadable(name, f"{reason}; if it is one, name it with --input-format") from error
     except OSError as error:
@@ -131,13 +135,9 @@ def _summary(tracklets: TrackletSet) -> str:
     lost = report.n_observations - report.n_used
     left_out = f", {lost} left out" if lost else ""
     hint = "; --report for details" if lost or any(r.n_set_aside for r in report.reading) else ""
-    formed = f"{_many(report.n_tracklets, 'tracklet')} of {_many(report.n_used, 'observation')}"
+    formed = f"{many(report.n_tracklets, 'tracklet')} of {many(report.n_used, 'observation')}"
     lines.append(formed + left_out + hint)
     return "\n".join(lines)
-
-
-def _many(count: int, thing: str) -> str:
-    return f"{count} {thing}{'s' * (count != 1)}"
 
 
 def _file_line(report: Any) -> str:
@@ -145,6 +145,6 @@ def _file_line(report: Any) -> str:
     why = f" ({counts})" if counts else ""
     name = report.source or "standard input"
     return (
-        f"{name}: {_many(report.n_records, 'record')}, {report.n_used} used, "
+        f"{name}: {many(report.n_records, 'record')}, {report.n_used} used, "
         f"{report.n_set_aside} set aside{why}"
     )

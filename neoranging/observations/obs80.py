@@ -13,7 +13,6 @@ Natural Satellites", https://www.minorplanetcenter.net/iau/info/OpticalObs.html.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Final
 
 import erfa
@@ -23,7 +22,6 @@ from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.constants import AU_KM, DAY_S
-from neoranging.exceptions import NeoRangingWarning
 from neoranging.observations.designation import unpack_fields
 from neoranging.observations.fixed_width import (
     BLANK,
@@ -36,11 +34,11 @@ from neoranging.observations.fixed_width import (
     split_lines,
 )
 from neoranging.observations.obs80_lines import WIDTH, Records, find_records
-from neoranging.observations.report import Note, ReadReport, Reason
+from neoranging.observations.report import Note, ReadReport, Reason, many
 from neoranging.observations.source import TextSource, read_source
 from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import sigma_columns
-from neoranging.observations.verdicts import Verdicts, check_stations
+from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
 
 __all__ = ["read_obs80"]
 
@@ -257,29 +255,11 @@ def _notes(records: Records, sky: _Sky, site: _Site, used: Ints) -> tuple[Note, 
     unreadable = used[sky.mag_unreadable[used]]
     odd_type = used[~np.isin(records.first[used, 14], list(OBSERVATION_TYPES))]
     notes = [
-        *_station_notes(records, site, used),
+        *station_notes(site.station[used], records.line[used], site.unknown[used]),
         *(Note(int(records.line[k]), "unreadable magnitude in columns 66-70") for k in unreadable),
         *(Note(int(records.line[k]), f"unknown type {str(site.note2[k])!r}") for k in odd_type),
     ]
     if records.n_long:
-        notes.append(Note(0, f"text beyond column {WIDTH} was not read on {records.n_long} lines"))
+        lines = many(records.n_long, "line")
+        notes.append(Note(0, f"text beyond column {WIDTH} was not read on {lines}"))
     return tuple(notes)
-
-
-def _station_notes(records: Records, site: _Site, used: Ints) -> list[Note]:
-    """Note each unknown station once and warn of all of them together."""
-    unknown = used[site.unknown[used]]
-    codes, first, count = np.unique(site.station[unknown], return_index=True, return_counts=True)
-    if len(codes):
-        warnings.warn(
-            f"{len(unknown)} observations come from stations that are not in the list of "
-            f"observatories: {', '.join(codes)}. They are in the table, but have no place: "
-            "give one with neoranging.observations.observatories.register_observatory, load a "
-            "newer list with load_obscodes, or drop them",
-            NeoRangingWarning,
-            stacklevel=4,
-        )
-    return [
-        Note(int(records.line[unknown[k]]), f"unknown station {code!r} ({n} observations)")
-        for code, k, n in zip(codes.tolist(), first, count, strict=True)
-    ]

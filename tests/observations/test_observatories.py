@@ -98,6 +98,8 @@ def test_register_refuses_nonsense():
     for code, place in (("", EarthLocation.from_geodetic(0, 0)), ("A", nowhere), ("A", two)):
         with pytest.raises(ValueError, match="one finite place"):
             observatories.register_observatory(code, place)
+    with pytest.raises(ValueError, match=r"from_geodetic\("):
+        observatories.register_observatory("A", (10.0, 50.0, 100.0))
 
 
 @pytest.mark.parametrize("suffix", [".html", ".txt"])

@@ -263,7 +263,7 @@ def test_an_unreadable_field_is_noted():
 
 
 def test_unknown_station_warns_once_and_is_kept():
-    with pytest.warns(NeoRangingWarning, match="2 observations come from stations .* @@@"):
+    with pytest.warns(NeoRangingWarning, match="no list of observatories has @@@: 2 observations"):
         table = read_rwo(text(GROUND, *[GROUND.replace("W68", "@@@")] * 2))
     assert len(table) == 3
     assert len(table.meta["report"].notes) == 1
@@ -434,7 +434,8 @@ def test_any_observation_survives_to_the_resolution_of_the_format(
     once = read_rwo(format_rwo(table))
     assert abs((once["ra"][0] - ra * u.deg).to_value(u.arcsec) + 180) % 360 - 180 < 0.00751
     assert abs(once["dec"][0].to_value(u.deg) - dec) <= 0.0051 / 3600
-    assert abs(once["obstime"].jd2 - table["obstime"].jd2)[0] <= 1e-10
+    read, written = once["obstime"][0], table["obstime"][0]
+    assert abs((read.jd1 - written.jd1) + (read.jd2 - written.jd2)) <= 1e-10
     assert once["sigma_ra"][0].value == pytest.approx(sigma, abs=5.1e-4)
     assert once["mag"][0] == pytest.approx(mag, abs=5.1e-3, nan_ok=True)
     assert same(once, read_rwo(format_rwo(once))) == []
