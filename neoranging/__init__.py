@@ -11,6 +11,7 @@ names below are loaded when they are first used.
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from neoranging import observations as _formats  # noqa: F401 (registers the table formats)
@@ -86,4 +87,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    parts = {name for name, value in globals().items() if isinstance(value, ModuleType)}
+    return sorted({*__all__, *parts} - {"_formats", "_version"})

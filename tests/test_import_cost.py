@@ -50,5 +50,7 @@ def test_every_public_name_is_there():
     for name in neoranging.__all__:
         assert getattr(neoranging, name) is not None
         assert name in dir(neoranging)
+    assert {"exceptions", "observations"} <= set(dir(neoranging))
+    assert not {"annotations", "Any", "import_module"} & set(dir(neoranging))
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = neoranging.no_such_name
