@@ -38,7 +38,14 @@ def good(*arguments, **options):
 # Help and version --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [(), *((name,) for name in main.commands)])
+COMMANDS = [
+    (),
+    *((name,) for name in main.commands),
+    *(("dataset", name) for name in main.commands["dataset"].list_commands(None)),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_every_command_explains_itself(command, flag):
     text = good(*command, flag).stdout

@@ -79,7 +79,7 @@ def command(
     group_by: str,
     **options: Any,
 ) -> None:
-    r"""Make a set of real arcs, each with the range that its object's orbit gives.
+    """Make a set of real arcs, each with the range that its object's orbit gives.
 
     The orbit is followed from the epoch of its elements to every observation, and has to agree with
     all of them: arcs that a prediction misses by more than the gate are dropped, and counted.
@@ -94,7 +94,7 @@ def command(
     Examples:
       neoranging dataset real --observations observations.csv.gz --out real
       neoranging dataset real --observations 99942.rwo --orbits mine.csv --any-u --out apophis
-    """
+    """  # noqa: D301 (the character by which click keeps lines apart)
     from neoranging.datasets.progress import progress_bar
     from neoranging.datasets.real import make_real_set
 

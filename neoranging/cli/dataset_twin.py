@@ -90,7 +90,7 @@ __all__ = ["command"]
 )
 @click.option("--overwrite", is_flag=True, help="Begin anew whatever DIR holds.")
 def command(out: Path, stations: str, workers: int | None, overwrite: bool, **options: Any) -> None:
-    r"""Simulate a set: real orbits, observed as surveys and followers did since 1985.
+    """Simulate a set: real orbits, observed as surveys and followers did since 1985.
 
     Every object has as many nights as it has real observations / 7.8, in as many apparitions as it
     has oppositions, where it was bright enough, above the horizon and in the dark. The set comes
@@ -101,7 +101,7 @@ def command(out: Path, stations: str, workers: int | None, overwrite: bool, **op
     Examples:
       neoranging dataset twin --objects 300 --out small
       neoranging dataset twin --seed 0 --close-fraction 0.1 --out twin
-    """
+    """  # noqa: D301 (the character by which click keeps lines apart)
     from neoranging.datasets.marginals import as_text
     from neoranging.datasets.store import read_account
     from neoranging.datasets.twin import Twin, make_twin

@@ -83,7 +83,7 @@ def train(
     overwrite: bool,
     **recipe: Any,
 ) -> None:
-    r"""Train a network on the training part of a set, judged by its validation part.
+    """Train a network on the training part of a set, judged by its validation part.
 
     Options left out are those of the recipe of the representation. A run that was killed goes on
     from its last whole epoch with --resume, and ends with the same weights.
@@ -93,7 +93,7 @@ def train(
       neoranging train --model mlp --data twin --out run --epochs 5
       neoranging train --model pinn --representation paper --data twin --out paper-pinn
       tensorboard --logdir paper-pinn
-    """
+    """  # noqa: D301 (the character by which click keeps lines apart)
     from neoranging.training.fit import WEIGHTS, fit_set
 
     result = fit_set(
