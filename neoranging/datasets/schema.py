@@ -82,7 +82,9 @@ COLUMNS: Final[Mapping[str, Column]] = {
     "rho_dot_geo_au_d": _number("its derivative by the time of reception", "au/d"),
     "rho_topo_au": _number("true light path to the observer, received at t2", "au"),
     "rho_dot_topo_au_d": _number("its derivative by the time of reception", "au/d"),
-    "truth_residual_arcsec": _number("distance of true and observed direction at t2", "arcsec"),
+    "truth_residual_arcsec": _number(
+        "largest distance of predicted and observed direction over the arc", "arcsec"
+    ),
     "truth_dynamics": Column("str", "", 'what gave the truth: "kepler", "nbody", "simulated"', ""),
     "q_au": _number("perihelion distance of the catalogue orbit, osculating near t2", "au"),
     "ecc": _number("eccentricity of the catalogue orbit"),
