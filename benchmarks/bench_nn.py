@@ -2,6 +2,7 @@
 
 Run ``OMP_NUM_THREADS=1 python benchmarks/bench_nn.py [steps]``. Steps of both kinds alternate in
 one process, so that whatever else the machine does falls on both; times are of the processor.
+Features and their derivatives, which hold no parameter, are made beforehand as in training.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ BATCH = 512
 CASES = {
     "paper": NetworkConfig.paper(),
     "invariant, log": NetworkConfig(),
+    "the same, 384 x 4": NetworkConfig(width=384, blocks=4),
     "invariant, admissible": NetworkConfig(output="admissible"),
 }
 
@@ -69,23 +71,23 @@ class Steps:
         self.rho_dot = 0.007 * torch.randn(n, dtype=torch.float64)
         self.network = RangingNetwork(config)
         self.network.fit(self.inputs, self.rho, self.rho_dot)
+        self.tangent = self.inputs.tangent()
+        self.features = self.network.features.with_tangent(self.inputs, self.tangent)
         self.linear = MinMaxOutput(self.network.origin)
         self.linear.fit(self.inputs, self.rho, self.rho_dot)
         self.optimiser = torch.optim.AdamW(self.network.parameters(), lr=2e-4, amsgrad=True)
 
-    def batch(self) -> tuple[ArcInputs, torch.Tensor, torch.Tensor]:
-        rows = torch.randint(len(self.rho), (BATCH,))
-        return self.inputs.map(lambda x: x[rows]), self.rho[rows], self.rho_dot[rows]
-
-    def mlp(self) -> torch.Tensor:
-        arcs, *truth = self.batch()
+    def mlp(self, rows: torch.Tensor) -> torch.Tensor:
+        arcs, truth = self.inputs.map(lambda x: x[rows]), (self.rho[rows], self.rho_dot[rows])
         normalise = self.network.output.normalise
-        return (normalise(*self.network(arcs)) - normalise(*truth)).square().mean()
+        estimate = normalise(*self.network(arcs, self.features[0][rows]))
+        return (estimate - normalise(*truth)).square().mean()
 
-    def pinn(self) -> torch.Tensor:
-        arcs, *truth = self.batch()
+    def pinn(self, rows: torch.Tensor) -> torch.Tensor:
+        arcs, truth = self.inputs.map(lambda x: x[rows]), (self.rho[rows], self.rho_dot[rows])
         output, weights = self.network.output, LossWeights()
-        state, rate = self.network.with_tangent(arcs)
+        tangent, features = self.tangent.map(lambda x: x[rows]), [x[rows] for x in self.features]
+        state, rate = self.network.with_tangent(arcs, tangent, features)
         geometry = SightGeometry.of(arcs, self.network.origin)
         physics = physics_loss(residuals(geometry, state, rate))
         transport = transport_loss(
@@ -105,7 +107,8 @@ class Steps:
         """Seconds of one step."""
         start = time.process_time()
         self.optimiser.zero_grad(set_to_none=True)
-        getattr(self, kind)().backward()
+        rows = torch.randint(len(self.rho), (BATCH,))
+        getattr(self, kind)(rows).backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 10.0)
         self.optimiser.step()
         return time.process_time() - start

@@ -74,7 +74,7 @@ class Features(nn.Module):
 
     def forward(self, inputs: ArcInputs) -> Tensor:
         """Scaled features, (B, F), in the precision of the inputs."""
-        raise NotImplementedError
+        return self.finish(self.raw(inputs), inputs)
 
     def with_tangent(
         self, inputs: ArcInputs, tangent: ArcInputs | None = None
@@ -88,7 +88,16 @@ class Features(nn.Module):
             Derivative of the inputs; `ArcInputs.tangent` where none is given.
         """
         tangent = inputs.tangent() if tangent is None else tangent
-        return jvp(self, (inputs,), (tangent,))
+        raw, rate = jvp(self.raw, (inputs,), (tangent,))
+        return self.finish(raw, inputs), self.finish_rate(rate, inputs)
+
+    def finish(self, raw: Tensor, inputs: ArcInputs) -> Tensor:  # noqa: ARG002
+        """Features from columns in their own units."""
+        return self.scaling(raw)
+
+    def finish_rate(self, rate: Tensor, inputs: ArcInputs) -> Tensor:  # noqa: ARG002
+        """Derivatives of features from those of the columns."""
+        return self.scaling.rate(rate)
 
     def outside(self, inputs: ArcInputs, slack: float = 0.0) -> Tensor:
         """Which features leave the domain seen in training, bool (B, columns of the scaling)."""
@@ -123,10 +132,6 @@ class PaperFeatures(Features):
         )
         dt1, dt3 = inputs.dt1[..., None], inputs.dt3[..., None]
         return torch.cat([dt1, first, middle, dt3, last, inputs.earth], dim=-1)
-
-    def forward(self, inputs: ArcInputs) -> Tensor:
-        """Scaled inputs, (B, 11)."""
-        return self.scaling(self.raw(inputs))
 
     def with_tangent(
         self, inputs: ArcInputs, tangent: ArcInputs | None = None
@@ -177,17 +182,26 @@ class InvariantFeatures(Features):
             dim=-1,
         )
 
-    def forward(self, inputs: ArcInputs) -> Tensor:
-        """Scaled features, (B, 18)."""
-        scaled, curved = self.scaling(self.raw(inputs)), inputs.curved[..., None]
-        straight, bent = scaled.tensor_split([len(_STRAIGHT)], dim=-1)
-        return torch.cat([straight, bent * curved, 2.0 * curved - 1.0], dim=-1)
+    def finish(self, raw: Tensor, inputs: ArcInputs) -> Tensor:
+        """Scaled features and the flag, (B, 18)."""
+        return _with_flag(self.scaling(raw), inputs.curved, 2.0 * inputs.curved - 1.0)
+
+    def finish_rate(self, rate: Tensor, inputs: ArcInputs) -> Tensor:
+        """Their derivatives; the flag stays."""
+        still = torch.zeros_like(inputs.curved)
+        return _with_flag(self.scaling.rate(rate), inputs.curved, still)
 
     def outside(self, inputs: ArcInputs, slack: float = 0.0) -> Tensor:
         """Which columns leave the domain; of two epochs the curvature cannot."""
         outside = super().outside(inputs, slack)
         bent = torch.arange(outside.shape[-1], device=outside.device) >= len(_STRAIGHT)
         return outside & ~(bent & (inputs.curved[..., None] == 0.0))
+
+
+def _with_flag(scaled: Tensor, curved: Tensor, flag: Tensor) -> Tensor:
+    """Columns of the curvature put to zero where there is none, and a last one."""
+    straight, bent = scaled.tensor_split([len(_STRAIGHT)], dim=-1)
+    return torch.cat([straight, bent * curved[..., None], flag[..., None]], dim=-1)
 
 
 def _curvature(inputs: ArcInputs) -> tuple[Tensor, Tensor, Tensor]:
@@ -197,7 +211,7 @@ def _curvature(inputs: ArcInputs) -> tuple[Tensor, Tensor, Tensor]:
     bend = torch.stack(
         [acc_east * east + acc_north * north, acc_north * east - acc_east * north], dim=-1
     )
-    variance_east, variance_north = torch.exp(2.0 * inputs.log_sigma_acc).unbind(-1)
+    variance_east, variance_north = torch.exp(inputs.log_sigma_acc).square().unbind(-1)
     variance = torch.stack(
         [
             variance_east * east**2 + variance_north * north**2,
@@ -207,8 +221,7 @@ def _curvature(inputs: ArcInputs) -> tuple[Tensor, Tensor, Tensor]:
     )
     size = torch.asinh(bend / torch.sqrt(variance + _CURVATURE_UNIT**2))
     # a motion too slow to have a direction leaves the variance at zero
-    floor = torch.finfo(variance.dtype).tiny
-    error = torch.sqrt(variance + floor)
+    error = torch.sqrt(variance.clamp_min(torch.finfo(variance.dtype).tiny))
     return size, torch.asinh(bend / error), torch.log(error)
 
 

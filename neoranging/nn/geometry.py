@@ -39,7 +39,7 @@ def sky_basis(ra: Tensor, dec: Tensor) -> tuple[Tensor, Tensor]:
 
 def speed(rate: Tensor) -> Tensor:
     """Length of motions on the sky [rad/d], shape ``(..., 2)`` -> ``(...)``; never quite zero."""
-    return torch.sqrt(dot(rate, rate) + _STILL**2)
+    return torch.sqrt(dot(rate, rate).clamp_min(_STILL**2))
 
 
 class MotionFrame(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import torch
 from torch import Tensor
 
+from neoranging.constants import GM_SUN
 from neoranging.nn.geometry import TripletMotion, three_point
 
 MAX_RATE: Final = 1.0
@@ -113,13 +114,14 @@ class ArcInputs(NamedTuple):
         turn = ra_rate * torch.sin(dec)
         sky_jerk = torch.zeros_like(self.sky_acc) if sky_jerk is None else sky_jerk
         no_jerk = torch.zeros_like(self.observer_acc)
+        distance = torch.linalg.vector_norm(self.earth, dim=-1, keepdim=True)
         return ArcInputs(
             dt1=zero,
             dt3=zero,
             ra=motion.ra_rate[..., None] + motion.ra_acc[..., None] * dt,
             dec=motion.dec_rate[..., None] + motion.dec_acc[..., None] * dt,
             earth=self.earth_rate,
-            earth_rate=torch.zeros_like(self.earth_rate),
+            earth_rate=-GM_SUN * self.earth / distance**3,
             sky=torch.stack([ra_rate, self.sky_rate[..., 1]], dim=-1),
             sky_rate=self.sky_acc + _turned(self.sky_rate, turn),
             sky_acc=sky_jerk + _turned(self.sky_acc, turn),

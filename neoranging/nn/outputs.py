@@ -23,8 +23,15 @@ from torch.nn import functional
 
 from neoranging.constants import GM_SUN, R_EARTH
 from neoranging.nn.forward_mode import jvp
+from neoranging.nn.geometry import dot
 from neoranging.nn.inputs import ArcInputs
-from neoranging.nn.region import energy_coefficients, escape_rate, range_limits, strip_square
+from neoranging.nn.region import (
+    Attributable,
+    energy_coefficients,
+    escape_rate,
+    range_limits,
+    strip_square,
+)
 from neoranging.nn.scaling import Scaling
 
 __all__ = ["OUTPUTS", "AdmissibleOutput", "LogOutput", "MinMaxOutput", "Output"]
@@ -127,8 +134,22 @@ class LogOutput(Output):
 
     def forward(self, heads: Tensor, inputs: ArcInputs) -> Pair:
         """Range, always positive, and range-rate."""
-        c = energy_coefficients(inputs, self.origin)
-        return torch.exp(self._log_rho(heads)), _ESCAPE * heads[..., 1] - 0.5 * c[..., 1]
+        at = Attributable.of(inputs, self.origin)
+        rho_dot = _ESCAPE * heads[..., 1] - dot(at.velocity, at.sight)
+        return torch.exp(self._log_rho(heads)), rho_dot
+
+    def with_tangent(
+        self, heads: Tensor, heads_rate: Tensor, inputs: ArcInputs, tangent: ArcInputs
+    ) -> tuple[Pair, Pair]:
+        """Range and range-rate, and their derivatives by time."""
+        rho, rho_dot = self(heads, inputs)
+        at = Attributable.of(inputs, self.origin)
+        acceleration = tangent.earth_rate
+        if self.origin == "topocenter":
+            acceleration = tangent.observer_velocity
+        turning = dot(acceleration, at.sight) + dot(at.velocity, at.sight_rate)
+        rho_rate = rho * self.scaling.scale[0].to(rho.dtype) * heads_rate[..., 0]
+        return (rho, rho_dot), (rho_rate, _ESCAPE * heads_rate[..., 1] - turning)
 
     def normalise(self, rho: Tensor, rho_dot: Tensor) -> Tensor:
         """Scaled log range and range-rate."""
@@ -155,6 +176,12 @@ class AdmissibleOutput(LogOutput):
         rho = torch.exp(_within(self._log_rho(heads), c))
         fraction = 0.5 + 0.5 * torch.tanh(heads[..., 1])
         return rho, _rate_at(fraction, c, rho)
+
+    def with_tangent(
+        self, heads: Tensor, heads_rate: Tensor, inputs: ArcInputs, tangent: ArcInputs
+    ) -> tuple[Pair, Pair]:
+        """Range and range-rate, and their derivatives by time."""
+        return Output.with_tangent(self, heads, heads_rate, inputs, tangent)
 
 
 def _within(log_rho: Tensor, c: Tensor) -> Tensor:

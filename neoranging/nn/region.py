@@ -20,6 +20,31 @@ _GRID: Final = 64
 _ITERATIONS: Final = 8
 
 
+class Attributable(NamedTuple):
+    """Line of sight and its derivative, and the observer at the instant; each (B, 3)."""
+
+    sight: Tensor
+    sight_rate: Tensor
+    position: Tensor
+    velocity: Tensor
+
+    @classmethod
+    def of(cls, inputs: ArcInputs, origin: str) -> Attributable:
+        """From the triplet and the Earth ("geocenter"), or from the fit and the observer."""
+        if origin == "geocenter":
+            ra, dec = inputs.ra[..., 1], inputs.dec[..., 1]
+            motion = three_point(inputs.dt1, inputs.dt3, inputs.ra, inputs.dec)
+            east_rate, north_rate = motion.ra_rate * torch.cos(dec), motion.dec_rate
+            position, velocity = inputs.earth, inputs.earth_rate
+        else:
+            ra, dec = inputs.sky.unbind(-1)
+            east_rate, north_rate = inputs.sky_rate.unbind(-1)
+            position, velocity = inputs.observer, inputs.observer_velocity
+        east, north = sky_basis(ra, dec)
+        sight_rate = east_rate[..., None] * east + north_rate[..., None] * north
+        return cls(line_of_sight(ra, dec), sight_rate, position, velocity)
+
+
 def energy_coefficients(inputs: ArcInputs, origin: str) -> Tensor:
     """Coefficients c0..c5 (Milani & Gronchi 2010, sec. 8.1), (B, 6).
 
@@ -27,21 +52,9 @@ def energy_coefficients(inputs: ArcInputs, origin: str) -> Tensor:
     ----------
     inputs : ArcInputs
     origin : {"geocenter", "topocenter"}
-        From the triplet and the centre of the Earth, or from the fit of all observations and the
-        observer at the instant.
+        See `Attributable.of`.
     """
-    if origin == "geocenter":
-        ra, dec = inputs.ra[..., 1], inputs.dec[..., 1]
-        motion = three_point(inputs.dt1, inputs.dt3, inputs.ra, inputs.dec)
-        east_rate, north_rate = motion.ra_rate * torch.cos(dec), motion.dec_rate
-        position, velocity = inputs.earth, inputs.earth_rate
-    else:
-        ra, dec = inputs.sky.unbind(-1)
-        east_rate, north_rate = inputs.sky_rate.unbind(-1)
-        position, velocity = inputs.observer, inputs.observer_velocity
-    east, north = sky_basis(ra, dec)
-    sight = line_of_sight(ra, dec)
-    sight_rate = east_rate[..., None] * east + north_rate[..., None] * north
+    sight, sight_rate, position, velocity = Attributable.of(inputs, origin)
     coefficients = (
         dot(position, position),
         2.0 * dot(velocity, sight),

@@ -66,7 +66,7 @@ def relative_error(found, expected):
     return (error / expected.flatten().abs().quantile(0.5)).item()
 
 
-SMOOTH = ("dec", "earth", "sky", "sky_rate", "observer", "observer_rate")
+SMOOTH = ("dec", "earth", "earth_rate", "sky", "sky_rate", "observer", "observer_rate")
 
 
 @pytest.mark.parametrize("name", [*SMOOTH, "ra", "sky_acc", "observer_acc"])

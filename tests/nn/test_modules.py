@@ -65,13 +65,11 @@ def test_slopes_are_derivatives(name):
 
 
 @pytest.mark.parametrize("name", sorted(_ACTIVATIONS))
-@pytest.mark.parametrize("with_bias", [True, False])
-def test_gradient_of_the_stacked_activation(name, with_bias):
+def test_gradient_of_the_stacked_activation(name):
     stacked = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
-    bias = torch.randn(4, dtype=torch.float64, requires_grad=True) if with_bias else None
+    bias = torch.randn(4, dtype=torch.float64, requires_grad=True)
     torch.autograd.gradcheck(
-        lambda *x: _StackedActivation.apply(x[0], x[1] if with_bias else None, _ACTIVATIONS[name]),
-        (stacked, bias) if with_bias else (stacked,),
+        lambda *x: _StackedActivation.apply(*x, _ACTIVATIONS[name]), (stacked, bias)
     )
 
 
@@ -106,6 +104,15 @@ def test_output_is_double_and_parameters_are_float(network, night_inputs):
     assert state.rho.shape == state.rho_dot.shape == (500,)
     assert all(p.dtype == torch.float32 for p in network.parameters())
     assert all(b.dtype == torch.float64 for b in network.buffers())
+
+
+def test_features_made_beforehand_give_the_same(network, night_inputs):
+    tangent = night_inputs.tangent()
+    made = network.features.with_tangent(night_inputs, tangent)
+    assert torch.equal(network(night_inputs, made[0]).rho, network(night_inputs).rho)
+    known = network.with_tangent(night_inputs, tangent, made)
+    for a, b in zip(known, network.with_tangent(night_inputs), strict=True):
+        assert torch.equal(a.rho_dot, b.rho_dot)
 
 
 def test_value_beside_the_derivative_is_the_value(network, night_inputs):

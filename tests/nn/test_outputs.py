@@ -10,9 +10,10 @@ from neoranging.nn.outputs import OUTPUTS, AdmissibleOutput, LogOutput, MinMaxOu
 ORIGINS = ("geocenter", "topocenter")
 
 
-@pytest.fixture(params=sorted(OUTPUTS))
+@pytest.fixture(params=[(name, origin) for name in sorted(OUTPUTS) for origin in ORIGINS], ids=str)
 def output(request, night_inputs, night_truth):
-    made = OUTPUTS[request.param]("topocenter")
+    name, origin = request.param
+    made = OUTPUTS[name](origin)
     made.fit(night_inputs, *night_truth)
     return made
 

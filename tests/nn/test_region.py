@@ -6,6 +6,7 @@ from neoranging.constants import GM_EARTH, R_EARTH
 from neoranging.core import admissible
 from neoranging.core.attributable import from_fit, from_three_points
 from neoranging.nn import region
+from neoranging.nn.forward_mode import jvp
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,7 @@ def test_limits_are_the_roots_of_the_numeric_core():
 def test_limits_have_the_slope_of_the_roots():
     c = torch.from_numpy(wide_coefficients(300))
     direction = torch.randn(c.shape, dtype=c.dtype) * c.abs() * 1e-3
-    _, slope = torch.func.jvp(lambda x: region.range_limits(x).far_end, (c,), (direction,))
+    _, slope = jvp(lambda x: region.range_limits(x).far_end, (c,), (direction,))
     h = 1e-3
     late, early = (region.range_limits(c + s * h * direction).far_end for s in (1, -1))
     expected = (late - early) / (2 * h)
