@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import fields
 from typing import Any, ClassVar
 
 from neoranging.core.arcs import Arcs
@@ -10,6 +11,7 @@ from neoranging.core.attributable import Attributables
 from neoranging.core.candidates import Found, Thresholds, solve
 from neoranging.core.solutions import Solutions
 from neoranging.estimators.base import RangingEstimator
+from neoranging.exceptions import TrackletError
 
 __all__ = ["ClassicalEstimator"]
 
@@ -26,6 +28,13 @@ class ClassicalEstimator(RangingEstimator):
         False leaves the truncated series of the textbooks.
     **thresholds
         Fields of `neoranging.core.candidates.Thresholds`: when a solution counts as determined.
+
+    Raises
+    ------
+    TypeError
+        If there is no such option.
+    TrackletError
+        If a threshold is not a positive number.
     """
 
     min_observations: ClassVar[int] = 3
@@ -34,6 +43,7 @@ class ClassicalEstimator(RangingEstimator):
         self, *, observer: str = "topocenter", refine: bool = True, **thresholds: Any
     ) -> None:
         super().__init__(observer=observer)
+        _check_thresholds(self.name, thresholds)
         self.refine, self.thresholds = refine, Thresholds(**thresholds)
 
     @abstractmethod
@@ -44,3 +54,14 @@ class ClassicalEstimator(RangingEstimator):
         limit = {} if self.refine else {"max_iterations": 0}
         found = self._find(arcs, self.thresholds.exclusion, **limit)
         return solve(arcs, attributables, found, self.thresholds)
+
+
+def _check_thresholds(method: str, given: dict[str, Any]) -> None:
+    known = [field.name for field in fields(Thresholds)]
+    for name, value in given.items():
+        if name not in known:
+            raise TypeError(
+                f"{method} has no option {name!r}: choose from observer, refine, {', '.join(known)}"
+            )
+        if not (isinstance(value, (int, float)) and value > 0):
+            raise TrackletError(f"the option {name} must be a positive number, got {value!r}")

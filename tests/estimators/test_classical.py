@@ -8,6 +8,7 @@ from neoranging.core.gauss import gauss
 from neoranging.estimators.classical import ClassicalEstimator
 from neoranging.estimators.gauss import GaussEstimator
 from neoranging.estimators.laplace import LaplaceEstimator
+from neoranging.exceptions import TrackletError
 
 METHODS = pytest.mark.parametrize("estimator", [GaussEstimator, LaplaceEstimator])
 
@@ -25,8 +26,11 @@ def test_options(estimator):
     assert (made.origin, made.refine, made.thresholds.exclusion) == ("geocenter", False, 5.0)
     assert made.min_observations == 3
     assert not made.is_learned
-    with pytest.raises(TypeError, match="no_such"):
+    with pytest.raises(TypeError, match="no option 'no_such': choose from observer, refine, excl"):
         estimator(no_such=1.0)
+    for nonsense in (-1.0, 0.0, np.nan, "3"):
+        with pytest.raises(TrackletError, match="exclusion must be a positive number"):
+            estimator(exclusion=nonsense)
     with pytest.raises(TypeError):
         estimator("geocenter")
 
