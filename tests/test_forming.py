@@ -362,7 +362,7 @@ class TestSources:
     def test_angles_without_units_are_refused(self):
         table = table_of(self.TIMES)
         table["ra"] = [10.0, 10.1, 10.2]
-        with pytest.raises(ObservationFormatError, match=r"the column ra must be .* deg"):
+        with pytest.raises(ObservationFormatError, match=r"the column ra must be .* deg.*`ra \* u.deg`"):
             nr.read_tracklets(table)
 
     @pytest.mark.parametrize("source", [None, 3, {"ra": 1.0}, np.zeros(3)])
