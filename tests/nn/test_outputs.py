@@ -104,7 +104,7 @@ def test_admissible_output_reaches_the_truth(night, night_inputs, night_truth):
     inside = torch.from_numpy(admissible.is_admissible(c, rho.numpy(), rho_dot.numpy()))
     assert inside.double().mean() > 0.95
     first = ((rho.log() - output.scaling.center[0]) / output.scaling.scale[0])[:, None]
-    second = torch.linspace(-6.0, 6.0, 2001, dtype=torch.float64)
+    second = torch.linspace(-6.0, 6.0, 401, dtype=torch.float64)
     found_rho, rates = [], []
     for b in second:
         said = torch.cat([first, b.expand(500, 1)], dim=1)
@@ -112,7 +112,7 @@ def test_admissible_output_reaches_the_truth(night, night_inputs, night_truth):
         found_rho.append(found)
         rates.append(rate)
     nearest = (torch.stack(rates) - rho_dot).abs().amin(dim=0)
-    assert nearest[inside].quantile(0.98) < 1e-4
+    assert nearest[inside].quantile(0.98) < 5e-4
     error = (found_rho[0] / rho - 1.0).abs()
     assert error[inside].quantile(0.95) < 0.01
 
