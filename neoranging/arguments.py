@@ -41,7 +41,7 @@ def values_in(
         code = " / ".join(f"u.{part}" for part in usual)
         raise error(
             f"{name} must be a Quantity with a unit like {' / '.join(usual)}, got {got}: "
-            f"write `{name.split()[-1]} * {code}` with u = astropy.units"
+            f"write `{name.rsplit(maxsplit=1)[-1]} * {code}` with u = astropy.units"
         ) from reason
 
 

@@ -21,6 +21,7 @@ from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import FloatArray
 from neoranging.exceptions import TrackletError
 from neoranging.observations.columns import DEFAULT_SIGMA, Columns, plain_columns
+from neoranging.observations.report import many
 
 if TYPE_CHECKING:
     from astropy.table import QTable
@@ -253,7 +254,8 @@ class TrackletSet(Sequence["Tracklet"]):
         return self._columns.to_table(self.designation[owner], owner)
 
     def __repr__(self) -> str:
-        return f"<TrackletSet: {len(self)} tracklets, {len(self._columns.ra)} observations>"
+        n = len(self._columns.ra)
+        return f"<TrackletSet: {many(len(self), 'tracklet')}, {many(n, 'observation')}>"
 
 
 class Tracklet:

@@ -362,7 +362,9 @@ class TestSources:
     def test_angles_without_units_are_refused(self):
         table = table_of(self.TIMES)
         table["ra"] = [10.0, 10.1, 10.2]
-        with pytest.raises(ObservationFormatError, match=r"the column ra must be .* deg.*`ra \* u.deg`"):
+        with pytest.raises(
+            ObservationFormatError, match=r"the column ra must be .* deg.*`ra \* u.deg`"
+        ):
             nr.read_tracklets(table)
 
     @pytest.mark.parametrize("source", [None, 3, {"ra": 1.0}, np.zeros(3)])
@@ -388,7 +390,7 @@ class TestSources:
         assert isinstance(report, ReadReport)
         assert report.n_used == tracklets.report.n_observations
         assert str(report.n_records) in str(tracklets.report)
-        assert "tracklets" in str(tracklets.report)
+        assert "7 in 1 tracklet" in str(tracklets.report)
 
     @pytest.mark.filterwarnings("ignore::neoranging.exceptions.NeoRangingWarning")
     def test_every_real_file_is_accounted_for(self, shared):
