@@ -47,6 +47,12 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
 @click.option("--patience", type=click.IntRange(min=1), help="Epochs to wait for a better one.")
 @click.option("--data-loss", type=click.Choice(["mse", "l1", "smooth_l1", "log_cosh"]))
 @click.option(
+    "--weights",
+    type=(float, float, float, float),
+    metavar="RES EOM KIN W",
+    help="Of the terms of the PINN's loss: errors, motion, kinematics, distribution.",
+)
+@click.option(
     "--fresh-noise/--no-fresh-noise",
     default=None,
     help="Draw the errors of simulated observations anew in each epoch.",
@@ -116,9 +122,12 @@ def _config(model: Any, representation: str, recipe: dict[str, Any]) -> Training
     """Recipe of the representation with the options that were given."""
     from dataclasses import replace
 
+    from neoranging.nn.losses import LossWeights
     from neoranging.training.config import TrainingConfig
 
     given = {name: value for name, value in recipe.items() if value is not None}
+    if "weights" in given:
+        given["weights"] = LossWeights(*given["weights"])
     shape = {name: given.pop(name) for name in _NETWORK if name in given}
     config = TrainingConfig.default(model, representation, **given)
     return config.with_changes(network=replace(config.network, **shape))

@@ -175,7 +175,7 @@ class LearnedEstimator(RangingEstimator):
         return self._kept
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the network and its model card; see `neoranging.nn.checkpoint.save`."""
+        """Write the network and its model card; see ``neoranging.nn.checkpoint.save``."""
         checkpoint.save(self.network, path, self.card)
 
     def fit(
@@ -191,7 +191,7 @@ class LearnedEstimator(RangingEstimator):
         Parameters
         ----------
         data : path-like
-            Folder of a divided set (`neoranging.datasets`).
+            Folder of a divided set (:doc:`/guide/datasets`).
         out : path-like
             Folder of the run.
         recipe : TrainingConfig, optional
