@@ -2,8 +2,7 @@
 
 One command makes the committed tables anew; it needs the extra ``nbody``::
 
-    python docs/tools/truth_decay.py ../shared/cases/truth_tracklets.json \
-        ../shared/data/neodys_2022_orbits.csv.gz
+    python docs/tools/truth_decay.py truth_tracklets.json neodys_orbits.csv.gz
 
 The first file is that of ``truth_table.py``, the second a table of orbits of another authority.
 """

@@ -2,7 +2,7 @@
 
 One command makes the committed table anew::
 
-    python docs/tools/truth_table.py ../shared/cases/truth_tracklets.json
+    python docs/tools/truth_table.py truth_tracklets.json
 
 The truth file is JSON: for each object a list of tracklets with ``lines`` (MPC 80-column records)
 and ``obs``, one entry per line with ``jd_tdb``, ``rho_au`` and ``rhodot_au_d`` (topocentric light
@@ -30,7 +30,6 @@ from neoranging.estimate import RangeEstimate
 from neoranging.observations import observatories
 
 ROOT = Path(__file__).resolve().parents[2]
-TRUTH = ROOT.parent / "shared" / "cases" / "truth_tracklets.json"
 OUTPUT = ROOT / "docs" / "guide" / "truth_table.inc"
 METHODS = ("gauss", "laplace")
 ORIGINS = ("topocenter", "geocenter")
@@ -134,7 +133,7 @@ def page(path: Path) -> str:
 def main() -> None:
     """Write the tables and print them."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("truth", type=Path, nargs="?", default=TRUTH, help="default: %(default)s")
+    parser.add_argument("truth", type=Path, help="JSON, as described above")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     if not options.truth.exists():

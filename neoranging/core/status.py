@@ -39,8 +39,8 @@ class RangeStatus(Enum):
         "that fits all observations."
     )
     TOO_FEW_OBSERVATIONS = (
-        "Fewer distinct epochs than the method needs: use a method that takes fewer, or add "
-        "observations."
+        "Fewer distinct epochs than the method needs: use the interval or the admissible region, "
+        "or add observations."
     )
     UNKNOWN_OBSERVER = (
         "An observer's position is not known: register the observatory code, give an "
@@ -67,3 +67,12 @@ class RangeStatus(Enum):
 
     def __str__(self) -> str:
         return self.name
+
+    def __eq__(self, other: object) -> bool:
+        """Members compare with each other and with their names, which tables hold as text."""
+        if isinstance(other, str):
+            return self.name == other
+        return self is other
+
+    def __hash__(self) -> int:
+        return hash(self.name)

@@ -69,7 +69,7 @@ class Cadence(NamedTuple):
 
     n_exposures: Integers
     offset: FloatArray
-    """From the middle, shape (M, `MOST_EXPOSURES`) [d]; meaningless beyond their number."""
+    """From the middle, shape (M, ``MOST_EXPOSURES``) [d]; meaningless beyond their number."""
 
     def take(self, index: Integers) -> Cadence:
         """Those of the visits ``index``."""

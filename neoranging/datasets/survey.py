@@ -22,7 +22,6 @@ from neoranging.observations import observatories
 __all__ = [
     "STATIONS",
     "Aspect",
-    "State",
     "Station",
     "StationColumns",
     "Survey",
