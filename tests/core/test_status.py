@@ -31,6 +31,16 @@ def test_every_value_is_a_sentence_of_advice():
     assert len({member.advice for member in RangeStatus}) == len(RangeStatus)
 
 
+def test_members_compare_with_their_names_and_are_keys():
+    assert RangeStatus.OK == "OK"
+    assert RangeStatus.OK != "NO_ROOT"
+    assert RangeStatus.OK != RangeStatus.NO_ROOT
+    assert RangeStatus.OK != 0
+    counts = {member: member.code for member in RangeStatus}
+    assert len(counts) == len(RangeStatus)
+    assert counts[RangeStatus.NO_ROOT] == counts["NO_ROOT"] == RangeStatus.NO_ROOT.code
+
+
 def test_members_survive_pickling():
     for member in RangeStatus:
         assert pickle.loads(pickle.dumps(member)) is member
