@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import repeat
 from xml.parsers import expat
 
@@ -19,6 +20,11 @@ RECORD_TAGS = frozenset({"optical", "offset", "occultation", "radar"})
 """The four XML elements that hold one observation."""
 
 _STATION_FIELDS = frozenset({"stn", "trx"})
+_USUAL_FIELDS = _STATION_FIELDS | {
+    *("permID", "provID", "trkSub", "mode", "obsTime", "ra", "dec", "rmsRA", "rmsDec", "mag"),
+    *("band", "astCat", "remarks"),
+}
+_ENOUGH_FIELDS = 3  # of the usual names make a line one of names, whatever it lacks
 _SNIFF_LENGTH = 4096
 
 
@@ -75,6 +81,11 @@ def is_column_line(fields: Sequence[str]) -> bool:
     return "obsTime" in fields and not _STATION_FIELDS.isdisjoint(fields)
 
 
+def _means_columns(fields: Sequence[str]) -> bool:
+    """Whether these fields are names of columns, be they the needed ones or not."""
+    return len(_USUAL_FIELDS.intersection(fields)) >= _ENOUGH_FIELDS
+
+
 def scan_psv(text: str) -> AdesRecords:
     """Split ADES PSV text into columns.
 
@@ -90,7 +101,8 @@ def scan_psv(text: str) -> AdesRecords:
     Raises
     ------
     ObservationFormatError
-        If a data line comes before any line of column names.
+        If a data line comes before any line of column names, or such a line lacks the time or the
+        station.
     """
     records = AdesRecords()
     names: list[str] = []
@@ -148,6 +160,8 @@ def _flush(records: AdesRecords, names: list[str], lines: list[str], pending: li
     """Move the data lines gathered under one line of column names into the columns."""
     if not pending:
         return
+    # Taken for data, a misspelt line of names would leave its block to the names of the last one.
+    _refuse_incomplete(_split(lines[pending[0] - 1]), pending[0])
     if not names:
         msg = (
             f"line {pending[0]} holds data before any line of column names; ADES PSV needs "
@@ -162,6 +176,23 @@ def _flush(records: AdesRecords, names: list[str], lines: list[str], pending: li
         records.append(names, "|".join(rows).split("|"))
         _extend_places(records, (number for number, row in fitted if row is not None))
     pending.clear()
+
+
+def _refuse_incomplete(fields: list[str], number: int) -> None:
+    """Complain of a line that names columns, but not those every record needs."""
+    if not _means_columns(fields):
+        return
+    missing = [] if "obsTime" in fields else ["obsTime"]
+    if _STATION_FIELDS.isdisjoint(fields):
+        missing.append("stn")
+    unknown = [name for name in fields if name not in _USUAL_FIELDS]
+    likely = [match for name in missing for match in get_close_matches(name, unknown, n=1)]
+    hint = f"; is {' and '.join(map(repr, likely))} misspelt?" if likely else "."
+    msg = (
+        f"line {number} names columns but lacks {' and '.join(missing)}: ADES PSV needs the time "
+        f"(obsTime) and the station (stn, of radar trx) of every record{hint}"
+    )
+    raise ObservationFormatError(msg)
 
 
 def _fitted(line: str, width: int) -> str | None:
@@ -300,7 +331,8 @@ def looks_like_psv(head: bytes) -> bool:
     first = next((line.strip() for line in lines if line.strip()), "")
     if first.startswith("#"):
         return first[1:].lstrip().startswith("version")
-    return is_column_line(_split(first))
+    fields = _split(first)
+    return is_column_line(fields) or _means_columns(fields)
 
 
 def looks_like_xml(head: bytes) -> bool:

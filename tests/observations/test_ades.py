@@ -334,6 +334,23 @@ def test_foreign_psv_is_refused(content):
         read_ades_psv(content)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("obsTime", "obsTyme", "lacks obsTime.* is 'obsTyme' misspelt"),
+        ("stn", "stnn", "lacks stn.* is 'stnn' misspelt"),
+        ("|obsTime", "", r"lacks obsTime: .* of every record\.$"),
+    ],
+)
+def test_a_misspelt_line_of_names_is_told_as_one(old, new, told):
+    text = psv(RECORD, names=NAMES.replace(old, new))
+    assert looks_like_psv(text.partition("\n")[2].encode())
+    with pytest.raises(ObservationFormatError, match=rf"line \d+ names columns but {told}"):
+        read_ades_psv(text)
+    with pytest.raises(ObservationFormatError, match="names columns"):  # not data of the one above
+        read_ades_psv(psv(RECORD) + "# observatory\n" + text.partition("\n")[2])
+
+
 def test_an_empty_submission_is_an_empty_table():
     table = read_ades_psv("# version=2022\n# observatory\n! mpcCode W68\n" + NAMES + "\n")
     assert len(table) == 0
