@@ -23,12 +23,16 @@ from neoranging.core.prediction import sky_residuals
 from neoranging.core.solutions import Candidates, Solutions
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
+from neoranging.observations.report import many
 
 if TYPE_CHECKING:
     from neoranging.orbit import OrbitalElements
     from neoranging.tracklet import TrackletSet
 
 __all__ = ["RangeEstimate", "RangeStatus"]
+
+TABLE_LEVEL = 0.68
+"""Confidence level of the interval in tables, and of any where none is asked for."""
 
 _AU_D = u.au / u.d
 
@@ -156,7 +160,7 @@ class RangeEstimate:
     def _coefficients(self) -> FloatArray:
         return energy_coefficients(self.attributable._arrays)
 
-    def interval(self, confidence_level: float = 0.68) -> u.Quantity:
+    def interval(self, confidence_level: float = TABLE_LEVEL) -> u.Quantity:
         """Range interval that can be quoted at a level.
 
         Where the status is OK, the propagated errors of the observations as a normal interval,
@@ -177,6 +181,10 @@ class RangeEstimate:
             raise EstimationError(
                 f"confidence_level must lie between 0 and 1, got {confidence_level}"
             )
+        return self._dress(self._bounds(confidence_level), u.au)
+
+    def _bounds(self, confidence_level: float) -> FloatArray:
+        """Bounds of `interval`, shape (M, 2) [au]."""
         limits = admissible.range_intervals(self._coefficients)
         low, high = (
             np.fmin.reduce(limits[..., 0], axis=1),
@@ -185,14 +193,13 @@ class RangeEstimate:
         s = self._solutions
         half = ndtri(0.5 + 0.5 * confidence_level) * np.sqrt(s.covariance[:, 0, 0])
         ok = s.status == RangeStatus.OK.code
-        bounds = np.stack(
+        return np.stack(
             [
                 np.where(ok, np.fmax(s.rho - half, low), low),
                 np.where(ok, np.fmin(s.rho + half, high), high),
             ],
             axis=1,
         )
-        return self._dress(bounds, u.au)
 
     # ------------------------------------------------------------------ what it implies
 
@@ -202,16 +209,30 @@ class RangeEstimate:
 
         Columns: ``tracklet`` (index; 0 for one tracklet), ``range``, ``range_rate``, their standard
         errors, ``semimajor_axis`` (negative if unbound to the Sun), ``admissible``, ``residual``
-        (root mean square over all observations), ``converged``, ``plausible`` and ``chosen``. Empty
-        for methods without candidates.
+        (root mean square over all observations), ``converged``, ``plausible`` and ``chosen``. No
+        rows for methods without candidates.
         """
-        return _candidate_table(self._solutions.candidates)
+        return _candidate_table(self._solutions.candidates or Candidates.none())
 
     @property
     def state(self) -> tuple[u.Quantity, u.Quantity, Time]:
-        """Heliocentric position and velocity on ICRS axes, and their epoch (of emission, TDB)."""
+        """Heliocentric position and velocity on ICRS axes, and their epoch (of emission, TDB).
+
+        Of many tracklets, those without a solution have NaN vectors and the epoch of their
+        attributable (of reception, as no distance tells the emission).
+
+        Raises
+        ------
+        EstimationError
+            If the estimate is of one tracklet, and that has no solution.
+        """
         s = self._solutions
-        epoch = Time(np.nan_to_num(s.epoch), format="mjd", scale="tdb")
+        if self._scalar and not np.isfinite(s.rho[0]):
+            raise EstimationError(f"no orbit: {self.status.advice}", self)
+        solved = np.isfinite(s.epoch)
+        epoch = Time(
+            np.where(solved, s.epoch, self.attributable._arrays.epoch), format="mjd", scale="tdb"
+        )
         return (
             self._dress(s.r, u.au),
             self._dress(s.v, _AU_D),
@@ -220,7 +241,15 @@ class RangeEstimate:
 
     @property
     def elements(self) -> OrbitalElements:
-        """Osculating elements, ecliptic J2000."""
+        """Osculating elements, ecliptic J2000.
+
+        NaN for those of many tracklets without a solution, at the epoch of their attributable.
+
+        Raises
+        ------
+        EstimationError
+            If the estimate is of one tracklet, and that has no solution.
+        """
         from neoranging.orbit import OrbitalElements
 
         return OrbitalElements.from_state(*self.state)
@@ -242,8 +271,6 @@ class RangeEstimate:
                 ".elements, which takes them all",
                 self,
             )
-        if not np.isfinite(self._solutions.rho[0]):
-            raise EstimationError(f"no orbit: {self.status.advice}", self)
         return to_orbit(*self.state)
 
     def residuals(self) -> u.Quantity:
@@ -259,14 +286,24 @@ class RangeEstimate:
     # ------------------------------------------------------------------ how it shows
 
     def to_table(self) -> QTable:
-        """One row per tracklet: the numbers, the verdict and the motion they come from."""
+        """One row per tracklet: the numbers, the verdict and the motion they come from.
+
+        Columns: ``designation``, ``station`` (codes with commas between), ``epoch``, ``range`` and
+        ``range_rate`` with their standard errors, ``range_low`` and ``range_high`` (`interval` at
+        the level 0.68), ``status``, ``admissible``, ``proper_motion``, ``curvature_significance``
+        and ``n_observations``.
+        """
         s, a = self._solutions, self.attributable._arrays
+        low, high = self._bounds(TABLE_LEVEL).T
         return QTable(
             {
                 "designation": self._tracklets.designation,
+                "station": self._tracklets.stations,
                 "epoch": Time(a.epoch, format="mjd", scale="tdb"),
                 "range": s.rho << u.au,
                 "range_error": np.sqrt(s.covariance[:, 0, 0]) << u.au,
+                "range_low": low << u.au,
+                "range_high": high << u.au,
                 "range_rate": s.rho_dot << _AU_D,
                 "range_rate_error": np.sqrt(s.covariance[:, 1, 1]) << _AU_D,
                 "status": np.array([member.name for member in RangeStatus])[s.status],
@@ -297,7 +334,8 @@ class RangeEstimate:
         verdicts = ", ".join(
             f"{RangeStatus.from_code(c).name} {n}" for c, n in zip(names, counts, strict=True)
         )
-        return f"<RangeEstimate {self.method}, {self.origin}: {len(self)} tracklets ({verdicts})>"
+        known = f" ({verdicts})" if verdicts else ""
+        return f"<RangeEstimate {self.method}, {self.origin}: {many(len(self), 'tracklet')}{known}>"
 
     def _repr_html_(self) -> str:
         if not self._scalar:
@@ -313,9 +351,7 @@ class RangeEstimate:
         return f"<table>{cells}</table>"
 
 
-def _candidate_table(candidates: Candidates | None) -> QTable:
-    if candidates is None:
-        return QTable()
+def _candidate_table(candidates: Candidates) -> QTable:
     roots = candidates.roots
     with np.errstate(divide="ignore"):
         semimajor = -0.5 * GM_SUN / candidates.energy

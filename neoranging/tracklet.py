@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -168,6 +169,20 @@ class TrackletSet(Sequence["Tracklet"]):
     def counts(self) -> npt.NDArray[np.int64]:
         """Observations of each tracklet, shape (M,)."""
         return np.diff(self._offsets)
+
+    @cached_property
+    def stations(self) -> npt.NDArray[np.str_]:
+        """Codes of the stations of each tracklet in order of time, joined by commas, shape (M,)."""
+        code = self._columns.station
+        starts = self._offsets[:-1]
+        new = np.ones(len(code), dtype=bool)
+        new[1:] = code[1:] != code[:-1]
+        new[starts] = True
+        rows = np.flatnonzero(new)
+        codes, bounds = code[rows].tolist(), np.searchsorted(rows, self._offsets).tolist()
+        return np.array(
+            [",".join(dict.fromkeys(codes[a:b])) for a, b in pairwise(bounds)], dtype=np.str_
+        )
 
     @cached_property
     def obstime(self) -> Time:

@@ -104,6 +104,20 @@ class TestCandidates:
     def test_of_nothing(self, nothing):
         assert len(nothing.candidates) == 0
 
+    def test_of_a_method_without_them_have_the_same_columns(self, estimate):
+        bare = nr.RangeEstimate(
+            method="bare",
+            origin=estimate.origin,
+            attributable=estimate.attributable,
+            solutions=estimate._solutions._replace(candidates=None),
+            tracklets=estimate._tracklets,
+        ).candidates
+        assert len(bare) == 0
+        assert bare.colnames == estimate.candidates.colnames
+        for name in bare.colnames:
+            assert bare[name].unit == estimate.candidates[name].unit
+            assert bare[name].dtype == estimate.candidates[name].dtype
+
 
 class TestOrbit:
     def test_state_and_elements_agree_with_boinor(self, one):
@@ -129,8 +143,10 @@ class TestOrbit:
         assert estimate[estimate.ok].elements.shape == (estimate.ok.sum(),)
 
     def test_of_nothing(self, nothing):
-        with pytest.raises(EstimationError, match="Fewer distinct epochs"):
-            _ = nothing.orbit
+        for name in ("orbit", "elements", "state"):
+            with pytest.raises(EstimationError, match="no orbit: Fewer distinct epochs") as caught:
+                getattr(nothing, name)
+            assert caught.value.estimate is nothing
 
     def test_elements_of_a_set_with_gaps(self, estimate, nothing):
         """Tracklets without an answer must not cost the others theirs."""
@@ -140,6 +156,8 @@ class TestOrbit:
         elements = mixed.elements
         assert np.isnan(elements.a[0])
         assert np.isfinite(elements.a[1])
+        assert elements.epoch[0] == mixed.epoch[0]  # of reception
+        assert elements.epoch[1] < mixed.epoch[1]  # of emission
 
 
 class TestResiduals:
@@ -190,11 +208,15 @@ class TestShows:
         np.testing.assert_array_equal(table["n_observations"], truth.arcs.counts)
         assert list(table["designation"]) == [f"S{k:06d}" for k in range(len(truth))]
         assert table["epoch"].scale == "tdb"
+        assert set(table["station"]) == set(truth.tracklets().stations)
+        bounds = np.stack([table["range_low"], table["range_high"]], axis=1)
+        np.testing.assert_array_equal(bounds, estimate.interval(0.68))
 
     def test_table_of_one(self, one):
         table = one.to_table()
         assert len(table) == 1
         assert table["range"][0] == one.range
+        assert table["range_low"][0] == one.interval()[0]
 
     def test_table_survives_ecsv(self, estimate, tmp_path):
         path = tmp_path / "night.ecsv"

@@ -269,6 +269,19 @@ class TestSet:
         with pytest.raises(TrackletError, match=r"between -90 and 90 deg, got -95"):
             TrackletSet.from_arrays(dec=[-94.0, -95.0] * u.deg, **options)
 
+    def test_stations_are_told_once_in_order_of_time(self):
+        codes = np.array(["703", "G96", "703", "F51", "500", "500"])
+        s = TrackletSet.from_arrays(
+            TIMES[[0, 1, 2, 3, 0, 1]],
+            COORD.ra[[0, 1, 2, 3, 0, 1]],
+            COORD.dec[[0, 1, 2, 3, 0, 1]],
+            observatory=codes,
+            tracklet=[0, 0, 0, 0, 1, 1],
+        )
+        assert list(s.stations) == ["703,G96,F51", "500"]
+        assert list(s[1:].stations) == ["500"]
+        assert s[:0].stations.shape == (0,)
+
     def test_a_tracklet_of_one_epoch_is_named(self):
         with pytest.raises(TrackletError, match="lone"):
             TrackletSet.from_arrays(

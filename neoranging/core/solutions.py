@@ -49,6 +49,15 @@ class Candidates(NamedTuple):
     """Converged, admissible and fitting: a rival of the chosen one."""
     chosen: BoolArray
 
+    @classmethod
+    def none(cls) -> Candidates:
+        """No candidates, as of no arcs or of a method without roots."""
+        number, flag = np.zeros(0), np.zeros(0, dtype=bool)
+        vector, matrix = np.zeros((0, 3)), np.zeros((0, 2, 2))
+        arc = np.zeros(0, dtype=np.int64)
+        roots = Roots(arc, number, number, matrix, vector, vector, number, flag)
+        return cls(roots, number, flag, number, number, flag, flag)
+
     def select(self, rows: IntArray, arc: IntArray) -> Candidates:
         """Rows ``rows``, said to belong to the arcs ``arc``."""
         roots = Roots._make(column[rows] for column in self.roots)._replace(arc=arc)

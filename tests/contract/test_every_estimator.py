@@ -84,6 +84,9 @@ class TestShapes:
         assert len(estimate) == 0
         assert len(estimate.to_table()) == 0
         assert len(estimate.candidates) == 0
+        assert estimate.candidates.colnames == night[0].estimate(method).candidates.colnames
+        assert repr(estimate).endswith(": 0 tracklets>")
+        assert estimate.elements.shape == (0,)
         assert estimate.interval().shape == (0, 2)
         assert list(estimate) == []
 
@@ -214,20 +217,16 @@ class TestInvariance:
         for k in range(0, len(tracklets), 7):
             alone = tracklets[k].estimate(method)
             assert_same_estimates(alone, together[k])
-            if together.candidates.colnames:
-                rows = together.candidates[together.candidates["tracklet"] == k]
-                assert len(alone.candidates) == len(rows)
+            rows = together.candidates[together.candidates["tracklet"] == k]
+            assert len(alone.candidates) == len(rows)
 
     def test_chunks_do_not_show(self, method, night, monkeypatch):
         whole = night[0].estimate(method)
         monkeypatch.setattr(type(get_estimator(method)), "chunk_size", 7)
         pieces = night[0].estimate(method)
         assert_same_estimates(pieces, whole)
-        if whole.candidates.colnames:
-            np.testing.assert_array_equal(
-                pieces.candidates["tracklet"], whole.candidates["tracklet"]
-            )
-            np.testing.assert_array_equal(pieces.candidates["chosen"], whole.candidates["chosen"])
+        for name in ("tracklet", "chosen"):
+            np.testing.assert_array_equal(pieces.candidates[name], whole.candidates[name])
 
     def test_the_order_of_observations_does_not_matter(self, method, night):
         _, s = night
