@@ -92,6 +92,14 @@ def test_quiet_and_report():
     assert "--report for details" in good("estimate", MESSY).stderr
 
 
+def test_lines_that_are_no_records_are_counted(tmp_path):
+    path = tmp_path / "night.obs80"
+    path.write_text(sample("impactors").read_text() + "garbage line\n")
+    told = "34 records, 34 used, 0 set aside, 1 line that is no record"
+    assert told in good("estimate", path).stderr
+    assert told in good("estimate", path, "--report").stderr
+
+
 def test_warnings_are_told_in_one_line():
     warning = good("estimate", MESSY).stderr.splitlines()[0]
     assert warning.startswith("Warning: no list of observatories has ZZZ: 2 observations")
@@ -201,6 +209,20 @@ def test_ending_of_the_output_chooses_its_format(tmp_path, ending):
     printed = good("estimate", IMPACTORS, "--format", form).stdout
     assert path.read_text().rstrip("\n") == printed.rstrip("\n")
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("command", ["estimate", "region"])
+def test_unknown_ending_of_the_output_needs_a_format(tmp_path, command):
+    path = tmp_path / "ranges.fits"
+    result = run(command, "missing.obs80", "--out", path)  # refused before anything is read
+    assert result.exit_code == 2
+    assert "ending .fits" in result.stderr
+    assert ".txt, .csv, .ecsv, .json" in result.stderr
+    assert not path.exists()
+    good(command, YR4, "--out", path, "--format", "csv")
+    assert path.read_text().startswith("designation,")
+    good(command, YR4, "--out", tmp_path / "ranges")
+    assert (tmp_path / "ranges").read_text().startswith("designation ")
 
 
 def test_output_that_cannot_be_written_leaves_the_old_file(tmp_path, monkeypatch):

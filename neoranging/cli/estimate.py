@@ -60,7 +60,7 @@ def estimate(
     method: str,
     observer: str,
     level: float,
-    form: str | None,
+    form: str,
     out: Path | None,
     strict: bool,
     **reading: Any,
@@ -86,8 +86,8 @@ def estimate(
     estimator = get_estimator(method, observer=observer)  # before the files: they may be large
     tracklets = read_files(Reading(**reading))
     result = tracklets.estimate(estimator)
-    used = deliver(_rows(tracklets, result, level), form, out, _as_text)
-    if used != "table" and not reading["quiet"]:
+    deliver(_rows(tracklets, result, level), form, out, _as_text)
+    if form != "table" and not reading["quiet"]:
         click.echo(_legend(result.status), err=True, nl=False)
     if strict and not result.ok.all():
         failed = int((~result.ok).sum())

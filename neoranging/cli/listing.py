@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 FORMATS: Final = ("table", "csv", "ecsv", "json")
+ENDINGS: Final = {"": "table", ".txt": "table", ".csv": "csv", ".ecsv": "ecsv", ".json": "json"}
 DIGITS: Final = 10
 """Significant digits in files, beyond what any observation gives."""
 
@@ -53,12 +55,17 @@ class TextColumn(NamedTuple):
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the output to a command."""
+    """Add the options of the output to a command, which gets to know its format at once."""
+
+    @wraps(command)
+    def with_format(*, form: str | None, out: Path | None, **rest: Any) -> Any:
+        return command(form=form or _format_of(out), out=out, **rest)
+
     form = click.option(
         "--format",
         "form",
         type=click.Choice(FORMATS),
-        help="How to write the rows.  [default: by the ending of --out, else table]",
+        help="How to write the rows.  [default: by the ending of --out; table without one]",
     )
     out = click.option(
         "--out",
@@ -66,44 +73,40 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="FILE",
         help="Where to write them; an existing file is replaced once all is done.",
     )
-    return form(out(command))
+    return form(out(with_format))
 
 
-def deliver(
-    rows: QTable, form: str | None, out: Path | None, as_text: Callable[[QTable], str]
-) -> str:
+def deliver(rows: QTable, form: str, out: Path | None, as_text: Callable[[QTable], str]) -> None:
     """Write rows to a file or to standard output.
 
     Parameters
     ----------
     rows : QTable
         One row per tracklet; ``meta`` holds plain values that say how they were made.
-    form : str or None
-        One of `FORMATS`; by the ending of `out` if None.
+    form : str
+        One of `FORMATS`.
     out : Path or None
         File to replace; standard output if None.
     as_text : callable
         Makes the text to read.
-
-    Returns
-    -------
-    str
-        The format that was used.
     """
-    form = form or _format_of(out)
     write = {"table": as_text, "csv": _as_csv, "ecsv": _as_ecsv, "json": _as_json}[form]
     text = write(rows)
     if out is None:
         click.echo(text, nl=not text.endswith("\n"))
-        return form
+        return
     with _replacing(out) as file:
         file.write(text if text.endswith("\n") else text + "\n")
-    return form
 
 
 def _format_of(out: Path | None) -> str:
-    ending = out.suffix.lower().removeprefix(".") if out else ""
-    return ending if ending in FORMATS else "table"
+    ending = out.suffix.lower() if out else ""
+    if ending not in ENDINGS:
+        known = ", ".join(filter(None, ENDINGS))
+        raise click.UsageError(
+            f"--out {out}: no format has the ending {ending}; take {known}, or say --format"
+        )
+    return ENDINGS[ending]
 
 
 @contextmanager
@@ -139,7 +142,7 @@ def tracks(tracklets: TrackletSet) -> dict[str, Any]:
     days = arcs.t[arcs.offsets[1:] - 1] - arcs.t[arcs.offsets[:-1]]
     return {
         "designation": tracklets.designation,
-        "stations": _stations(tracklets),
+        "stations": tracklets.stations,
         "n_observations": tracklets.counts,
         "arc": days * 24.0 * u.h,
     }
@@ -150,15 +153,6 @@ def utc(epoch: Time) -> Time:
     from astropy.time import Time
 
     return Time(epoch.utc.isot, format="isot", scale="utc", precision=3)
-
-
-def _stations(tracklets: TrackletSet) -> list[str]:
-    table = tracklets.to_table()
-    codes: list[list[str]] = [[] for _ in range(len(tracklets))]
-    pairs = zip(table["tracklet"].tolist(), table["station"].tolist(), strict=True)
-    for owner, code in dict.fromkeys(pairs):
-        codes[owner].append(code)
-    return [",".join(some) for some in codes]
 
 
 # To compute with ---------------------------------------------------------------------------------

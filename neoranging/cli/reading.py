@@ -131,20 +131,13 @@ def _shown(name: str) -> str:
 def _summary(tracklets: TrackletSet) -> str:
     """One line per file, and one for what was formed."""
     report = tracklets.report
-    lines = [_file_line(one) for one in report.reading]
+    lines = [
+        f"{'' if one.source else 'standard input: '}{one.headline(reasons=True)}"
+        for one in report.reading
+    ]
     lost = report.n_observations - report.n_used
     left_out = f", {lost} left out" if lost else ""
     hint = "; --report for details" if lost or any(r.n_set_aside for r in report.reading) else ""
     formed = f"{many(report.n_tracklets, 'tracklet')} of {many(report.n_used, 'observation')}"
     lines.append(formed + left_out + hint)
     return "\n".join(lines)
-
-
-def _file_line(report: Any) -> str:
-    counts = ", ".join(f"{n} {reason.name}" for reason, n in report.counts().items())
-    why = f" ({counts})" if counts else ""
-    name = report.source or "standard input"
-    return (
-        f"{name}: {many(report.n_records, 'record')}, {report.n_used} used, "
-        f"{report.n_set_aside} set aside{why}"
-    )

@@ -38,7 +38,7 @@ __all__ = ["region"]
     help="Largest semimajor axis.  [default: any ellipse]",
 )
 @output_options
-def region(a_max: float | None, form: str | None, out: Path | None, **reading: Any) -> None:
+def region(a_max: float | None, form: str, out: Path | None, **reading: Any) -> None:
     """Limits of range and range-rate for every tracklet in FILE...
 
     Whatever its observations determine, an object bound to the Sun and not to the Earth lies in

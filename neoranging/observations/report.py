@@ -117,11 +117,25 @@ class ReadReport:
         """Return how many records were set aside for each reason that occurred."""
         return dict(Counter(entry.reason for entry in self.set_aside))
 
+    def headline(self, *, reasons: bool = False) -> str:
+        """Return the account in one line.
+
+        Parameters
+        ----------
+        reasons : bool
+            Count the records set aside by their reason as well.
+        """
+        counts = ", ".join(f"{count} {reason.name}" for reason, count in self.counts().items())
+        why = f" ({counts})" if reasons and counts else ""
+        n = self.n_ignored_lines
+        other = f", {many(n, 'line')} that {'is no record' if n == 1 else 'are no records'}"
+        return (
+            f"{self.source + ': ' if self.source else ''}{many(self.n_records, 'record')}, "
+            f"{self.n_used} used, {self.n_set_aside} set aside{why}{other if n else ''}"
+        )
+
     def __str__(self) -> str:
-        name = f"{self.source}: " if self.source else ""
-        records = many(self.n_records, "record")
-        head = f"{name}{records}, {self.n_used} used, {self.n_set_aside} set aside"
-        lines = [head, *self._lines_set_aside()]
+        lines = [self.headline(), *self._lines_set_aside()]
         lines += [f"  note: {note}" for note in self.notes[:N_SHOWN]]
         if len(self.notes) > N_SHOWN:
             lines.append(f"  ... and {len(self.notes) - N_SHOWN} more notes")

@@ -35,13 +35,24 @@ def test_an_account_that_does_not_balance_is_refused():
 
 def test_printed_report_names_every_reason_and_shortens_long_lists():
     text = str(make_report(9))
-    assert text.startswith("night.obs80: 20 records, 10 used, 10 set aside")
+    assert text.splitlines()[0] == (
+        "night.obs80: 20 records, 10 used, 10 set aside, 2 lines that are no records"
+    )
     assert "9 RADAR" in text
     assert "... and 4 more" in text
     assert "line 40: no station" in text
     assert "note: line 3: unknown station 'XXX'" in text
     assert "note: cut lines" in text
     assert str(make_report().set_aside[-1]) == "line 40: cannot be parsed (no station): odd line"
+
+
+def test_headline():
+    assert make_report().headline(reasons=True) == (
+        "night.obs80: 12 records, 10 used, 2 set aside (1 RADAR, 1 MALFORMED), "
+        "2 lines that are no records"
+    )
+    assert str(ReadReport(1, 1)) == "1 record, 1 used, 0 set aside"
+    assert str(ReadReport(0, 0, n_ignored_lines=1)).endswith("aside, 1 line that is no record")
 
 
 def test_report_is_its_own_copy_and_pickles():
