@@ -90,9 +90,10 @@ def read_tracklets(
         ``designation``.
     format : str, optional
         One of ``mpc.obs80``, ``ades.psv``, ``ades.xml``, ``orbfit.rwo``; recognised when left out.
-    group_by : {"night"} or ("night", "station")
-        What belongs together besides the object. A night runs from local noon to noon. Keeping
-        stations apart is the default: their timing errors and parallax differ. Observations of
+    group_by : {"night", "station"} or ("night", "station")
+        What belongs together besides the object. A night runs from local noon to noon; nights are
+        always kept apart, so that ``"station"`` alone means both. Keeping stations apart is the
+        default: their timing errors and parallax differ. Observations of
         different programme codes of one station are kept apart as well, because the same exposures
         are at times reported under two.
     kinds : collection of {"ground", "roving", "space"}
@@ -100,7 +101,7 @@ def read_tracklets(
     selected_only : bool
         Leave out observations that an ``.rwo`` file marks as rejected from its orbit.
     **options
-        For the reader of files, for example ``default_sigma``; tables have columns instead.
+        For the reader of files: ``default_sigma``; tables have columns instead.
 
     Returns
     -------
@@ -110,12 +111,10 @@ def read_tracklets(
     Raises
     ------
     ObservationFormatError
-        If a file is no observation file, or a table lacks a column.
+        If a file is no observation file, a table lacks a column, or an option is unknown.
     """
     group_by = _checked("group_by", group_by, GROUPS)
     kinds = _checked("kinds", kinds, KINDS)
-    if "night" not in group_by:
-        raise ObservationFormatError(f"group_by must contain 'night', got {group_by}")
     sources = source if isinstance(source, (list, tuple)) else [source]
     if not sources:
         raise ObservationFormatError("expected at least one file or table, got an empty list")
@@ -179,6 +178,14 @@ def _from_file(source: Any, format_: str | None, options: dict[str, Any]) -> QTa
         raise ObservationFormatError(
             f"{source} is no observation file of a known format: see that it is MPC 80-column, "
             f"ADES or .rwo, or name its format= ({', '.join(FORMATS)})"
+        ) from error
+    except TypeError as error:
+        unknown = [name for name in options if repr(name) in str(error)]
+        if not unknown:
+            raise
+        raise ObservationFormatError(
+            f"the readers of observation files have no option {', '.join(unknown)}; what they take "
+            "is default_sigma, the error of positions that carry none [arcsec]"
         ) from error
 
 

@@ -54,7 +54,7 @@ def form_arcs(
     ----------
     source : TrackletSet, path-like, Table, DataFrame, or a list of paths or tables
         What `neoranging.read_tracklets` reads, or tracklets formed already.
-    group_by : {"night"} or ("night", "station")
+    group_by : {"night", "station"} or ("night", "station")
         What belongs together besides the object; see `neoranging.read_tracklets`. The literature on
         this catalogue joins the stations of a night.
     quality : Quality

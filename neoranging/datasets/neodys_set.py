@@ -54,7 +54,7 @@ class NeodysSet:
         Of the truth: two bodies, or with the planets.
     gate : float
         Largest residual of a label [arcsec]; infinite for no gate.
-    group_by : {"night"} or ("night", "station")
+    group_by : {"night", "station"} or ("night", "station")
         See `neoranging.datasets.arcs.form_arcs`.
 
     Raises

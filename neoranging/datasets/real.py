@@ -136,7 +136,7 @@ def make_real_set(
         Largest uncertainty parameter of an orbit; None not to judge it.
     gate : float
         Largest residual of a label [arcsec].
-    group_by : {"night"} or ("night", "station")
+    group_by : {"night", "station"} or ("night", "station")
         What belongs together besides the object.
     overwrite : bool
         Replace a set that is there.
