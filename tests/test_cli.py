@@ -16,6 +16,7 @@ from astropy.time import Time
 from click.testing import CliRunner
 
 import neoranging
+from neoranging import ephemeris
 from neoranging.cli import main
 from neoranging.estimators import registry
 from neoranging.samples import sample
@@ -105,7 +106,8 @@ def test_warnings_are_told_in_one_line():
     assert warning.startswith("Warning: no list of observatories has ZZZ: 2 observations")
 
 
-def test_old_dates_bring_no_warnings_about_functions_of_a_library(tmp_path):
+def test_old_dates_bring_no_warnings_about_functions_of_a_library(tmp_path, monkeypatch):
+    monkeypatch.setattr(ephemeris, "_WARNED", set())  # it is told once in a process
     old = tmp_path / "old.obs80"
     line = "00433         A1898 08 14.{}  21 31 50.8  -05 57 43            11.0   AN147548\n"
     old.write_text(line.format("9672") + line.format("9872"))

@@ -72,6 +72,8 @@ def test_poor_arcs_are_dropped_each_for_its_reason():
         ([0.0, short / 2, short], FAST),
         ([0.0, 0.01, 0.02], (0.004, 0.0)),
     )
+    # two measurements of one exposure; the same observation twice would count once
+    source["dec"][5] += 0.1 * u.arcsec
     table, account = form_arcs(source)
     assert table["designation"].tolist() == ["A0"]
     assert account.counts["arcs"] == Counts(
