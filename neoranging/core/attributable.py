@@ -133,6 +133,15 @@ def exponential(
     return np.cos(angle)[..., None] * pole + scale * offset
 
 
+# normal matrix of the basis (1, x, x^2 / 2) from the moments of x
+_MOMENT = np.array([[0, 1, 2], [1, 2, 3], [2, 3, 4]])
+_FACTOR = np.array([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 0.25]])
+
+# the six different entries of a symmetric matrix, and where each stands
+_ROW, _COLUMN = np.triu_indices(3)
+_PAIR = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+
+
 class ParabolaFit:
     """The linear operator that turns values along arcs into their derivatives at the epoch.
 
@@ -153,16 +162,19 @@ class ParabolaFit:
         self._scale = np.where(span > 0.0, span, 1.0)
         x = tau / self._scale[arcs.owner]
         self._basis = np.stack([np.ones_like(x), x, 0.5 * x * x], axis=1)
-        self._weight = 2.0 / (arcs.sigma_ra**2 + arcs.sigma_dec**2)
-        weighted = self._weight[:, None] * self._basis
-        normal = arcs.sum(weighted[:, :, None] * self._basis[:, None, :])
+        weight = 2.0 / (arcs.sigma_ra**2 + arcs.sigma_dec**2)
+        terms = [weight]
+        for _ in range(4):
+            terms.append(terms[-1] * x)
+        moments = arcs.sum(np.stack(terms, axis=1))
+        normal = moments[:, _MOMENT] * _FACTOR
         self._curved = arcs.n_epochs >= 3
         self._moving = (arcs.n_epochs >= 2) & (span > 0.0)
         self._inverse = _inverse_normal(normal, self._moving, self._curved)
         # row i of the operator: derivative = sum over observations of operator * value
-        self._operator = np.einsum("nij,nj->ni", self._inverse[arcs.owner], weighted)
-        powers = self._scale[:, None] ** np.arange(3.0)
-        self._operator /= powers[arcs.owner]
+        inverse = self._inverse / (self._scale[:, None] ** np.arange(3))[:, :, None]
+        self._operator = np.einsum("nij,nj->ni", inverse[arcs.owner], self._basis)
+        self._operator *= weight[:, None]
 
     def derivatives(self, values: FloatArray) -> FloatArray:
         """Value, rate and acceleration at the epoch: (n, c) -> (M, c, 3)."""
@@ -177,8 +189,8 @@ class ParabolaFit:
         """Covariance of the derivatives of east and north, shape (M, 2, 3, 3)."""
         arcs = self.arcs
         variance = np.stack([arcs.sigma_ra**2, arcs.sigma_dec**2], axis=1)
-        outer = self._operator[:, :, None] * self._operator[:, None, :]
-        covariance = arcs.sum(variance[:, :, None, None] * outer[:, None])
+        pairs = self._operator[:, _ROW] * self._operator[:, _COLUMN]
+        covariance = arcs.sum(variance[:, :, None] * pairs[:, None, :])[:, :, _PAIR]
         covariance[~self._curved, :, 2, 2] = np.inf
         covariance[~self._moving, :, 1, 1] = np.inf
         return covariance

@@ -306,11 +306,15 @@ def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Found
     """
     rows = arcs.triplet
     triplets = Triplets.of(arcs.t[rows], arcs.direction[rows], arcs.position[rows])
-    noise = _noise(arcs, rows, triplets)
+    axes = sky_basis(arcs.ra[rows], arcs.dec[rows])
+    sigmas = arcs.sigma_ra[rows], arcs.sigma_dec[rows]
+    noise = _noise(triplets, axes, sigmas)
     orbits, equation = _solve(
         triplets, GM_SUN, C_AU_PER_DAY, max_iterations, noise * exclusion < 1.0
     )
-    rows = rows[orbits.arc]
+    k = orbits.arc
+    rows = rows[k]
+    errors = [(axis[k], sigma[k]) for axis, sigma in zip(axes, sigmas, strict=True)]
     middle = rows[:, 1]
     along = dot(arcs.direction[middle], orbits.v)
     rho_dot = (along - dot(arcs.direction[middle], arcs.velocity[middle])) / (
@@ -321,7 +325,7 @@ def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Found
         orbits.arc,
         rho,
         rho_dot,
-        _covariance(arcs, rows, orbits),
+        _covariance(arcs, rows, orbits, errors),
         orbits.r,
         orbits.v,
         arcs.t[middle] - rho / C_AU_PER_DAY,
@@ -330,25 +334,30 @@ def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Found
     return Found(roots, equation, noise)
 
 
-def _noise(arcs: Arcs, rows: np.ndarray, triplets: Triplets) -> FloatArray:
+def _noise(
+    triplets: Triplets, axes: tuple[FloatArray, FloatArray], sigmas: tuple[FloatArray, FloatArray]
+) -> FloatArray:
     """Standard error of the bend of each arc as a part of the bend, shape (M,)."""
-    east, north = sky_basis(arcs.ra[rows], arcs.dec[rows])
     normal = triplets.normal[:, None]
-    across = np.hypot(
-        dot(east, normal) * arcs.sigma_ra[rows], dot(north, normal) * arcs.sigma_dec[rows]
-    )
+    across = np.hypot(*(dot(axis, normal) * s for axis, s in zip(axes, sigmas, strict=True)))
     A = _series(_intervals(triplets.t, np.zeros_like(triplets.t), np.inf)).A
     weight = np.stack([A[:, 0], np.ones(len(A)), A[:, 1]], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return norm(weight * across) / np.abs(triplets.volume)
 
 
-def _covariance(arcs: Arcs, rows: np.ndarray, orbits: GaussOrbits) -> FloatArray:
+def _covariance(
+    arcs: Arcs,
+    rows: np.ndarray,
+    orbits: GaussOrbits,
+    errors: list[tuple[FloatArray, FloatArray]],
+) -> FloatArray:
     """Covariance of (rho, rho_dot) of each orbit from the noise of its three sightings.
 
     The plane condition, linearised: with ``dc = -3 B u (r . dr) / r^2`` it is three linear
     equations for the changes of the three ranges under a change of the three directions. Those of
     the outer positions change the velocity through Lagrange's coefficients, and it the range-rate.
+    The errors are pairs of an axis on the sky, shape (K, 3, 3), and the standard error along it.
     """
     L = arcs.direction[rows]
     ranges = orbits.ranges
@@ -373,9 +382,8 @@ def _covariance(arcs: Arcs, rows: np.ndarray, orbits: GaussOrbits) -> FloatArray
     motion = (orbits.v - arcs.velocity[rows[:, 1]]) / ranges[:, 1:2]
     lever = [pull[:, :1] * L[:, 1], motion, pull[:, 1:] * L[:, 1]]
     outer = np.stack([dot(lever[0], L[:, 0]), np.zeros(len(rows)), dot(lever[2], L[:, 2])], axis=1)
-    east, north = sky_basis(arcs.ra[rows], arcs.dec[rows])
     covariance = np.zeros((len(rows), 2, 2))
-    for axis, sigma in ((east, arcs.sigma_ra[rows]), (north, arcs.sigma_dec[rows])):
+    for axis, sigma in errors:
         for k in range(3):
             shift = (ranges[:, k] * sigma[:, k])[:, None] * axis[:, k]
             effect = middle(shift) if k == 1 else c[:, k // 2, None] * shift

@@ -124,8 +124,9 @@ def sky_residuals(arcs: Arcs, r: FloatArray, v: FloatArray, epoch: FloatArray) -
     owner = arcs.owner
     seen = sight(r[owner], v[owner], epoch[owner], arcs.t, arcs.position, arcs.velocity)
     offset = arcs.direction - seen.direction
-    sin_ra, cos_ra = np.sin(arcs.ra), np.cos(arcs.ra)
-    east = offset[:, 1] * cos_ra - offset[:, 0] * sin_ra
-    meridian = offset[:, 0] * cos_ra + offset[:, 1] * sin_ra
-    north = offset[:, 2] * np.cos(arcs.dec) - meridian * np.sin(arcs.dec)
-    return np.stack([east, north], axis=1)
+    # the axes of `sky_basis`, from the direction itself instead of its angles
+    x, y, z = arcs.direction.T
+    cos_dec = np.hypot(x, y)
+    east = (x * offset[:, 1] - y * offset[:, 0]) / cos_dec
+    meridian = (x * offset[:, 0] + y * offset[:, 1]) / cos_dec
+    return np.stack([east, offset[:, 2] * cos_dec - meridian * z], axis=1)
