@@ -7,7 +7,7 @@ import torch
 
 from neoranging import ephemeris
 from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import ParabolaFit
+from neoranging.core.attributable import tangent_fit
 from neoranging.core.geometry import radec, sky_basis
 from neoranging.nn.inputs import ArcInputs
 
@@ -30,7 +30,7 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
     """
     rows = arcs.triplet
     middle = rows[:, 1]
-    t, fit = arcs.t[rows], ParabolaFit(arcs).fit()
+    t, fit = arcs.t[rows], tangent_fit(arcs)
     earth, earth_rate = ephemeris.earth_state(t[:, 1])
     ra, dec = radec(fit.line_of_sight)
     plane = np.stack(sky_basis(ra, dec), axis=1)

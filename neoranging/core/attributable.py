@@ -86,22 +86,26 @@ class TangentFit(NamedTuple):
     @property
     def rate(self) -> FloatArray:
         """Derivative of the line of sight [rad/d], shape (M, 3)."""
-        return self._turn(self.sky[:, :, 1])
+        return self.motion()[1]
 
     @property
     def acceleration(self) -> FloatArray:
         """Second derivative of the line of sight [rad/d^2], shape (M, 3)."""
-        motion = self.sky[:, :, 1]
-        centripetal = dot(motion, motion)[:, None] * self.line_of_sight
-        return self._turn(self.sky[:, :, 2]) - centripetal
+        return self.motion()[2]
 
-    def _turn(self, components: FloatArray) -> FloatArray:
-        """Vector of plane components, turned from the pole to the fitted direction."""
-        vector = components[:, :1] * self.east + components[:, 1:] * self.north
+    def motion(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Line of sight and its two derivatives at the epoch, each of shape (M, 3)."""
         direction = self.line_of_sight
-        # parallel transport over the small angle between the pole and the fit
-        along = dot(vector, direction) / (1.0 + dot(self.pole, direction))
-        return vector - along[:, None] * (self.pole + direction)
+        half = (self.pole + direction) / (1.0 + dot(self.pole, direction))[:, None]
+
+        def turned(components: FloatArray) -> FloatArray:
+            """Vector of plane components, carried from the pole to the fitted direction."""
+            vector = components[:, :1] * self.east + components[:, 1:] * self.north
+            return vector - dot(vector, direction)[:, None] * half
+
+        rate = self.sky[:, :, 1]
+        centripetal = dot(rate, rate)[:, None] * direction
+        return direction, turned(rate), turned(self.sky[:, :, 2]) - centripetal
 
     @property
     def curvature_significance(self) -> FloatArray:
@@ -215,6 +219,16 @@ class ParabolaFit:
         return self.plane(self.arcs.direction) - fitted
 
 
+def tangent_fit(arcs: Arcs) -> TangentFit:
+    """Fit of all observations, made once for the arcs: attributables and methods share it."""
+    known: TangentFit | None = arcs.__dict__.get("_tangent_fit")
+    if known is None:
+        known = ParabolaFit(arcs).fit()
+        # beside the other cached columns of the frozen object
+        arcs.__dict__["_tangent_fit"] = known
+    return known
+
+
 def _inverse_normal(normal: FloatArray, moving: np.ndarray, curved: np.ndarray) -> FloatArray:
     """Inverse of 3x3 normal matrices whose undetermined rows and columns stay zero."""
     padded = normal.copy()
@@ -274,12 +288,11 @@ class Attributables(NamedTuple):
         return cls._make(np.empty((0, *shape)) for shape in shapes)
 
 
-def from_fit(arcs: Arcs, fit: TangentFit | None = None) -> Attributables:
+def from_fit(arcs: Arcs) -> Attributables:
     """Attributables by the weighted fit of all observations, at the middle observation's epoch."""
-    if fit is None:
-        fit = ParabolaFit(arcs).fit()
+    fit = tangent_fit(arcs)
     middle = arcs.triplet[:, 1]
-    direction, rate = fit.line_of_sight, fit.rate
+    direction, rate, _ = fit.motion()
     ra, dec = radec(direction)
     east, north = sky_basis(ra, dec)
     ra_rate, dec_rate = dot(rate, east) / np.cos(dec), dot(rate, north)

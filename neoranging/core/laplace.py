@@ -27,14 +27,14 @@ import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import ParabolaFit, TangentFit
+from neoranging.core.attributable import ParabolaFit, TangentFit, tangent_fit
 from neoranging.core.candidates import Found
 from neoranging.core.geometry import FloatArray, cross, dot, norm
 from neoranging.core.prediction import sight
 from neoranging.core.range_equation import RangeEquation, positive_ranges
 from neoranging.core.solutions import Roots
 
-_TOLERANCE = 1.0e-10  # relative change of the range at which a root has converged
+_TOLERANCE = 1.0e-9  # relative change of the range at which a root has converged
 
 
 class _Problem(NamedTuple):
@@ -68,7 +68,7 @@ class _Problem(NamedTuple):
 
 
 def _problem(fit: TangentFit) -> _Problem:
-    direction, rate, acceleration = fit.line_of_sight, fit.rate, fit.acceleration
+    direction, rate, acceleration = fit.motion()
     R, _, bend = (fit.observer[..., k] for k in range(3))
     normal = cross(direction, rate)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -101,7 +101,7 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Fou
         All positive roots of all arcs, and the equation they solve. Roots whose refinement did not
         settle keep the classical values and say so.
     """
-    fit = ParabolaFit(arcs).fit()
+    fit = tangent_fit(arcs)
     problem = _problem(fit)
     equation, noise = problem.equation, _noise(problem, fit)
     rho, arc = positive_ranges(equation)
