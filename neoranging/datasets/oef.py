@@ -24,7 +24,7 @@ from astropy import units as u
 from astropy.table import QTable
 from astropy.time import Time
 
-from neoranging.exceptions import OrbitFormatError
+from neoranging.exceptions import ObservationFormatError, OrbitFormatError
 from neoranging.observations.report import ReadReport, Reason, SetAside
 from neoranging.observations.source import TextSource, read_source
 
@@ -121,7 +121,7 @@ def read_orbit(source: TextSource, *, url: str = "") -> OrbitRecord:
         If the file is something else, is cut short, or is on another frame than the ecliptic of
         J2000.
     """
-    text, name = read_source(source)
+    text, name = _read(source)
     _, body = _split_header(text, name or url)
     if not body:
         raise OrbitFormatError(f"{name or url or 'the file'} ends with its header; fetch it again")
@@ -179,7 +179,7 @@ def read_catalogue(source: TextSource) -> QTable:
     OrbitFormatError
         If the file is no such catalogue.
     """
-    text, name = read_source(source)
+    text, name = _read(source)
     header, body = _split_header(text, name)
     if header.get("rectype", "1L") != "1L" or header.get("elem", "KEP") != "KEP":
         raise OrbitFormatError(
@@ -233,6 +233,14 @@ def _catalogue_table(names: list[str], values: Floats) -> QTable:
     magnitude = np.where(values[:, 7] > _NO_MAGNITUDE, values[:, 7], np.nan)
     table["H"], table["G"] = magnitude, values[:, 8]
     return table
+
+
+def _read(source: TextSource) -> tuple[bytes, str]:
+    """Content and name of a file; one that does not unpack is a damaged file of orbits here."""
+    try:
+        return read_source(source)
+    except ObservationFormatError as error:
+        raise OrbitFormatError(str(error)) from error
 
 
 def _split_header(text: bytes, name: str) -> tuple[dict[str, str], list[tuple[int, str]]]:

@@ -202,6 +202,12 @@ def test_damaged_files_are_read_or_refused_and_nothing_else(reader, text, damage
     assert np.isfinite(a).all()
 
 
+def test_a_file_that_does_not_unpack_is_a_damaged_file_of_orbits():
+    for reader in (read_orbit, read_catalogue):
+        with pytest.raises(OrbitFormatError, match="damaged"):
+            reader(b"\xfd7zXZ" + KEPLERIAN.encode())
+
+
 def test_the_answer_of_astroquery():
     answer = {
         "Equinoctial State Vector": [float(x) for x in EQU.split()],
