@@ -85,11 +85,15 @@ class Arcs:
         return np.stack([first, middle, last], axis=1)
 
     @cached_property
+    def span(self) -> FloatArray:
+        """Time from the first to the last observation of each arc [d], shape (M,)."""
+        return self.t[self.offsets[1:] - 1] - self.t[self.offsets[:-1]]
+
+    @cached_property
     def n_epochs(self) -> IntArray:
         """Number of distinct epochs of each arc, shape (M,); a millionth of the arc tells apart."""
-        span = self.t[self.offsets[1:] - 1] - self.t[self.offsets[:-1]]
         new = np.ones(len(self.t), dtype=np.int64)
-        new[1:] = np.diff(self.t) > _SAME_EPOCH * span[self.owner[1:]]
+        new[1:] = np.diff(self.t) > _SAME_EPOCH * self.span[self.owner[1:]]
         new[self.offsets[:-1]] = 1
         return self.sum(new)
 

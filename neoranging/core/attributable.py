@@ -161,7 +161,7 @@ class ParabolaFit:
         self.pole = arcs.direction[middle]
         self.east, self.north = sky_basis(arcs.ra[middle], arcs.dec[middle])
         tau = arcs.t - self.epoch[arcs.owner]
-        span = arcs.t[arcs.triplet[:, 2]] - arcs.t[arcs.triplet[:, 0]]
+        span = arcs.span
         # dimensionless time keeps the normal matrix well conditioned for arcs of any length
         self._scale = np.where(span > 0.0, span, 1.0)
         x = tau / self._scale[arcs.owner]

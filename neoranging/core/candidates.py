@@ -123,16 +123,11 @@ def _with_earth_pull(arcs: Arcs, roots: Roots) -> Roots:
     the sky by so many standard errors of an observation.
     """
     k = roots.arc
-    reach = 0.5 * _span(arcs)[k]
+    reach = 0.5 * arcs.span[k]
     shift = 0.5 * GM_EARTH * R_EARTH * reach**2 / roots.rho**4
     sigma2 = arcs.sum(arcs.sigma_ra**2 + arcs.sigma_dec**2)[k] / (2.0 * arcs.counts[k])
     growth = 1.0 + shift**2 / sigma2
     return roots._replace(covariance=roots.covariance * growth[:, None, None])
-
-
-def _span(arcs: Arcs) -> FloatArray:
-    """Time from the first to the last observation of each arc [d], shape (M,)."""
-    return arcs.t[arcs.offsets[1:] - 1] - arcs.t[arcs.offsets[:-1]]
 
 
 def _judge(
@@ -221,7 +216,7 @@ def _verdict(
         np.bincount(roots.arc, weights=flag, minlength=len(arcs))[k]
         for flag in (~roots.converged, candidates.plausible)
     )
-    reach = GM_SUN * (0.5 * _span(arcs)[k]) ** 2 / norm(roots.r[chosen]) ** 3
+    reach = GM_SUN * (0.5 * arcs.span[k]) ** 2 / norm(roots.r[chosen]) ** 3
     # three observations cannot tell whether a root that was lost is the true one
     rivalled = (rivals > 1) | ((spare == 0) & ((lost > 0) | (reach > _SERIES_REACH)))
     # the first condition that holds decides; np.select keeps that order
