@@ -9,6 +9,7 @@ import click
 
 from neoranging.cli.dataset import echo_account
 from neoranging.cli.errors import CommandError
+from neoranging.cli.reading import GROUPINGS, group_by_option
 from neoranging.exceptions import NeoRangingError
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from neoranging.datasets.neodys_set import NeodysSet
 
 __all__ = ["command"]
-
-GROUPINGS = {"station": ("night", "station"), "night": ("night",)}
 
 
 @click.command("neodys")
@@ -56,13 +55,7 @@ GROUPINGS = {"station": ("night", "station"), "night": ("night",)}
     metavar="ARCSEC",
     help="Labels further than this from an observation are dropped; inf keeps all.",
 )
-@click.option(
-    "--group-by",
-    type=click.Choice(list(GROUPINGS)),
-    default="station",
-    show_default=True,
-    help="An arc is one object in one night, of one station or of all together.",
-)
+@group_by_option("An arc")
 @click.option(
     "--base-url",
     metavar="URL",

@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from neoranging.cli.dataset import echo_account
+from neoranging.cli.reading import GROUPINGS, group_by_option
 
 __all__ = ["command"]
-
-GROUPINGS = {"station": ("night", "station"), "night": ("night",)}
 
 _TABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -63,13 +62,7 @@ _TABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="ARCSEC",
     help="Labels further than this from an observation are dropped.",
 )
-@click.option(
-    "--group-by",
-    type=click.Choice(list(GROUPINGS)),
-    default="station",
-    show_default=True,
-    help="An arc is one object in one night, of one station or of all together.",
-)
+@group_by_option("An arc")
 @click.option("--overwrite", is_flag=True, help="Replace the set in the folder.")
 def command(
     observations: tuple[Path, ...],

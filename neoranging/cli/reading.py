@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from neoranging.tracklet import TrackletSet
 
-__all__ = ["Reading", "input_options", "read_files"]
+__all__ = ["GROUPINGS", "Reading", "group_by_option", "input_options", "read_files"]
 
 GROUPINGS = {"station": ("night", "station"), "night": ("night",)}
 
@@ -43,6 +43,17 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def group_by_option(what: str) -> Callable[..., Any]:
+    """Option that says which stations ``what`` joins; its values are the keys of `GROUPINGS`."""
+    return click.option(
+        "--group-by",
+        type=click.Choice(list(GROUPINGS)),
+        default="station",
+        show_default=True,
+        help=f"{what} is one object in one night, of one station or of all together.",
+    )
+
+
 _OPTIONS = (
     click.argument(
         "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
@@ -52,13 +63,7 @@ _OPTIONS = (
         type=click.Choice(list(FORMATS)),
         help="Format of the files.  [default: recognised by their content]",
     ),
-    click.option(
-        "--group-by",
-        type=click.Choice(list(GROUPINGS)),
-        default="station",
-        show_default=True,
-        help="A tracklet is one object in one night, of one station or of all together.",
-    ),
+    group_by_option("A tracklet"),
     click.option(
         "--sigma",
         type=click.FloatRange(min=0.0, min_open=True),
