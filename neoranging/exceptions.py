@@ -18,6 +18,7 @@ __all__ = [
     "DownloadError",
     "EphemerisError",
     "EstimationError",
+    "EvaluationError",
     "MissingDependencyError",
     "NeoRangingError",
     "NeoRangingWarning",
@@ -79,6 +80,10 @@ class OrbitError(NeoRangingError, ValueError):
 
 class DatasetError(NeoRangingError, ValueError):
     """A set of arcs, or a column of one, that is not what it should be, or not finished."""
+
+
+class EvaluationError(NeoRangingError, ValueError):
+    """Predictions and truth that do not belong together, or too little of them to judge by."""
 
 
 class EphemerisError(NeoRangingError, ValueError):
