@@ -15,9 +15,10 @@ from astropy.time import Time
 from scipy.special import ndtri
 
 from neoranging.attributable import Attributable
+from neoranging.conformal import Calibration
 from neoranging.constants import ARCSEC, GM_SUN
-from neoranging.core import admissible
 from neoranging.core.candidates import energy_coefficients, is_admissible, orbital_energy
+from neoranging.core.conformal import Answers, admissible_limits
 from neoranging.core.geometry import FloatArray
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.solutions import Candidates, Solutions
@@ -55,6 +56,8 @@ class RangeEstimate:
         Where range and range-rate count from.
     attributable : Attributable
         What was observed, at the epoch of the estimate.
+    calibration : Calibration or None
+        What `interval` comes from, where the method was calibrated.
     """
 
     def __init__(
@@ -65,9 +68,11 @@ class RangeEstimate:
         attributable: Attributable,
         solutions: Solutions,
         tracklets: TrackletSet,
+        calibration: Calibration | None = None,
     ) -> None:
         self.method, self.origin, self.attributable = method, origin, attributable
         self._solutions, self._tracklets = solutions, tracklets
+        self.calibration = calibration
         self._scalar = attributable._scalar
 
     # ------------------------------------------------------------------ one or many
@@ -87,6 +92,7 @@ class RangeEstimate:
             attributable=self.attributable[item],
             solutions=self._solutions.take(index),
             tracklets=self._tracklets._take(index),
+            calibration=self.calibration,
         )
 
     def __iter__(self) -> Iterator[RangeEstimate]:
@@ -163,9 +169,11 @@ class RangeEstimate:
     def interval(self, confidence_level: float = TABLE_LEVEL) -> u.Quantity:
         """Range interval that can be quoted at a level.
 
-        Where the status is OK, the propagated errors of the observations as a normal interval,
-        never beyond the admissible region. Elsewhere nothing narrower than the whole admissible
-        range holds, and that is returned whatever the level.
+        Of a calibrated method, the interval that held for this share of arcs of a like proper
+        motion that it had never seen, whether its answer was OK or not. Otherwise, where the status
+        is OK, the propagated errors of the observations as a normal interval. Neither reaches
+        beyond the admissible region. Elsewhere nothing narrower than the whole admissible range
+        holds, and that is returned whatever the level.
 
         Parameters
         ----------
@@ -176,6 +184,13 @@ class RangeEstimate:
         -------
         Quantity, shape (..., 2)
             Lower and upper bound; NaN where no range is admissible.
+
+        Raises
+        ------
+        EstimationError
+            If the level does not lie between 0 and 1.
+        ConformalError
+            If the method was calibrated on too few arcs for the level, for an answer that is OK.
         """
         if not 0.0 < confidence_level < 1.0:
             raise EstimationError(
@@ -183,14 +198,13 @@ class RangeEstimate:
             )
         return self._dress(self._bounds(confidence_level), u.au)
 
-    def _bounds(self, confidence_level: float) -> FloatArray:
-        """Bounds of `interval`, shape (M, 2) [au]."""
-        limits = admissible.range_intervals(self._coefficients)
-        low, high = (
-            np.fmin.reduce(limits[..., 0], axis=1),
-            np.fmax.reduce(limits[..., 1], axis=1),
-        )
-        s = self._solutions
+    def _bounds(self, confidence_level: float, too_few: str = "raise") -> FloatArray:
+        """Bounds of `interval`, shape (M, 2) [au]; ``too_few`` as in `Calibration.bounds`."""
+        s, limits = self._solutions, admissible_limits(self.attributable._arrays)
+        if self.calibration is not None:
+            answers = Answers.of(self.attributable._arrays, s)
+            return self.calibration.bounds(answers, limits, confidence_level, too_few=too_few)
+        low, high = limits.T
         half = ndtri(0.5 + 0.5 * confidence_level) * np.sqrt(s.covariance[:, 0, 0])
         ok = s.status == RangeStatus.OK.code
         return np.stack(
@@ -294,7 +308,7 @@ class RangeEstimate:
         and ``n_observations``.
         """
         s, a = self._solutions, self.attributable._arrays
-        low, high = self._bounds(TABLE_LEVEL).T
+        low, high = self._bounds(TABLE_LEVEL, too_few="limits").T
         return QTable(
             {
                 "designation": self._tracklets.designation,

@@ -13,6 +13,7 @@ from astropy.utils.exceptions import AstropyUserWarning
 __all__ = [
     "AdmissibleRegionError",
     "CheckpointError",
+    "ConformalError",
     "CorruptFileError",
     "DatasetError",
     "DownloadError",
@@ -72,6 +73,23 @@ class AdmissibleRegionError(NeoRangingError, ValueError):
 
 class CheckpointError(NeoRangingError, ValueError):
     """A file of weights that is damaged, of something else, or lacks its model card."""
+
+
+class ConformalError(NeoRangingError, ValueError):
+    """A calibration that cannot be made, or cannot tell what is asked of it.
+
+    Attributes
+    ----------
+    needed, available : int or None
+        Calibration arcs that the level needs, and those there are, where that is the matter.
+    """
+
+    def __init__(
+        self, message: str, *, needed: int | None = None, available: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.available = available
 
 
 class OrbitError(NeoRangingError, ValueError):

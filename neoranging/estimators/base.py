@@ -6,12 +6,13 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from neoranging.attributable import Attributable
+from neoranging.conformal import Calibration, default_calibration
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables, from_fit
 from neoranging.core.solutions import Solutions
@@ -94,6 +95,44 @@ class RangingEstimator(ABC):
         EstimationError
             With ``on_failure="raise"``; carries the partial result as ``.estimate``.
         """
+        return self._answer(tracklets, on_failure, self.calibration)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What its answers depend on, as plain data: the class, the origin, options and weights.
+
+        A calibration is of one identity and used for no other; a subclass with options of its own
+        adds them.
+        """
+        cls = type(self)
+        return {
+            "method": self.name,
+            "class": f"{cls.__module__}:{cls.__qualname__}",
+            "origin": self.origin,
+        }
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What the intervals of its estimates come from; None if it was never calibrated.
+
+        That of the package, if one comes with it for this method, its options and weights.
+        """
+        name = self._calibration_name
+        found = None if name is None else default_calibration(name)
+        return found if found is not None and found.matches(self.identity) else None
+
+    @property
+    def _calibration_name(self) -> str | None:
+        """Name of the calibration that comes with the package."""
+        return None
+
+    def _answer(
+        self,
+        tracklets: Tracklet | TrackletSet,
+        on_failure: str,
+        calibration: Calibration | None,
+    ) -> RangeEstimate:
+        """The estimate, with a calibration attached."""
         if on_failure not in ("return", "raise"):
             raise TrackletError(f"on_failure must be 'return' or 'raise', got {on_failure!r}")
         scalar = isinstance(tracklets, Tracklet)
@@ -110,6 +149,7 @@ class RangingEstimator(ABC):
             attributable=Attributable._from_arrays(attributables, scalar),
             solutions=solutions,
             tracklets=one_set,
+            calibration=calibration,
         )
         if on_failure == "raise":
             _raise_first_failure(estimate, solutions.status)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any, ClassVar
 
 from neoranging.core.arcs import Arcs
@@ -45,6 +45,15 @@ class ClassicalEstimator(RangingEstimator):
         super().__init__(observer=observer)
         _check_thresholds(self.name, thresholds)
         self.refine, self.thresholds = refine, Thresholds(**thresholds)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What its answers depend on: the class, the origin, and all options."""
+        return {**super().identity, "refine": self.refine, **asdict(self.thresholds)}
+
+    @property
+    def _calibration_name(self) -> str:
+        return self.name
 
     @abstractmethod
     def _find(self, arcs: Arcs, exclusion: float, **limit: int) -> Found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import os
 from collections.abc import Sequence
 from functools import lru_cache
@@ -61,6 +62,8 @@ class _Trained(NamedTuple):
 
     network: RangingNetwork
     card: dict[str, Any]
+    digest: str
+    """SHA-256 of the file of weights."""
 
 
 def _load(path: Path) -> _Trained:
@@ -75,7 +78,12 @@ def _load(path: Path) -> _Trained:
 
 @lru_cache(maxsize=8)
 def _load_once(path: Path, changed: int, size: int) -> _Trained:  # noqa: ARG001
-    return _Trained(*checkpoint.load(path))
+    return _Trained(*checkpoint.load(path), _digest(path))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class LearnedEstimator(RangingEstimator):
@@ -160,6 +168,16 @@ class LearnedEstimator(RangingEstimator):
         return copy.deepcopy(self._trained.card)
 
     @property
+    def identity(self) -> dict[str, Any]:
+        """What its answers depend on: the class, the origin, options, and the very weights."""
+        mine = {"representation": self.representation, "slack": self.slack}
+        return {**super().identity, **mine, "weights_sha256": self._trained.digest}
+
+    @property
+    def _calibration_name(self) -> str:
+        return f"{self.name}-{self.representation}"
+
+    @property
     def _trained(self) -> _Trained:
         if self._kept is None:
             path = self.weights
@@ -217,7 +235,8 @@ class LearnedEstimator(RangingEstimator):
                 f"estimator is of {mine[0]!r}, {mine[1]!r}"
             )
         result = fit_set(config, Path(data), Path(out), **options)
-        self.weights, self._kept = Path(out) / WEIGHTS, _Trained(result.network, result.card)
+        self.weights = Path(out) / WEIGHTS
+        self._kept = _Trained(result.network, result.card, _digest(self.weights))
         return self
 
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:

@@ -1,0 +1,194 @@
+"""Any estimator with intervals that hold: calibrated on tracklets whose range is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from astropy import units as u
+
+from neoranging.arguments import values_in
+from neoranging.conformal import Calibration
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import Attributables
+from neoranging.core.conformal import Answers
+from neoranging.core.solutions import Solutions
+from neoranging.estimate import RangeEstimate
+from neoranging.estimators.base import RangingEstimator
+from neoranging.exceptions import ConformalError, NotTrainedError
+from neoranging.tracklet import Tracklet, TrackletSet
+
+__all__ = ["ConformalEstimator"]
+
+
+class ConformalEstimator(RangingEstimator):
+    """Another estimator, and a calibration of it: same numbers, intervals from its own errors.
+
+    The intervals hold for any method, however wrong, as long as new tracklets are like those of the
+    calibration: a share of at least ``level`` of the truths lies in ``interval(level)``, at every
+    decile of proper motion. Tracklets that the method was trained on are not like new ones.
+
+    Parameters
+    ----------
+    base : RangingEstimator
+        Gives the answers; it keeps its name and origin.
+    calibration : Calibration, optional
+        Made earlier of the same method with the same options and weights; or call `calibrate`.
+    score : {"log", "absolute", "standard"}, optional
+        For `calibrate`: what is counted, see `Calibration`. By default ``"standard"`` for a method
+        that gives a standard error with every answer that is OK, else ``"log"``.
+
+    Raises
+    ------
+    ConformalError
+        If the calibration was made for another method, or other options or weights.
+
+    Examples
+    --------
+    ::
+
+        gauss = ConformalEstimator(GaussEstimator()).calibrate(known, true_range)
+        tracklets.estimate(gauss).interval(0.95)
+    """
+
+    name: ClassVar[str] = "conformal"
+
+    def __init__(
+        self,
+        base: RangingEstimator,
+        calibration: Calibration | None = None,
+        *,
+        score: str | None = None,
+    ) -> None:
+        if not isinstance(base, RangingEstimator):
+            raise ConformalError(
+                f"base must be an estimator, got {base!r}: neoranging.get_estimator makes one of "
+                "a name"
+            )
+        super().__init__(observer=base.origin)
+        # what the class of another estimator says of it, this one says of itself
+        shared = ("name", "min_observations", "is_learned", "chunk_size")
+        vars(self).update({name: getattr(base, name) for name in shared})
+        self.base, self.score, self._calibration = base, score, calibration
+        if calibration is not None and not calibration.matches(base.identity):
+            raise ConformalError(
+                f"the calibration was made for {dict(calibration.identity)}, not for "
+                f"{base.identity}: calibrate this one"
+            )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """That of the base, since the answers are its."""
+        return self.base.identity
+
+    @property
+    def calibration(self) -> Calibration:
+        """The calibration that estimates get.
+
+        Raises
+        ------
+        NotTrainedError
+            If there is none, or the base has been trained since.
+        """
+        if self._calibration is None:
+            raise NotTrainedError(
+                f"{self!r} is not calibrated: call .calibrate(tracklets, true_range) with "
+                "tracklets whose range is known, or give a calibration"
+            )
+        if not self._calibration.matches(self.identity):
+            raise NotTrainedError(
+                f"{self!r} answers otherwise than when it was calibrated: calibrate it again"
+            )
+        return self._calibration
+
+    def fit(self, *args: Any, **options: Any) -> Self:
+        """Train the base, if it can be, with its own arguments; calibrations before are void.
+
+        Raises
+        ------
+        ConformalError
+            If the base has nothing to train.
+        """
+        train = getattr(self.base, "fit", None)
+        if train is None:
+            raise ConformalError(f"{self.base!r} is not trained: calibrate it right away")
+        train(*args, **options)
+        self._calibration = None
+        return self
+
+    def calibrate(
+        self,
+        tracklets: TrackletSet,
+        true_range: u.Quantity,
+        *,
+        objects: Any = None,
+        description: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Learn from tracklets whose range is known how far off the base is.
+
+        Parameters
+        ----------
+        tracklets : TrackletSet
+            M tracklets, none of an object that the base was trained on.
+        true_range : Quantity, shape (M,)
+            From the same origin, at the epochs of ``tracklets.attributable()``.
+        objects : array_like, shape (M,), optional
+            Which object each is of, by default its designation. Many tracklets of few objects say
+            less than their number promises; both are kept in the description.
+        description : mapping, optional
+            Which data these are, as plain data.
+
+        Returns
+        -------
+        ConformalEstimator
+            This one.
+
+        Raises
+        ------
+        ConformalError
+            If the shapes differ, a true range is not positive, or the base answers none.
+        """
+        if not isinstance(tracklets, TrackletSet):
+            raise ConformalError(
+                f"a calibration needs a TrackletSet, got {type(tracklets).__name__}"
+            )
+        truth = values_in("true_range", true_range, u.au, ConformalError)
+        names = np.asarray(tracklets.designation if objects is None else objects)
+        if not truth.shape == names.shape == (len(tracklets),):
+            raise ConformalError(
+                f"true_range and objects need one entry for each of {len(tracklets)} tracklets, "
+                f"got the shapes {truth.shape} and {names.shape}"
+            )
+        answers = Answers.of(*self._solve(tracklets.arcs(self.origin)))
+        self._calibration = Calibration.fit(
+            answers,
+            truth,
+            score=self.score,
+            identity=self.identity,
+            description={"n_objects": len(np.unique(names)), **(description or {})},
+        )
+        return self
+
+    def estimate(
+        self, tracklets: Tracklet | TrackletSet, *, on_failure: str = "return"
+    ) -> RangeEstimate:
+        """Estimates of the base, with the calibration attached; see `RangingEstimator.estimate`.
+
+        Raises
+        ------
+        NotTrainedError
+            If it is not calibrated.
+        EstimationError
+            With ``on_failure="raise"``.
+        """
+        return self.base._answer(tracklets, on_failure, self.calibration)
+
+    def _solve(self, arcs: Arcs) -> tuple[Attributables, Solutions]:
+        return self.base._solve(arcs)
+
+    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
+        return self.base._estimate(arcs, attributables)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base!r})"
