@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LearnedEstimator", "default_weights"]
 
+Representation = Literal["invariant", "paper"]
+
 _TRIPLET = 3  # epochs that the paper's representation is made of
 
 
@@ -124,7 +126,7 @@ class LearnedEstimator(RangingEstimator):
     def __init__(
         self,
         *,
-        representation: Literal["invariant", "paper"] = "invariant",
+        representation: Representation = "invariant",
         weights: str | os.PathLike[str] = "default",
         observer: str | None = None,
         slack: float = 0.05,

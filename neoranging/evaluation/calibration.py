@@ -1,0 +1,364 @@
+"""Calibrations of stored sets, and whether intervals hold on arcs that they were not made of.
+
+A calibration for new arcs is made of all arcs held out. Whether it holds cannot be seen on these
+same arcs, so a set judges itself crosswise: its objects are dealt into folds, and the intervals of
+each fold come from the arcs of all others. Arcs resampled to pass near the Earth are in no night's
+sample and are left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.conformal import Calibration, default_calibration
+from neoranging.core import conformal as core
+from neoranging.core.conformal import Answers
+from neoranging.core.geometry import FloatArray
+from neoranging.core.solutions import BoolArray, IntArray
+from neoranging.datasets.arcs import to_core
+from neoranging.datasets.schema import ArcTable
+from neoranging.datasets.store import iterate_arcs, read_manifest
+from neoranging.estimators.base import RangingEstimator
+from neoranging.estimators.registry import get_estimator
+from neoranging.exceptions import ConformalError, NotTrainedError
+
+__all__ = [
+    "COLUMNS_NEEDED",
+    "CrossConformal",
+    "HeldOut",
+    "calibrate",
+    "calibrate_defaults",
+    "cross_conformal",
+]
+
+LEVELS: Final = (0.5, 0.68, 0.9, 0.95)
+
+COLUMNS_NEEDED: Final = (
+    *("t_mjd_tdb", "ra_rad", "dec_rad", "sigma_ra_rad", "sigma_dec_rad", "station", "stations"),
+    *("designation", "rho_geo_au", "rho_topo_au", "is_close"),
+)
+"""Columns of a set that a calibration looks at."""
+
+_TRUTH: Final = {"geocenter": "rho_geo_au", "topocenter": "rho_topo_au"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeldOut:
+    """Answers to M arcs that the method was not trained on, with their truths.
+
+    Attributes
+    ----------
+    identity : mapping
+        Of the method; `RangingEstimator.identity`.
+    answers : Answers
+    limits : ndarray, shape (M, 2)
+        Least and greatest admissible range [au].
+    truth : ndarray, shape (M,)
+        True range [au] from the origin of the method.
+    objects : ndarray of str, shape (M,)
+        Object of each arc.
+    """
+
+    identity: Mapping[str, Any]
+    answers: Answers
+    limits: FloatArray
+    truth: FloatArray
+    objects: npt.NDArray[np.str_]
+
+    @classmethod
+    def of(cls, estimator: RangingEstimator, tables: Iterable[ArcTable]) -> Self:
+        """Ask an estimator for every arc of some tables, in their order.
+
+        Parameters
+        ----------
+        estimator : RangingEstimator
+        tables : iterable of ArcTable
+            With `COLUMNS_NEEDED`.
+
+        Raises
+        ------
+        ConformalError
+            If there is not one arc.
+        """
+        parts = [_ask(estimator, table) for table in tables if len(table)]
+        if not parts:
+            raise ConformalError("there are no arcs to calibrate on: choose another split or set")
+        answers, limits, truth, objects = zip(*parts, strict=True)
+        return cls(
+            estimator.identity,
+            Answers.join(list(answers)),
+            *(np.concatenate(column) for column in (limits, truth, objects)),
+        )
+
+    @classmethod
+    def read(
+        cls, estimator: RangingEstimator, folder: str | os.PathLike[str], split: str = "test"
+    ) -> Self:
+        """Ask an estimator for the arcs of a split of a stored set, without resampled ones."""
+        parts = iterate_arcs(Path(folder), COLUMNS_NEEDED, split)
+        return cls.of(estimator, (table.take(~table["is_close"]) for table in parts))
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    def take(self, rows: npt.NDArray[Any]) -> Self:
+        """Some of the arcs."""
+        columns = (column[rows] for column in (self.limits, self.truth, self.objects))
+        return type(self)(self.identity, self.answers.take(rows), *columns)
+
+    def calibration(
+        self, score: str | None = None, description: Mapping[str, Any] | None = None
+    ) -> Calibration:
+        """Calibration of all of them, for new arcs; see `Calibration.fit`."""
+        told = {"n_objects": len(np.unique(self.objects)), **(description or {})}
+        return Calibration.fit(
+            self.answers, self.truth, score=score, identity=self.identity, description=told
+        )
+
+    def __repr__(self) -> str:
+        name, n = self.identity.get("method"), len(np.unique(self.objects))
+        return f"<HeldOut: {name} on {len(self)} arcs of {n} objects>"
+
+
+def _ask(
+    estimator: RangingEstimator, table: ArcTable
+) -> tuple[Answers, FloatArray, FloatArray, npt.NDArray[np.str_]]:
+    attributables, solutions = estimator._solve(to_core(table, estimator.origin))
+    return (
+        Answers.of(attributables, solutions),
+        core.admissible_limits(attributables),
+        table[_TRUTH[estimator.origin]],
+        table["designation"],
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossConformal:
+    """Intervals of arcs from calibrations that saw none of their object.
+
+    Attributes
+    ----------
+    held : HeldOut
+        The M arcs.
+    levels : tuple of float
+        L confidence levels.
+    intervals : ndarray, shape (L, M, 2)
+        Range [au], within the admissible limits.
+    fold : ndarray of int, shape (M,)
+    """
+
+    held: HeldOut
+    levels: tuple[float, ...]
+    intervals: FloatArray
+    fold: IntArray
+
+    def interval(self, level: float) -> FloatArray:
+        """Intervals of one of the levels, shape (M, 2) [au]."""
+        if level not in self.levels:
+            raise ConformalError(f"level {level} was not asked for; there are {self.levels}")
+        return np.array(self.intervals[self.levels.index(level)])
+
+    def inside(self, level: float) -> BoolArray:
+        """Whether the truth lies in the interval of one of the levels, shape (M,)."""
+        low, high = self.interval(level).T
+        return (low <= self.held.truth) & (self.held.truth <= high)
+
+    def coverage(
+        self, strata: Mapping[str, npt.NDArray[Any]] | None = None
+    ) -> list[dict[str, Any]]:
+        """Coverage of all arcs, by verdict, by decile of proper motion, and by strata.
+
+        Parameters
+        ----------
+        strata : mapping of str to ndarray, optional
+            Label of each arc, shape (M,), by the name of the division.
+
+        Returns
+        -------
+        list of dict
+            A row for each level and bin: ``level``, ``stratum``, ``bin``, ``n_arcs``,
+            ``n_objects``, ``per_arc``, ``per_object``, ``median_width_au`` and ``median_ratio``
+            (upper by lower bound). Arcs without an answer have the whole admissible range; they
+            count under ``all`` and ``verdict`` alone.
+        """
+        divisions = {**self._own_strata(), **(strata or {})}
+        rows = []
+        for level in self.levels:
+            for name, labels in divisions.items():
+                whole = name in _WHOLE or self.held.answers.given
+                rows += [
+                    {"level": level, "stratum": name, "bin": label, **self._row(level, mine)}
+                    for label, mine in _bins(np.asarray(labels), whole)
+                ]
+        return rows
+
+    def _own_strata(self) -> dict[str, npt.NDArray[Any]]:
+        answers = self.held.answers
+        verdict = np.where(answers.given, np.where(answers.ok, "OK", "not OK"), "no answer")
+        edges = core.quantile_edges(answers.eta[answers.given], 10)
+        decile = core.bin_of(edges, answers.eta) + 1
+        return {
+            "all": np.full(len(self.held), "all"),
+            "answered": np.full(len(self.held), "answered"),
+            "verdict": verdict,
+            "eta decile": decile,
+        }
+
+    def _row(self, level: float, mine: BoolArray) -> dict[str, Any]:
+        told = core.coverage(self.inside(level)[mine], self.held.objects[mine])
+        low, high = self.interval(level)[mine].T
+        known = np.isfinite(low)
+        low, high = low[known], high[known]
+        median = [float(np.median(x)) if len(x) else np.nan for x in (high - low, high / low)]
+        return {
+            "n_arcs": told.n_arcs,
+            "n_objects": told.n_objects,
+            "per_arc": told.per_arc,
+            "per_object": told.per_object,
+            "median_width_au": median[0],
+            "median_ratio": median[1],
+        }
+
+
+_WHOLE: Final = ("all", "verdict")
+"""Divisions of all arcs; the others are of those with an answer."""
+
+
+def _bins(labels: npt.NDArray[Any], rows: BoolArray | bool) -> Iterator[tuple[Any, BoolArray]]:
+    for label in np.unique(labels[rows] if rows is not True else labels).tolist():
+        yield label, (labels == label) & rows
+
+
+def cross_conformal(
+    held: HeldOut,
+    *,
+    levels: Sequence[float] = LEVELS,
+    folds: int = 10,
+    seed: int = 0,
+    score: str | None = None,
+) -> CrossConformal:
+    """Intervals of every arc from the arcs of other objects.
+
+    Parameters
+    ----------
+    held : HeldOut
+        M arcs.
+    levels : sequence of float
+    folds : int
+        Into which the objects are dealt; each is calibrated on all others.
+    seed : int
+        Of the deal.
+    score : {"log", "absolute", "standard"}, optional
+        See `Calibration`.
+
+    Raises
+    ------
+    ConformalError
+        If there are fewer objects than folds, or too few arcs for a level.
+    """
+    fold = core.folds(held.objects, folds, np.random.default_rng(seed))
+    intervals = np.empty((len(levels), len(held), 2))
+    for k in range(folds):
+        mine = fold == k
+        calibration, part = held.take(~mine).calibration(score), held.take(mine)
+        for i, level in enumerate(levels):
+            intervals[i, mine] = calibration.bounds(part.answers, part.limits, level)
+    return CrossConformal(held, tuple(levels), intervals, fold)
+
+
+def calibrate(
+    estimator: Any,
+    folder: str | os.PathLike[str],
+    split: str = "test",
+    *,
+    score: str | None = None,
+    **options: Any,
+) -> Calibration:
+    """Calibration of a method by a split of a stored set.
+
+    Parameters
+    ----------
+    estimator : str, type or RangingEstimator
+        Name of a registered method, its class, or one that is made already.
+    folder : path-like
+        Folder of a divided set.
+    split : str
+        Arcs that the method has not seen: networks are chosen by ``"val"``, which is seen too.
+    score : {"log", "absolute", "standard"}, optional
+        See `Calibration.fit`.
+    **options
+        For the constructor, where a name or a class is given.
+
+    Raises
+    ------
+    ConformalError
+        If there are no arcs, or none that the method answers.
+    DatasetError
+        If the folder holds no finished set, or there is no such split.
+    """
+    method = get_estimator(estimator, **options)
+    manifest = read_manifest(Path(folder))
+    told = {
+        "split": split,
+        "set": manifest.get("settings", {}),
+        "neoranging": manifest.get("neoranging", ""),
+    }
+    return HeldOut.read(method, folder, split).calibration(score, told)
+
+
+def calibrate_defaults(
+    folder: str | os.PathLike[str],
+    split: str,
+    out: str | os.PathLike[str],
+) -> list[Path]:
+    """Write the calibrations of the methods that come with the package, at their defaults.
+
+    Parameters
+    ----------
+    folder : path-like
+        Folder of a divided set.
+    split : str
+        Its arcs to calibrate on.
+    out : path-like
+        Folder to write to, made if need be; those of the package are in
+        ``neoranging/data/calibration``.
+
+    Returns
+    -------
+    list of Path
+        ``gauss.json``, ``laplace.json``, and ``<model>-<representation>.json`` of all weights that
+        come with the package.
+    """
+    target = Path(out)
+    target.mkdir(parents=True, exist_ok=True)
+    written = []
+    for method in _default_methods():
+        path = target / f"{method._calibration_name}.json"
+        calibrate(method, folder, split).write(path)
+        written.append(path)
+    default_calibration.cache_clear()
+    return written
+
+
+def _default_methods() -> Iterator[RangingEstimator]:
+    from neoranging.estimators.gauss import GaussEstimator
+    from neoranging.estimators.laplace import LaplaceEstimator
+    from neoranging.estimators.learned import Representation, default_weights
+    from neoranging.estimators.mlp import MLPEstimator
+    from neoranging.estimators.pinn import PINNEstimator
+
+    yield from (GaussEstimator(), LaplaceEstimator())
+    for network in (MLPEstimator, PINNEstimator):
+        for representation in get_args(Representation):
+            try:
+                default_weights(network.name, representation)
+            except NotTrainedError:
+                continue
+            yield network(representation=representation)
