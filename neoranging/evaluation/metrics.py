@@ -75,7 +75,7 @@ class Metric:
         """Arcs that enter it, shape (M,)."""
         return np.asarray(~np.isnan(self._stacked(scored)).any(axis=0))
 
-    def __call__(self, scored: ScoredArcs, rows: npt.ArrayLike | None = None) -> float:
+    def __call__(self, scored: ScoredArcs, rows: slice | npt.ArrayLike | None = None) -> float:
         """Value for some of the arcs, all by default; NaN where none enters."""
         some = scored if rows is None else scored.take(rows)
         return float(self.resampled(some, *as_it_is(some.object))[0])
@@ -239,7 +239,7 @@ as not associated. ``*_by_object`` is the median over objects of the median over
 def summarise(
     scored: ScoredArcs,
     *,
-    rows: npt.ArrayLike | None = None,
+    rows: slice | npt.ArrayLike | None = None,
     metrics: Collection[str] | None = None,
     n_boot: int = 200,
     level: float = 0.95,
@@ -251,8 +251,8 @@ def summarise(
     Parameters
     ----------
     scored : ScoredArcs
-    rows : array_like, optional
-        Mask or indices of the arcs to look at.
+    rows : slice or array_like, optional
+        Slice, mask, or indices of the arcs to look at.
     metrics : collection of str, optional
         Names of `METRICS`; all by default.
     n_boot : int
@@ -319,7 +319,7 @@ def compare(
     first: ScoredArcs,
     second: ScoredArcs,
     *,
-    rows: npt.ArrayLike | None = None,
+    rows: slice | npt.ArrayLike | None = None,
     metrics: Collection[str] | None = None,
     n_boot: int = 200,
     level: float = 0.95,

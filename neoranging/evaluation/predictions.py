@@ -20,7 +20,7 @@ import numpy.typing as npt
 from neoranging.core.attributable import Attributables
 from neoranging.core.candidates import energy_coefficients, is_admissible, orbital_energy
 from neoranging.core.geometry import FloatArray
-from neoranging.core.solutions import BoolArray, Solutions
+from neoranging.core.solutions import BoolArray, IntArray, Solutions
 from neoranging.core.status import RangeStatus
 from neoranging.datasets.arcs import to_core
 from neoranging.datasets.files import replacing
@@ -119,9 +119,9 @@ class Predictions:
         """Arcs whose answer the method itself calls OK, shape (M,)."""
         return self.status == RangeStatus.OK.code
 
-    def take(self, rows: npt.ArrayLike) -> Self:
-        """Predictions of some arcs, by indices or by a mask; ``seconds`` stays that of all."""
-        index = np.asarray(rows)
+    def take(self, rows: slice | npt.ArrayLike) -> Self:
+        """Predictions of some arcs: a slice, indices, or a mask; ``seconds`` stays that of all."""
+        index = rows_of(len(self), rows)
         return replace(self, **{name: column[index] for name, column in self._columns().items()})
 
     def with_interval(self, low: FloatArray, high: FloatArray) -> Self:
@@ -150,7 +150,8 @@ class Predictions:
             If the file is not there, or is none of `save`.
         """
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            # of a damaged archive numpy would leave the file open
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 values: dict[str, Any] = {name: stored[name] for name in stored.files}
             method, origin, seconds = (values.pop(name).item() for name in _LABELS)
             return cls(method, origin, seconds=seconds, **values)
@@ -209,6 +210,14 @@ class Predictions:
             f"<Predictions: {self.method}, {len(self)} arcs, {int(self.answered.sum())} answered, "
             f"{int(self.ok.sum())} OK, from the {self.origin}>"
         )
+
+
+def rows_of(m: int, rows: slice | npt.ArrayLike) -> IntArray:
+    """Indices of some of m arcs, given as a slice, indices in any order, or a mask."""
+    if isinstance(rows, slice):
+        return np.arange(m)[rows]
+    wanted = np.asarray(rows)
+    return np.arange(m)[wanted if wanted.size else []]
 
 
 def proper_motion(attributables: Attributables) -> FloatArray:

@@ -26,7 +26,7 @@ from neoranging.core.solutions import BoolArray, IntArray
 from neoranging.datasets.arcs import to_core
 from neoranging.datasets.schema import ArcTable
 from neoranging.evaluation.predictions import COLUMNS_NEEDED as _OBSERVED
-from neoranging.evaluation.predictions import Predictions, proper_motion
+from neoranging.evaluation.predictions import Predictions, proper_motion, rows_of
 from neoranging.exceptions import EvaluationError
 
 __all__ = ["COLUMNS_NEEDED", "ArcTruth", "ScoredArcs", "score"]
@@ -217,9 +217,9 @@ class ScoredArcs:
         """Objects that have an arc here."""
         return len(np.unique(self.object))
 
-    def take(self, rows: npt.ArrayLike) -> Self:
-        """Some arcs, by indices or by a mask; objects keep their numbers."""
-        index = np.asarray(rows)
+    def take(self, rows: slice | npt.ArrayLike) -> Self:
+        """Some arcs: a slice, indices, or a mask; objects keep their numbers."""
+        index = rows_of(len(self), rows)
         values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         taken = {
             name: value[index]

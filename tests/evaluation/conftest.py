@@ -1,0 +1,133 @@
+"""Labelled arcs, a method that knows the answers and can be made to spoil them, made-up scores."""
+
+import numpy as np
+import pytest
+
+from neoranging import ephemeris
+from neoranging.core.elements import state_to_elements
+from neoranging.core.geometry import equatorial_to_ecliptic
+from neoranging.core.prediction import object_state, sight
+from neoranging.core.solutions import Solutions
+from neoranging.core.status import RangeStatus
+from neoranging.datasets.arcs import make_arcs
+from neoranging.estimators.base import RangingEstimator
+from neoranging.evaluation.scores import ScoredArcs
+
+TRUTH = {
+    "geocenter": ("rho_geo_au", "rho_dot_geo_au_d"),
+    "topocenter": ("rho_topo_au", "rho_dot_topo_au_d"),
+}
+
+
+def labelled_table(s):
+    """`ArcTable` of simulated arcs with labels, four arcs to an object."""
+    a = s.arcs
+    table, _ = make_arcs(
+        a.offsets,
+        a.t,
+        a.ra,
+        a.dec,
+        sigma_ra=a.sigma_ra,
+        sigma_dec=a.sigma_dec,
+        stations=s.station,
+        designation=np.arange(len(s)).astype(str),
+        night=a.t[a.offsets[:-1]].astype(np.int64),
+    )
+    rows = table["designation"].astype(np.int64)
+    s = s.take(rows)
+    t2 = table["t2_mjd_tdb"]
+    seen = sight(s.r, s.v, s.epoch, t2, *ephemeris.earth_state(t2))
+    orbit = state_to_elements(*(equatorial_to_ecliptic(x) for x in (s.r, s.v)))
+    names = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
+    return table.with_columns(
+        designation=np.char.add("S", (rows // 4).astype(str)),
+        rho_topo_au=s.rho,
+        rho_dot_topo_au_d=s.rho_dot,
+        rho_geo_au=seen.rho,
+        rho_dot_geo_au_d=seen.rho_dot,
+        **dict(zip(names, orbit[:5], strict=True)),
+        is_simulated=True,
+    )
+
+
+@pytest.fixture(scope="session")
+def exact_table(simulate):
+    """200 arcs of two hours without noise, of 50 objects."""
+    return labelled_table(simulate(200, 0.08, seed=31))
+
+
+@pytest.fixture(scope="session")
+def table(simulate):
+    """The same arcs with noise."""
+    return labelled_table(simulate(200, 0.08, seed=31).with_noise(np.random.default_rng(32)))
+
+
+class Oracle(RangingEstimator):
+    """Knows the truth of the arcs of a table, and tells what ``change`` makes of it.
+
+    ``change(rho, rho_dot)`` is given the truth of the whole table; NaN is no answer.
+    """
+
+    name = "oracle"
+
+    def __init__(self, table, change=None, observer="topocenter"):
+        super().__init__(observer=observer)
+        answers = np.array([table[name] for name in TRUTH[observer]])
+        self.answers = answers if change is None else np.array(change(*answers))
+        # arcs are told apart by the epoch of the first observation
+        self.epochs = table["t_mjd_tdb"][table.offsets[:-1]]
+        assert len(np.unique(self.epochs)) == len(table)
+
+    def _estimate(self, arcs, attributables):
+        order = np.argsort(self.epochs)
+        begins = arcs.t[arcs.offsets[:-1]]
+        rho, rho_dot = self.answers[:, order[np.searchsorted(self.epochs[order], begins)]]
+        a = attributables
+        state = object_state(
+            a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, rho, rho_dot
+        )
+        status = np.where(np.isnan(rho), RangeStatus.NO_ROOT.code, RangeStatus.OK.code)
+        covariance = np.full((len(rho), 2, 2), np.nan)
+        return Solutions(rho, rho_dot, covariance, *state, a.epoch, status.astype(np.int8))
+
+
+@pytest.fixture(scope="session")
+def oracle():
+    return Oracle
+
+
+def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns):
+    """`ScoredArcs` of what is given; each arc of an object of its own, all good, by default."""
+    rho, rho_true = (np.asarray(x, dtype=float) for x in (rho, rho_true))
+    m, answered = len(rho), np.isfinite(rho)
+    with np.errstate(all="ignore"):
+        dex = np.abs(np.log10(rho / rho_true))
+    distance = np.where(answered, 0.1, np.nan)
+    defaults = {
+        "rho_dot": 0.01 * rho,
+        "rho_dot_true": 0.01 * rho_true,
+        "status": np.where(answered, RangeStatus.OK.code, RangeStatus.NO_ROOT.code).astype("i1"),
+        "ok": answered,
+        "relative_error": np.abs(rho / rho_true - 1.0),
+        "log10_error": dex,
+        "d_sh_pseudo": distance,
+        "d_sh_catalogue": distance,
+        "elliptic_pseudo": answered,
+        "elliptic_catalogue": answered,
+        "admissible": answered,
+        "pseudo_admissible": np.ones(m, dtype=bool),
+        "eta": 0.01 * np.arange(1.0, m + 1.0),
+        "inc": np.linspace(0.0, 1.0, m),
+        "span": np.linspace(0.01, 0.3, m),
+        "object": np.arange(m),
+    }
+    values = defaults | {name: np.asarray(column) for name, column in columns.items()}
+    names = np.char.mod("S%d", np.arange(values["object"].max(initial=0) + 1))
+    return ScoredArcs(
+        method=method, origin=origin, rho=rho, rho_true=rho_true, designations=names, **values
+    )
+
+
+@pytest.fixture(scope="session")
+def made():
+    return made_scores
