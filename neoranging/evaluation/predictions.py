@@ -122,7 +122,8 @@ class Predictions:
     def take(self, rows: slice | npt.ArrayLike) -> Self:
         """Predictions of some arcs: a slice, indices, or a mask; ``seconds`` stays that of all."""
         index = rows_of(len(self), rows)
-        return replace(self, **{name: column[index] for name, column in self._columns().items()})
+        taken: dict[str, Any] = {name: each[index] for name, each in self._columns().items()}
+        return replace(self, **taken)
 
     def with_interval(self, low: FloatArray, high: FloatArray) -> Self:
         """The same with bounds of the range [au], each of shape (M,)."""
