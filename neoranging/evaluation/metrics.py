@@ -106,10 +106,6 @@ class Metric:
         return np.stack(self.columns(scored)).astype(np.float64, copy=False)
 
 
-def _answered(s: ScoredArcs, values: npt.NDArray[Any]) -> tuple[FloatArray]:
-    return (np.where(s.answered, values, np.nan),)
-
-
 def _pairs(name: str) -> Callable[[ScoredArcs], tuple[FloatArray, FloatArray]]:
     return lambda s: (getattr(s, name), getattr(s, f"{name}_true"))
 
@@ -160,70 +156,67 @@ def _by_object(metric: Metric) -> Metric:
     return Metric(name, label, metric.unit, metric.better, metric.columns, median_by_object)
 
 
+def _relative() -> list[Metric]:
+    return [
+        Metric(
+            "median_relative_error",
+            "median |error| of rho relative to rho",
+            "",
+            "low",
+            _column("relative_error"),
+            median,
+        ),
+        Metric(
+            "median_log10_error",
+            "median |error| of log10 rho",
+            "dex",
+            "low",
+            _column("log10_error"),
+            median,
+        ),
+    ]
+
+
+def _of_answers(
+    name: str,
+    label: str,
+    better: str,
+    values: Callable[[ScoredArcs], npt.NDArray[Any]],
+    unit: str = "%",
+    statistic: Statistic = percent,
+) -> Metric:
+    """Figure of something that is known of every arc, for those with an answer."""
+
+    def columns(s: ScoredArcs) -> tuple[FloatArray]:
+        return (np.where(s.answered, values(s), np.nan),)
+
+    return Metric(name, f"{label}, of answered arcs", unit, better, columns, statistic)
+
+
+def _answers() -> list[Metric]:
+    return [
+        Metric("median_rho", "median rho", "au", "", _column("rho"), median),
+        _of_answers("median_rho_true", "median true rho", "", lambda s: s.rho_true, "au", median),
+        _of_answers("collapsed", f"rho < {COLLAPSED:g} au", "low", lambda s: s.rho < COLLAPSED),
+        _of_answers("p_ar", "admissible", "high", lambda s: s.admissible),
+        _of_answers("p_ar_truth", "true range admissible", "", lambda s: s.pseudo_admissible),
+    ]
+
+
 def _metrics() -> dict[str, Metric]:
-    relative = Metric(
-        "median_relative_error",
-        "median |error| of rho relative to rho",
-        "",
-        "low",
-        _column("relative_error"),
-        median,
-    )
-    dex = Metric(
-        "median_log10_error",
-        "median |error| of log10 rho",
-        "dex",
-        "low",
-        _column("log10_error"),
-        median,
-    )
     plain = [
         Metric("solved", "arcs with an answer", "%", "high", _column("answered"), percent),
         Metric("ok", "arcs with status OK", "%", "high", _column("ok"), percent),
         *_accuracy("rho", "rho", "au"),
         *_accuracy("rho_dot", "rho_dot", "au/d"),
-        relative,
-        dex,
-        Metric("median_rho", "median rho", "au", "", _column("rho"), median),
-        Metric(
-            "median_rho_true",
-            "median true rho of answered arcs",
-            "au",
-            "",
-            lambda s: _answered(s, s.rho_true),
-            median,
-        ),
-        Metric(
-            "collapsed",
-            f"rho < {COLLAPSED:g} au, of answered arcs",
-            "%",
-            "low",
-            lambda s: _answered(s, s.rho < COLLAPSED),
-            percent,
-        ),
-        Metric(
-            "p_ar",
-            "admissible, of answered arcs",
-            "%",
-            "high",
-            lambda s: _answered(s, s.admissible),
-            percent,
-        ),
-        Metric(
-            "p_ar_truth",
-            "true range admissible, of answered arcs",
-            "%",
-            "",
-            lambda s: _answered(s, s.pseudo_admissible),
-            percent,
-        ),
+        *_relative(),
+        *_answers(),
         *_orbits("pseudo", "D_SH from the pseudo-truth"),
         *_orbits("catalogue", "D_SH from the catalogue"),
     ]
-    listed = {metric.name: metric for metric in plain}
-    medians = ("medae_rho", "medae_rho_dot", relative.name, dex.name, "d_sh_pseudo")
-    of_objects = [_by_object(listed[name]) for name in (*medians, "d_sh_catalogue")]
-    return listed | {metric.name: metric for metric in of_objects}
+    of_objects = [_by_object(metric) for metric in plain if metric.statistic is median]
+    listed = plain + [each for each in of_objects if each.better]
+    return {metric.name: metric for metric in listed}
 
 
 METRICS: Final[Mapping[str, Metric]] = _metrics()
