@@ -33,8 +33,10 @@ __all__ = ["Calibration", "default_calibration"]
 N_BINS: Final = 10
 """Bins of proper motion: deciles."""
 
-MIN_PER_BIN: Final = 100
-"""Arcs that a bin should hold; fewer bins are made rather than smaller ones."""
+MIN_PER_BIN: Final = 400
+"""Arcs that a bin should hold; fewer bins are made rather than smaller ones.
+
+Three standard errors of a normal law, 0.9973, take 370."""
 
 LEVELS: Final = np.unique(
     np.round(
@@ -114,9 +116,9 @@ class Calibration:
     Made by `fit` of answers whose truth is known, by ``ConformalEstimator.calibrate``, or by
     ``neoranging.evaluation.calibration.calibrate`` of a stored set. Immutable.
 
-    Answers that are OK and others are counted apart, each by deciles of proper motion (fewer bins
-    where a bin would hold less than a hundred arcs): so an interval holds among the slow and among
-    the fast, and the ones that a method does not vouch for widen nobody else's.
+    Answers that are OK and others are counted apart, each by deciles of proper motion, or by fewer
+    bins where a decile would hold less than 400 arcs: so an interval holds among the slow and among
+    the fast, and answers that a method does not vouch for widen nobody else's.
 
     Attributes
     ----------
@@ -353,7 +355,7 @@ class Calibration:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write it to a JSON file."""
         text = json.dumps(self.to_json(), allow_nan=False, separators=(",", ":"))
-        Path(path).write_text(text.replace('],"', '],\n"') + "\n", encoding="utf-8")
+        Path(path).write_text(text.replace("],[", "],\n[") + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:

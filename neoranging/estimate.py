@@ -166,7 +166,9 @@ class RangeEstimate:
     def _coefficients(self) -> FloatArray:
         return energy_coefficients(self.attributable._arrays)
 
-    def interval(self, confidence_level: float = TABLE_LEVEL) -> u.Quantity:
+    def interval(
+        self, confidence_level: float = TABLE_LEVEL, *, calibrated: bool = True
+    ) -> u.Quantity:
         """Range interval that can be quoted at a level.
 
         Of a calibrated method, the interval that held for this share of arcs of a like proper
@@ -179,6 +181,8 @@ class RangeEstimate:
         ----------
         confidence_level : float
             Between 0 and 1; 0.68 is about one standard error to either side.
+        calibrated : bool
+            False asks for what the observations alone say, as of a method without calibration.
 
         Returns
         -------
@@ -196,14 +200,17 @@ class RangeEstimate:
             raise EstimationError(
                 f"confidence_level must lie between 0 and 1, got {confidence_level}"
             )
-        return self._dress(self._bounds(confidence_level), u.au)
+        calibration = self.calibration if calibrated else None
+        return self._dress(self._bounds(confidence_level, calibration), u.au)
 
-    def _bounds(self, confidence_level: float, too_few: str = "raise") -> FloatArray:
+    def _bounds(
+        self, confidence_level: float, calibration: Calibration | None, too_few: str = "raise"
+    ) -> FloatArray:
         """Bounds of `interval`, shape (M, 2) [au]; ``too_few`` as in `Calibration.bounds`."""
         s, limits = self._solutions, admissible_limits(self.attributable._arrays)
-        if self.calibration is not None:
+        if calibration is not None:
             answers = Answers.of(self.attributable._arrays, s)
-            return self.calibration.bounds(answers, limits, confidence_level, too_few=too_few)
+            return calibration.bounds(answers, limits, confidence_level, too_few=too_few)
         low, high = limits.T
         half = ndtri(0.5 + 0.5 * confidence_level) * np.sqrt(s.covariance[:, 0, 0])
         ok = s.status == RangeStatus.OK.code
@@ -308,7 +315,7 @@ class RangeEstimate:
         and ``n_observations``.
         """
         s, a = self._solutions, self.attributable._arrays
-        low, high = self._bounds(TABLE_LEVEL, too_few="limits").T
+        low, high = self._bounds(TABLE_LEVEL, self.calibration, too_few="limits").T
         return QTable(
             {
                 "designation": self._tracklets.designation,

@@ -45,15 +45,16 @@ def nothing():
 
 class TestInterval:
     def test_of_an_ok_estimate_is_normal(self, one):
-        low, high = one.interval(0.6827)
+        low, high = one.interval(0.6827, calibrated=False)
         assert ((high - low) / 2.0).to_value(u.au) == pytest.approx(
             one.range_error.to_value(u.au), rel=1e-3
         )
-        wide = one.interval(0.95)
+        wide = one.interval(0.95, calibrated=False)
         assert wide[0] < low < one.range < high < wide[1]
 
     def test_grows_with_the_level(self, estimate):
-        widths = [np.diff(estimate.interval(level).value, axis=1) for level in (0.1, 0.5, 0.9)]
+        intervals = [estimate.interval(level, calibrated=False) for level in (0.1, 0.5, 0.9)]
+        widths = [np.diff(interval.value, axis=1) for interval in intervals]
         ok = estimate.ok
         assert (widths[0] < widths[1])[ok].all()
         assert (widths[1] < widths[2])[ok].all()
@@ -61,7 +62,7 @@ class TestInterval:
             np.testing.assert_array_equal(width[~ok], widths[0][~ok])
 
     def test_never_leaves_the_admissible_range(self, estimate):
-        limits = estimate.interval(1.0 - 1e-15)
+        limits = estimate.interval(1.0 - 1e-15, calibrated=False)
         for k in range(0, len(estimate), 5):
             region = estimate[k].attributable.admissible_region()
             if not region.is_empty:

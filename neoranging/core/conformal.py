@@ -126,7 +126,7 @@ def too_few(n: int, level: float, which: str = "") -> ConformalError:
     """Error of a level that n scores cannot tell."""
     needed = arcs_needed(level)
     return ConformalError(
-        f"the level {level:g} needs {needed} calibration arcs{which}, there are {n}: ask for a "
+        f"the level {level} needs {needed} calibration arcs{which}, there are {n}: ask for a "
         "lower level, or calibrate on more arcs",
         needed=needed,
         available=n,
