@@ -33,7 +33,7 @@ __all__ = ["command"]
     default=0.0,
     show_default=True,
     metavar="F",
-    help="Add F times as many arcs of orbits turned to pass the Earth between 0.0001 and 0.1 au; "
+    help="Add, for each visit, F arcs of orbits turned to pass the Earth between 0.0001 and 0.1 au; "
     "they bear the label is_close.",
 )
 @click.option(
@@ -83,6 +83,13 @@ __all__ = ["command"]
     "times as long; needs the extra nbody).",
 )
 @click.option(
+    "--group-by",
+    type=click.Choice(["night", "station"]),
+    default="night",
+    show_default=True,
+    help="An arc is one object in one night, of all stations together or of one.",
+)
+@click.option(
     "--workers",
     type=click.IntRange(min=1),
     metavar="N",
@@ -92,15 +99,16 @@ __all__ = ["command"]
 def command(out: Path, stations: str, workers: int | None, overwrite: bool, **options: Any) -> None:
     """Simulate a set: real orbits, observed as surveys and followers did since 1985.
 
-    Every object has as many nights as it has real observations / 7.8, in as many apparitions as it
-    has oppositions, where it was bright enough, above the horizon and in the dark. The set comes
+    Every object has as many visits of stations as it has real observations / 4.55, in as many
+    apparitions as it has oppositions, where it was bright enough, above the horizon and in the
+    dark; an arc is what all stations saw of it in one night. The set comes
     with a comparison of its distributions with the published ones of the set of NEODyS, which it
     is not. Give the same command once more to go on with an interrupted one.
 
     \b
     Examples:
       neoranging dataset twin --objects 300 --out small
-      neoranging dataset twin --seed 0 --close-fraction 0.1 --out twin
+      neoranging dataset twin --seed 0 --close-fraction 0.06 --out twin
     """  # noqa: D301 (the character by which click keeps lines apart)
     from neoranging.datasets.marginals import as_text
     from neoranging.datasets.store import read_account

@@ -188,13 +188,14 @@ def observe(
     noise: float,
     rng: np.random.Generator,
     motion: Motion | None = None,
+    arc: Integers | None = None,
 ) -> tuple[ArcTable, Integers, Counts]:
     """Let the stations report what they see.
 
     Parameters
     ----------
     visits, cadence
-        Of M visits.
+        Of K visits.
     survey : Survey
     noise : float
         Size of the errors in standard deviations of the stations. At 0 directions and times are
@@ -203,20 +204,21 @@ def observe(
     motion : callable, optional
         Gives the states (n, 3) of the objects of visits (n,) at epochs (n,) [MJD TDB]; by default
         they go on from ``visits`` by two-body motion.
+    arc : ndarray of int, shape (K,), optional
+        Which arc, from 0 on, the visits belong to; by default each is one.
 
     Returns
     -------
     table : ArcTable
-        Arcs that pass the quality filter, in the order of the visits, each with the number of its
-        visit in the place of a designation.
+        Arcs that pass the quality filter, in order, each with its number in the place of a
+        designation. An arc bears the night of the first of its visits given.
     kept : ndarray of int
-        These numbers.
+        These numbers of arcs.
     counts : Counts
         Of arcs.
     """
-    m = len(visits.epoch)
-    offsets = np.concatenate([[0], np.cumsum(cadence.n_exposures)])
-    owner = np.repeat(np.arange(m), cadence.n_exposures)
+    arc = np.arange(len(visits.epoch)) if arc is None else arc
+    owner = np.repeat(np.arange(len(arc)), cadence.n_exposures)
     within = np.arange(MOST_EXPOSURES) < cadence.n_exposures[:, None]
     utc = (visits.middle[:, None] + cadence.offset)[within]
     # a constant over the arc: no leap second strikes within, TDB - UTC drifts by microseconds
@@ -229,17 +231,21 @@ def observe(
     seen = sight(*states, t, *observer_state(survey.itrf[station], t))
     report = _report(seen, utc, survey, station, noise, rng)
     magnitude = visits.magnitude[owner] + noise * MAGNITUDE_ERROR * rng.standard_normal(len(utc))
+    t = report.utc + tdb_utc
+    order = np.lexsort((t, arc[owner]))
+    first = np.unique(arc, return_index=True)[1]
+    counts_of_arcs = np.bincount(arc, cadence.n_exposures).astype(np.int64)
     table, counts = make_arcs(
-        offsets,
-        report.utc + tdb_utc,
-        report.ra,
-        report.dec,
-        sigma_ra=report.sigma_ra,
-        sigma_dec=report.sigma_dec,
-        stations=survey.columns.code[station],
-        designation=np.arange(m).astype(np.str_),
-        night=survey.night(visits.station, visits.middle),
-        mag=np.round(magnitude, 1) if noise else magnitude,
+        np.concatenate([[0], np.cumsum(counts_of_arcs)]),
+        t[order],
+        report.ra[order],
+        report.dec[order],
+        sigma_ra=report.sigma_ra[order],
+        sigma_dec=report.sigma_dec[order],
+        stations=survey.columns.code[station[order]],
+        designation=np.arange(len(first)).astype(np.str_),
+        night=survey.night(visits.station[first], visits.middle[first]),
+        mag=(np.round(magnitude, 1) if noise else magnitude)[order],
         band=np.full(len(utc), "V"),
     )
     return table.with_columns(is_simulated=True), table["designation"].astype(np.int64), counts

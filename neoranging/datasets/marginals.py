@@ -43,6 +43,7 @@ PUBLISHED: Final[Mapping[str, Published]] = {
     "rho_tercile_1_au": _near("range, lower tercile [au]", 0.191, 0.10),
     "rho_median_au": _near("range, median [au]", 0.310, 0.10),
     "rho_tercile_2_au": _near("range, upper tercile [au]", 0.484, 0.10),
+    "observations_per_arc": _near("observations of an arc", 7.8, 0.10),
     "pseudo_admissible_percent": Published("true range admissible [%]", 99.4, 99.0, 100.0),
 }
 """The set of NEODyS as published: its size, and the distributions of its held-out arcs."""
@@ -52,6 +53,7 @@ COLUMNS_NEEDED: Final = (
     "proper_motion_rad_d",
     "rho_geo_au",
     "pseudo_admissible",
+    "n_obs",
     "is_close",
 )
 """Columns that `marginals` looks at."""
@@ -71,6 +73,7 @@ def marginals(table: ArcTable) -> dict[str, float]:
         "rho_tercile_1_au": float(np.quantile(rho, 1 / 3)),
         "rho_median_au": float(np.median(rho)),
         "rho_tercile_2_au": float(np.quantile(rho, 2 / 3)),
+        "observations_per_arc": float(np.mean(table["n_obs"][own])),
         "pseudo_admissible_percent": 100.0 * float(np.mean(table["pseudo_admissible"][own])),
     }
 

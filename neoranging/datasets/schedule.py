@@ -1,4 +1,4 @@
-"""Which station observes which object when: all arcs of a block of objects."""
+"""Which station observes which object when: all visits to a block of objects."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ from neoranging.datasets.exposures import Cadence, Motion, Visits, geocentric_as
 from neoranging.datasets.nbody import NBodyIntegrator, nbody_states
 from neoranging.datasets.survey import Survey
 
-__all__ = ["OBSERVATIONS_PER_ARC", "Plan", "perturbed_motion", "replan", "schedule"]
+__all__ = ["OBSERVATIONS_PER_VISIT", "Plan", "perturbed_motion", "replan", "schedule"]
 
 Integers = npt.NDArray[np.int64]
 
-OBSERVATIONS_PER_ARC: Final = 7.8
-"""Observations of the catalogue per arc of the literature: 4.47 million for 570,476."""
+OBSERVATIONS_PER_VISIT: Final = 4.55
+"""Observations of the catalogue per visit of a station: what `draw_cadence` gives in the mean.
+
+So it is in 5,857 visits to real objects since 2000, to a hundredth, with the median at 4.
+"""
 
 ATTEMPTS: Final = 30
-"""Nights and stations tried for an arc before it is given up."""
+"""Nights and stations tried for a visit before it is given up."""
 
 
 class Plan(NamedTuple):
-    """M arcs of the objects of a catalogue."""
+    """M visits to the objects of a catalogue."""
 
     owner: Integers
     """Rows of the catalogue, shape (M,)."""
@@ -39,7 +42,7 @@ class Plan(NamedTuple):
     cadence: Cadence
 
     def take(self, index: Integers) -> Plan:
-        """Arcs ``index``, in that order."""
+        """Visits ``index``, in that order."""
         return Plan(
             self.owner[index],
             self.possible[index],
@@ -48,7 +51,7 @@ class Plan(NamedTuple):
         )
 
     def fill(self, index: Integers, other: Plan) -> None:
-        """Put another plan in the place of the arcs ``index`` of this one."""
+        """Put another plan in the place of the visits ``index`` of this one."""
         columns = zip((*self.visits, *self.cadence), (*other.visits, *other.cadence), strict=True)
         for mine, theirs in ((self.possible, other.possible), *columns):
             mine[index] = theirs
@@ -72,7 +75,7 @@ def schedule(
     span: tuple[float, float],
     rng: np.random.Generator,
 ) -> Plan:
-    """Arcs of objects on two-body orbits, as many as their observations let expect.
+    """Visits to objects on two-body orbits, as many as their observations let expect.
 
     Parameters
     ----------
@@ -88,15 +91,15 @@ def schedule(
     Plan
         In order of object and time.
     """
-    n_arcs = np.maximum(1, np.rint(orbits.n_obs / OBSERVATIONS_PER_ARC)).astype(np.int64)
+    n_visits = np.maximum(1, np.rint(orbits.n_obs / OBSERVATIONS_PER_VISIT)).astype(np.int64)
     plans = []
     for rows, chart in chart_nights(orbits, discovery, survey, span, rng):
         # one night in every apparition, the others where the object was seen best
         each, dates = chart.draw_each(rng)
         rank = np.arange(len(each)) - np.searchsorted(each, each)
-        given = rank < n_arcs[rows[each]]
+        given = rank < n_visits[rows[each]]
         each, dates = each[given], dates[given]
-        left = n_arcs[rows] - np.bincount(each, minlength=len(rows))
+        left = n_visits[rows] - np.bincount(each, minlength=len(rows))
         others = np.repeat(np.arange(len(rows)), left)
         owner = np.concatenate([each, others])
         dates = np.concatenate([dates, chart.draw(others, rng)])
@@ -114,7 +117,7 @@ def _place(
     survey: Survey,
     rng: np.random.Generator,
 ) -> Plan:
-    """Try nights and stations until every arc is possible, or many times."""
+    """Try nights and stations until every visit is possible, or many times."""
     plan = _without_repeats(_attempt(orbits, owner, date, survey, rng), survey)
     for _ in range(ATTEMPTS - 1):
         missing = np.flatnonzero(~plan.possible)
@@ -127,7 +130,7 @@ def _place(
 
 
 def _without_repeats(plan: Plan, survey: Survey) -> Plan:
-    """Leave one arc of an object to a station in a night: two would be one."""
+    """Leave one visit to an object to a station in a night: two would be one."""
     night = survey.night(plan.visits.station, plan.visits.middle)
     key = np.stack([plan.owner, plan.visits.station, night, ~plan.possible])
     first = np.unique(key, axis=1, return_index=True)[1]
@@ -175,23 +178,23 @@ def _two_body(orbits: Catalogue, row: Integers, t: FloatArray) -> tuple[FloatArr
 
 
 def perturbed_motion(orbits: Catalogue, owner: Integers) -> Motion:
-    """Motion of the objects of arcs under the Sun, the planets and the Moon.
+    """Motion of the objects of visits under the Sun, the planets and the Moon.
 
     Parameters
     ----------
     orbits : Catalogue
     owner : ndarray of int, shape (M,)
-        Orbits of the arcs.
+        Orbits of the visits.
 
     Returns
     -------
     callable
-        Takes arcs (n,) and epochs (n,) and returns states (n, 3); needs the extra ``nbody``.
+        Takes visits (n,) and epochs (n,) and returns states (n, 3); needs the extra ``nbody``.
     """
     integrator, (r, v) = NBodyIntegrator(), orbits.states()
 
-    def motion(arc: Integers, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return nbody_states(r, v, orbits.epoch_mjd_tdb, owner[arc], t, integrator=integrator)
+    def motion(visit: Integers, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return nbody_states(r, v, orbits.epoch_mjd_tdb, owner[visit], t, integrator=integrator)
 
     return motion
 
@@ -207,14 +210,14 @@ def replan(
         Made for two-body motion.
     orbits : Catalogue
     motion : callable
-        Of the arcs of the plan.
+        Of the objects of the plan.
     survey : Survey
     rng : numpy.random.Generator
 
     Returns
     -------
     Plan
-        Of the same arcs; some are not possible any more.
+        Of the same visits; some are not possible any more.
     """
     date = plan.visits.epoch
     r, v = motion(np.arange(len(date)), date)

@@ -20,7 +20,7 @@ __all__ = ["RATIOS", "Division", "divide", "listed", "read_designations", "split
 RATIOS: Final = (0.7, 0.2, 0.1)
 """Shares of the arcs in training, validation and test."""
 
-_SHUFFLE = 0.5  # spread of the logarithm of the sizes by which objects are ordered
+_SMALL = 16  # arcs of an object that waits until the others are dealt out
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,10 @@ def divide(
 ) -> Division:
     """Divide objects so that the shares of their arcs come close to given ratios.
 
-    Objects are dealt out one by one, roughly from those of many arcs to those of few, each to the
-    part that is furthest behind its share: so all parts get objects of all sizes, and the small
-    ones at the end close the gaps.
+    Objects are dealt out one by one in random order, each to the part that is furthest behind its
+    share. Whose turn it is does not depend on the object, so that all parts are of one kind: dealt
+    by size, a small part gets few of the objects with many arcs, which are seen farther away. Only
+    objects of few arcs wait until the end, where they close the gaps.
 
     Parameters
     ----------
@@ -137,9 +138,10 @@ def _deal(
     parts = [(share, name) for share, name in zip(ratios, SPLITS, strict=False) if share > 0.0]
     filled = [0] * len(parts)
     dealt = np.full(len(sizes), "", dtype="U6")
-    order = np.argsort(-sizes * np.exp(_SHUFFLE * rng.standard_normal(len(sizes))), kind="stable")
+    order = rng.permutation(len(sizes))
+    order = order[np.argsort(sizes[order] <= _SMALL, kind="stable")]
     for row, size in zip(order.tolist(), sizes[order].tolist(), strict=True):
-        k = min(range(len(parts)), key=lambda j: (filled[j] + size) / parts[j][0])
+        k = min(range(len(parts)), key=lambda j: filled[j] / parts[j][0])
         filled[k] += size
         dealt[row] = parts[k][1]
     return dealt

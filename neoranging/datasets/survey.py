@@ -237,7 +237,7 @@ class Survey:
     limiting_magnitude: float = _LIMIT_TODAY
     softness: float = 0.4
     follow_up_depth: float = 0.8
-    appeal: float = 0.42
+    appeal: float = 0.82
     half_elongation_deg: float = 100.0
     elongation_softness_deg: float = 8.0
     least_altitude_deg: float = 25.0

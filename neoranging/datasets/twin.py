@@ -30,7 +30,7 @@ from neoranging.datasets.apparitions import designation_dates, redraw_anomalies
 from neoranging.datasets.catalogue import Catalogue, load_catalogue
 from neoranging.datasets.close import close_passages
 from neoranging.datasets.exposures import draw_cadence, observe
-from neoranging.datasets.schedule import perturbed_motion, replan, schedule
+from neoranging.datasets.schedule import Plan, perturbed_motion, replan, schedule
 from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import ArcWriter
 from neoranging.datasets.survey import Survey
@@ -72,7 +72,10 @@ class Twin:
         their discovery on, which takes six times as long and needs the extra ``nbody``. Close
         passages are always ellipses.
     close_fraction : float
-        Number of further arcs of close passages, relative to the others.
+        Number of further arcs of close passages, relative to the visits. Each is of one station.
+    group_by : {"night", "station"}
+        An arc is an object in one night, of all stations that saw it, as in the literature on the
+        set of NEODyS, or of one station.
 
     Raises
     ------
@@ -91,6 +94,7 @@ class Twin:
     last_date: str = "2025-08-16"
     dynamics: str = "kepler"
     close_fraction: float = 0.0
+    group_by: str = "night"
 
     def __post_init__(self) -> None:
         if self.noise < 0.0 or self.close_fraction < 0.0 or self.seed < 0:
@@ -99,6 +103,8 @@ class Twin:
             raise DatasetError(
                 f"dynamics must be one of {', '.join(DYNAMICS)}, got {self.dynamics!r}"
             )
+        if self.group_by not in {"night", "station"}:
+            raise DatasetError(f"group_by must be 'night' or 'station', got {self.group_by!r}")
         if self.objects is not None and self.objects < 1:
             raise DatasetError(f"objects must be at least 1, got {self.objects}")
         first, last = self.span
@@ -172,17 +178,17 @@ class Twin:
 
     def block(self, block: int) -> tuple[ArcTable, Account]:
         """Arcs of a block of objects, and what became of the nights planned."""
-        table, counts = self._observed(block)
-        parts = {"arcs": counts}
+        table, visits, arcs = self._observed(block)
+        parts = {"visits": visits, "arcs": arcs}
         if block == 0:
             parts = {"objects": self._selection[1], **parts}
         if self.close_fraction > 0.0:
-            n = round(self.close_fraction * counts.n_read)
+            n = round(self.close_fraction * visits.n_read)
             near, parts["close arcs"] = self._close(n, self._rng(3, block))
             table = ArcTable.concatenate([table, near])
         return table, Account(parts)
 
-    def _observed(self, block: int) -> tuple[ArcTable, Counts]:
+    def _observed(self, block: int) -> tuple[ArcTable, Counts, Counts]:
         orbits, discovery = self.orbits(block)
         rng = self._rng(2, block)
         plan = schedule(orbits, discovery, self.survey, self.span, rng)
@@ -194,12 +200,23 @@ class Twin:
         if self.dynamics == "nbody":
             motion = perturbed_motion(orbits, plan.owner[possible])
         seen = plan.take(possible)
-        table, arc, observed = observe(
-            seen.visits, seen.cadence, self.survey, self.noise, rng, motion
+        arc, first = self._joined(seen)
+        table, kept, observed = observe(
+            seen.visits, seen.cadence, self.survey, self.noise, rng, motion, arc
         )
-        table, labelled = self._labelled(table, orbits, seen.owner[arc])
+        table, labelled = self._labelled(table, orbits, seen.owner[first[kept]])
         lost = Counts(len(plan.possible), len(possible), _reason(NOT_SEEN, ~plan.possible))
-        return table, _in_turn(lost, observed, labelled)
+        return table, lost, _in_turn(observed, labelled)
+
+    def _joined(self, plan: Plan) -> tuple[Integers, Integers]:
+        """The arc that each visit belongs to, and the first visit of each arc."""
+        visits = plan.visits
+        if self.group_by == "station":
+            alone = np.arange(len(plan.owner))
+            return alone, alone
+        key = np.stack([plan.owner, self.survey.night(visits.station, visits.middle)])
+        _, first, arc = np.unique(key, axis=1, return_index=True, return_inverse=True)
+        return arc, first
 
     def _close(self, n: int, rng: np.random.Generator) -> tuple[ArcTable, Counts]:
         passages = close_passages(self.catalogue, self.survey, n, self.span, rng)
