@@ -9,6 +9,7 @@ from neoranging import ephemeris
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import tangent_fit
 from neoranging.core.geometry import radec, sky_basis
+from neoranging.core.parallax import parallax
 from neoranging.nn.inputs import ArcInputs
 
 __all__ = ["arc_inputs"]
@@ -26,7 +27,7 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
     -------
     ArcInputs
         Double precision, M arcs. With two epochs accelerations and the logarithms of their errors
-        are zero.
+        are zero; parallaxes that are not determined are zero.
     """
     rows = arcs.triplet
     middle = rows[:, 1]
@@ -34,7 +35,7 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
     earth, earth_rate = ephemeris.earth_state(t[:, 1])
     ra, dec = radec(fit.line_of_sight)
     plane = np.stack(sky_basis(ra, dec), axis=1)
-    curved = arcs.n_epochs >= 3
+    curved, seen = arcs.n_epochs >= 3, parallax(arcs)
     acceleration = np.where(curved[:, None], fit.acceleration, 0.0)
     variance = np.where(curved[:, None], fit.covariance[:, :, 2, 2], 1.0)
     columns = (
@@ -47,5 +48,7 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
         *(arcs.counts, curved),
         *np.moveaxis(fit.observer, 2, 0),
         arcs.velocity[middle],
+        seen.inverse_range,
+        np.log(seen.error),
     )
     return ArcInputs(*(torch.as_tensor(column, dtype=torch.float64) for column in columns))

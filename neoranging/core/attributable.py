@@ -12,12 +12,15 @@ is left in the second derivative is curvature in the sense of Milani & Gronchi (
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import FloatArray, dot, norm, radec, sky_basis, wrap_angle
+
+_T = TypeVar("_T")
 
 
 class SkyMotion(NamedTuple):
@@ -166,7 +169,7 @@ class ParabolaFit:
         self._scale = np.where(span > 0.0, span, 1.0)
         x = tau / self._scale[arcs.owner]
         self._basis = np.stack([np.ones_like(x), x, 0.5 * x * x], axis=1)
-        weight = 2.0 / (arcs.sigma_ra**2 + arcs.sigma_dec**2)
+        self.weight = weight = 2.0 / (arcs.sigma_ra**2 + arcs.sigma_dec**2)
         terms = [weight]
         for _ in range(4):
             terms.append(terms[-1] * x)
@@ -211,22 +214,33 @@ class ParabolaFit:
             self.covariance(),
         )
 
-    def residuals(self, sky: FloatArray) -> FloatArray:
-        """Observed minus fitted plane coordinates [rad], shape (n, 2)."""
+    def along(self, derivatives: FloatArray) -> FloatArray:
+        """Values of parabolas at each observation: (M, c, 3) -> (n, c)."""
         owner = self.arcs.owner
         powers = self._scale[:, None] ** np.arange(3.0)
-        fitted = np.einsum("nk,nck->nc", self._basis * powers[owner], sky[owner])
-        return self.plane(self.arcs.direction) - fitted
+        return np.einsum("nk,nck->nc", self._basis * powers[owner], derivatives[owner])
+
+    def residuals(self, sky: FloatArray) -> FloatArray:
+        """Observed minus fitted plane coordinates [rad], shape (n, 2)."""
+        return self.plane(self.arcs.direction) - self.along(sky)
+
+
+def parabola_fit(arcs: Arcs) -> ParabolaFit:
+    """The operator of all observations, made once for the arcs."""
+    return _kept(arcs, "_parabola_fit", lambda: ParabolaFit(arcs))
 
 
 def tangent_fit(arcs: Arcs) -> TangentFit:
     """Fit of all observations, made once for the arcs: attributables and methods share it."""
-    known: TangentFit | None = arcs.__dict__.get("_tangent_fit")
-    if known is None:
-        known = ParabolaFit(arcs).fit()
-        # beside the other cached columns of the frozen object
-        arcs.__dict__["_tangent_fit"] = known
-    return known
+    return _kept(arcs, "_tangent_fit", lambda: parabola_fit(arcs).fit())
+
+
+def _kept(arcs: Arcs, name: str, make: Callable[[], _T]) -> _T:
+    """What was made for these arcs before, or is made now and kept."""
+    # beside the other cached columns of the frozen object
+    if name not in arcs.__dict__:
+        arcs.__dict__[name] = make()
+    return cast("_T", arcs.__dict__[name])
 
 
 def _inverse_normal(normal: FloatArray, moving: np.ndarray, curved: np.ndarray) -> FloatArray:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from neoranging.nn.forward_mode import jvp
-from neoranging.nn.geometry import MotionFrame, speed
+from neoranging.nn.geometry import MotionFrame, dot, speed
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.scaling import Scaling
 
@@ -34,12 +34,15 @@ _CURVED: Final = (
     *("significance_along", "significance_across"),
     *("log_error_along", "log_error_across"),
     *(f"observer_acc_{axis}" for axis in _AXES),
+    *("parallax", "significance_parallax", "log_error_parallax"),
 )
 _CURVATURE_UNIT: Final = 1.0e-3
 """Curvature [rad/d^2] below which its size is told linearly, above it logarithmically.
 
 The rotation of the Earth alone, 1.7e-3 au/d^2, seen from 1 au.
 """
+_PARALLAX_UNIT: Final = 1.0
+"""The same for the inverse range [1/au]."""
 
 
 class Features(nn.Module):
@@ -99,6 +102,13 @@ class Features(nn.Module):
         """Derivatives of features from those of the columns."""
         return self.scaling.rate(rate)
 
+    def arrow(self, inputs: ArcInputs) -> Tensor:
+        """Direction of time in which features show an arc, 1 or -1, (B,): range-rates turn with it.
+
+        Always 1 but for `InvariantFeatures`.
+        """
+        return torch.ones_like(inputs.dt1)
+
     def outside(self, inputs: ArcInputs, slack: float = 0.0) -> Tensor:
         """Which features leave the domain seen in training, bool (B, columns of the scaling)."""
         return self.scaling.outside(self.raw(inputs), slack)
@@ -144,6 +154,12 @@ class PaperFeatures(Features):
 class InvariantFeatures(Features):
     """Motion, curvature and the observer in the frame of the motion. Topocentric.
 
+    The laws of motion know neither left and right nor past and future: a scene and its mirror image
+    have the same range, one that runs backwards has it too, and the opposite range-rate. So that no
+    network has to learn the same thing four times, the side across the motion is called positive on
+    which the observer stands, seen from the Sun, and an arc is shown backwards where the motion
+    leads towards the Sun: the observer's components along and across are never negative.
+
     Always: logarithms of proper motion and of arc length; position and velocity of the observer.
     With three epochs or more: the curvature of the path along and across the motion, once in units
     of ``hypot(1e-3 rad/d^2, error)`` and once in units of its error, both by the inverse hyperbolic
@@ -168,22 +184,30 @@ class InvariantFeatures(Features):
         self.scaling.fit_moments(self.raw(inputs.map(lambda x: x[inputs.curved > 0.0])))
 
     def raw(self, inputs: ArcInputs) -> Tensor:
-        """All features but the flag, in their own units, (B, 17)."""
+        """All features but the flag, in their own units, (B, 20)."""
         frame = MotionFrame.of(inputs.sky, inputs.sky_rate)
+        ahead, aside = (_sign(dot(inputs.observer, axis))[..., None] for axis in frame[1:])
+        shown = MotionFrame(frame.sight, ahead * frame.along, aside * frame.across)
         scalars = torch.stack([torch.log(speed(inputs.sky_rate)), inputs.log_span], dim=-1)
         return torch.cat(
             [
                 scalars,
-                frame.components(inputs.observer),
-                frame.components(inputs.observer_rate),
-                *_curvature(inputs),
-                frame.components(inputs.observer_acc),
+                shown.components(inputs.observer),
+                ahead * shown.components(inputs.observer_rate),
+                *_curvature(inputs, torch.cat([ahead, aside], dim=-1)),
+                shown.components(inputs.observer_acc),
+                _parallax(inputs),
             ],
             dim=-1,
         )
 
+    def arrow(self, inputs: ArcInputs) -> Tensor:
+        """-1 for arcs that are shown backwards, (B,)."""
+        frame = MotionFrame.of(inputs.sky, inputs.sky_rate)
+        return _sign(dot(inputs.observer, frame.along))
+
     def finish(self, raw: Tensor, inputs: ArcInputs) -> Tensor:
-        """Scaled features and the flag, (B, 18)."""
+        """Scaled features and the flag, (B, 21)."""
         return _with_flag(self.scaling(raw), inputs.curved, 2.0 * inputs.curved - 1.0)
 
     def finish_rate(self, rate: Tensor, inputs: ArcInputs) -> Tensor:
@@ -204,13 +228,22 @@ def _with_flag(scaled: Tensor, curved: Tensor, flag: Tensor) -> Tensor:
     return torch.cat([straight, bent * curved[..., None], flag[..., None]], dim=-1)
 
 
-def _curvature(inputs: ArcInputs) -> tuple[Tensor, Tensor, Tensor]:
-    """Size, significance and log error of the curvature, each (B, 2) along and across."""
+def _sign(value: Tensor) -> Tensor:
+    """1 or -1, never 0; constant to all derivatives."""
+    return torch.where(value < 0.0, -1.0, 1.0).to(value.dtype)
+
+
+def _curvature(inputs: ArcInputs, sides: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Size, significance and log error of the curvature, each (B, 2) along and across.
+
+    ``sides`` (B, 2) are the signs of the two axes.
+    """
     east, north = (inputs.sky_rate / speed(inputs.sky_rate)[..., None]).unbind(-1)
     acc_east, acc_north = inputs.sky_acc.unbind(-1)
     bend = torch.stack(
         [acc_east * east + acc_north * north, acc_north * east - acc_east * north], dim=-1
     )
+    bend = sides * bend
     variance_east, variance_north = torch.exp(inputs.log_sigma_acc).square().unbind(-1)
     variance = torch.stack(
         [
@@ -223,6 +256,13 @@ def _curvature(inputs: ArcInputs) -> tuple[Tensor, Tensor, Tensor]:
     # a motion too slow to have a direction leaves the variance at zero
     error = torch.sqrt(variance.clamp_min(torch.finfo(variance.dtype).tiny))
     return size, torch.asinh(bend / error), torch.log(error)
+
+
+def _parallax(inputs: ArcInputs) -> Tensor:
+    """Size, significance and log error of the inverse range by parallax, (B, 3)."""
+    value, error = inputs.parallax, torch.exp(inputs.log_sigma_parallax)
+    size = torch.asinh(value / torch.sqrt(error**2 + _PARALLAX_UNIT**2))
+    return torch.stack([size, torch.asinh(value / error), inputs.log_sigma_parallax], dim=-1)
 
 
 FEATURES: Final[dict[str, Callable[[], Features]]] = {

@@ -66,6 +66,11 @@ class ArcInputs(NamedTuple):
     """Second derivative by that fit, (B, 3)."""
     observer_velocity: Tensor
     """Velocity of the observer at the instant t2, (B, 3): what the admissible region is made of."""
+    parallax: Tensor
+    """Inverse range by what the observers' path has beyond a parabola [1/au], (B,); zero where
+    that tells nothing."""
+    log_sigma_parallax: Tensor
+    """Natural logarithm of its standard error [1/au], (B,)."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> ArcInputs:
         """Apply a function to every column, as in ``inputs.map(lambda x: x[rows])``."""
@@ -84,7 +89,10 @@ class ArcInputs(NamedTuple):
         )
 
     def tangent(
-        self, sky_jerk: Tensor | None = None, observer_jerk: Tensor | None = None
+        self,
+        sky_jerk: Tensor | None = None,
+        observer_jerk: Tensor | None = None,
+        parallax_rate: Tensor | None = None,
     ) -> ArcInputs:
         """Derivative of every input by time, the arc sliding along itself.
 
@@ -95,7 +103,10 @@ class ArcInputs(NamedTuple):
         observer_jerk : Tensor, shape (B, 3), optional
             Change of ``observer_acc`` [au/d^3]. An arc determines neither third derivative;
             without them it follows its own parabola. Where the range is known, as in training,
-            `neoranging.nn.physics.jerks` gives both: give both or none, for they cancel.
+            `neoranging.nn.physics.jerks` gives all three: give all or none, for they cancel.
+        parallax_rate : Tensor, shape (B,), optional
+            Change of ``parallax`` [1/au/d]; zero by default. The errors of an arc are carried along
+            unchanged.
 
         Returns
         -------
@@ -133,6 +144,8 @@ class ArcInputs(NamedTuple):
             observer_rate=self.observer_acc,
             observer_acc=no_jerk if observer_jerk is None else observer_jerk,
             observer_velocity=self.observer_acc,
+            parallax=zero if parallax_rate is None else parallax_rate,
+            log_sigma_parallax=zero,
         )
 
 

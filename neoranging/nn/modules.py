@@ -240,7 +240,7 @@ class NetworkConfig:
     width: int = 256
     blocks: int = 3
     activation: Literal["tanh", "silu"] = "silu"
-    output: Literal["minmax", "log", "admissible"] = "log"
+    output: Literal["minmax", "log", "admissible"] = "admissible"
 
     @classmethod
     def paper(cls) -> NetworkConfig:
@@ -322,7 +322,8 @@ class RangingNetwork(nn.Module):
             What ``self.features(inputs)`` gives, where it is at hand: it holds no parameter.
         """
         features = self.features(inputs) if features is None else features
-        return RangingState(*self.output(self.raw(features), inputs))
+        said = self._ahead(self.raw(features), inputs)
+        return RangingState(*self.output(said, inputs))
 
     def with_tangent(
         self,
@@ -343,7 +344,7 @@ class RangingNetwork(nn.Module):
         """
         tangent = inputs.tangent() if tangent is None else tangent
         features = self.features.with_tangent(inputs, tangent) if features is None else features
-        y, y_dot = self.raw_with_tangent(*features)
+        y, y_dot = (self._ahead(x, inputs) for x in self.raw_with_tangent(*features))
         state, rate = self.output.with_tangent(y, y_dot, inputs, tangent)
         return RangingState(*state), RangingState(*rate)
 
@@ -359,6 +360,10 @@ class RangingNetwork(nn.Module):
         value, value_rate = said.chunk(2)
         bias = torch.cat([head.bias for head in self.heads])
         return (value + bias).to(features.dtype), value_rate.to(features.dtype)
+
+    def _ahead(self, said: Tensor, inputs: ArcInputs) -> Tensor:
+        """What the heads say of arcs shown backwards, turned round: the second is a velocity."""
+        return torch.stack([said[..., 0], self.features.arrow(inputs) * said[..., 1]], dim=-1)
 
     @property
     def _dtype(self) -> torch.dtype:

@@ -40,7 +40,7 @@ Pair = tuple[Tensor, Tensor]
 
 _ESCAPE: Final = math.sqrt(2.0 * GM_SUN)
 """Escape velocity from the Sun at 1 au [au/d]."""
-_MARGIN: Final = 1.0e-4
+_MARGIN: Final = 1.0e-3
 """Fraction of the strip, and of the logarithmic range, kept off the border of the region.
 
 Rounding and the difference between two ways of writing an attributable stay below it.

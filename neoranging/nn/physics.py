@@ -131,13 +131,13 @@ def residuals(
     )
 
 
-def jerks(inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> tuple[Tensor, Tensor]:
+def jerks(inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Third derivatives of the path on the sky and of the observer where the range is known.
 
     An arc of minutes to hours shows its curvature but not how that changes, and the change is
     large: seen from the ground the curvature is mostly parallax, which turns once a day. The true
-    range of a training arc supplies it. Given to `ArcInputs.tangent`, the pair makes the motion
-    of the input that of the true orbit.
+    range of a training arc supplies it, and the change of the parallax. Given to
+    `ArcInputs.tangent`, the three make the motion of the input that of the true orbit.
 
     Parameters
     ----------
@@ -151,6 +151,8 @@ def jerks(inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> tuple[Tensor, Tens
         Along (east, north) as `ArcInputs.tangent` takes it [rad/d^3]; zero with two epochs.
     observer_jerk : Tensor, shape (B, 3)
         [au/d^3]; zero with two epochs.
+    parallax_rate : Tensor, shape (B,)
+        [1/au/d]; zero where the parallax is not determined.
 
     Notes
     -----
@@ -159,6 +161,7 @@ def jerks(inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> tuple[Tensor, Tens
     the former having no such velocity. The rest is the third derivative of ``r = R + rho u``.
     """
     geometry = SightGeometry.topocentric(inputs)
+    parallax_rate = torch.where(inputs.parallax != 0.0, -rho_dot / rho**2, 0.0)
     sight, rho, rho_dot = geometry.direction, rho[..., None], rho_dot[..., None]
     east, north = sky_basis(*inputs.sky.unbind(-1))
     rate = inputs.sky_rate[..., :1] * east + inputs.sky_rate[..., 1:] * north
@@ -177,7 +180,7 @@ def jerks(inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> tuple[Tensor, Tens
     third = third / rho + geometry.proper_motion_square[..., None] * rate
     curved = inputs.curved[..., None]
     sky_jerk = torch.stack([dot(third, east), dot(third, north)], dim=-1)
-    return sky_jerk * curved, observer_jerk * curved
+    return sky_jerk * curved, observer_jerk * curved, parallax_rate
 
 
 def _pull(position: Tensor, mu: float, nearest: float = 0.0) -> Tensor:

@@ -82,6 +82,7 @@ class TrainingArcs:
             curved=self.inputs.curved * kept,
             sky_acc=self.inputs.sky_acc * kept[:, None],
             observer_acc=self.inputs.observer_acc * kept[:, None],
+            parallax=self.inputs.parallax * kept,
         )
         return type(self)(inputs, self.rho, self.rho_dot, self.noise, self.facts)
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from neoranging.constants import C_AU_PER_DAY
 from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import ParabolaFit
+from neoranging.core.attributable import tangent_fit
 from neoranging.core.elements import elements_to_state
 from neoranging.core.geometry import (
     FloatArray,
@@ -29,6 +29,7 @@ from neoranging.core.geometry import (
     radec,
     wrap_angle,
 )
+from neoranging.core.parallax import parallax
 from neoranging.core.prediction import sight
 from neoranging.datasets.schema import ArcTable
 from neoranging.nn.inputs import ArcInputs
@@ -49,17 +50,22 @@ class FreshNoise(NamedTuple):
     """Of the covariance of (value, rate, acceleration) east and north, ``L L^T``, (B, 2, 3, 3)."""
     sigma: Tensor
     """Standard deviations of the triplet, east and north [rad], (B, 2, 3)."""
+    parallax: Tensor
+    """Standard deviation of the inverse range by parallax [1/au], (B,); it shares no error with the
+    fit where both axes weigh alike."""
 
     @classmethod
     def of(cls, arcs: Arcs, noisy: npt.NDArray[np.bool_]) -> FreshNoise:
         """Noise of arcs; none for those that are not ``noisy`` (M,)."""
         scale = noisy[:, None, None].astype(np.float64)
-        factor = _cholesky(ParabolaFit(arcs).covariance()) * scale[..., None]
+        factor = _cholesky(tangent_fit(arcs).covariance) * scale[..., None]
         sigma = np.stack([s[arcs.triplet] for s in (arcs.sigma_ra, arcs.sigma_dec)], axis=1)
-        return cls(torch.from_numpy(factor), torch.from_numpy(sigma * scale))
+        seen = parallax(arcs)
+        error = np.where(seen.is_determined & noisy, seen.error, 0.0)
+        return cls(*map(torch.from_numpy, (factor, sigma * scale, error)))
 
     def map(self, function: Callable[[Tensor], Tensor]) -> FreshNoise:
-        """Apply a function to both columns."""
+        """Apply a function to every column."""
         return FreshNoise(*(function(column) for column in self))
 
     def add(self, inputs: ArcInputs, generator: torch.Generator) -> ArcInputs:
@@ -84,6 +90,7 @@ class FreshNoise(NamedTuple):
             sky=inputs.sky + sky,
             sky_rate=inputs.sky_rate + fit[..., 1],
             sky_acc=inputs.sky_acc + fit[..., 2],
+            parallax=inputs.parallax + self.parallax * self._normal(self.parallax.shape, generator),
         )
 
     def _normal(self, shape: torch.Size, generator: torch.Generator) -> Tensor:

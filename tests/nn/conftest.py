@@ -7,6 +7,7 @@ import torch
 from neoranging import ephemeris
 from neoranging.core.attributable import ParabolaFit
 from neoranging.core.geometry import dot, radec, sky_basis
+from neoranging.core.parallax import parallax
 from neoranging.nn.inputs import ArcInputs
 
 
@@ -50,6 +51,8 @@ def inputs_of(arcs):
         "observer_rate": fit.observer[:, :, 1],
         "observer_acc": fit.observer[:, :, 2],
         "observer_velocity": arcs.velocity[rows[:, 1]],
+        "parallax": parallax(arcs).inverse_range,
+        "log_sigma_parallax": np.log(parallax(arcs).error),
     }
     return ArcInputs(**{name: torch.from_numpy(value) for name, value in columns.items()})
 

@@ -7,6 +7,8 @@ from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import from_fit
 from neoranging.core.geometry import radec
 from neoranging.nn.features import FEATURES, InvariantFeatures, PaperFeatures
+from neoranging.nn.geometry import MotionFrame, dot
+from neoranging.nn.modules import NetworkConfig, RangingNetwork
 from neoranging.nn.physics import jerks
 
 
@@ -38,9 +40,9 @@ def test_paper_scaling_is_that_of_the_data_sets(night_inputs):
 def test_invariant_features_are_standardised(night_inputs):
     features = fitted(InvariantFeatures(), night_inputs)
     x = features(night_inputs)
-    assert x.shape == (500, features.size) == (500, 18)
-    torch.testing.assert_close(x[:, :-1].mean(0), torch.zeros(17).double(), atol=1e-9, rtol=0)
-    torch.testing.assert_close(x[:, :-1].std(0, correction=0)[2:], torch.ones(15).double())
+    assert x.shape == (500, features.size) == (500, 21)
+    torch.testing.assert_close(x[:, :-1].mean(0), torch.zeros(20).double(), atol=1e-9, rtol=0)
+    torch.testing.assert_close(x[:, :-1].std(0, correction=0)[2:], torch.ones(18).double())
     assert (x[:, -1] == 1.0).all()
 
 
@@ -65,13 +67,60 @@ def test_invariant_features_do_not_change_when_the_scene_is_turned(night, to_inp
     torch.testing.assert_close(after, before, rtol=1e-6, atol=1e-7)
 
 
+def mirrored(inputs):
+    """The scene seen in the plane of the equator."""
+    flip = torch.tensor([1.0, 1.0, -1.0]).double()
+    vectors = ("observer", "observer_rate", "observer_acc", "observer_velocity")
+    vectors = {n: getattr(inputs, n) * flip for n in (*vectors, "earth", "earth_rate")}
+    north = {n: getattr(inputs, n) * flip[1:] for n in ("sky", "sky_rate", "sky_acc")}
+    return inputs._replace(dec=-inputs.dec, **vectors, **north)
+
+
+def reversed_(inputs):
+    """The scene run backwards."""
+    odd = ("sky_rate", "observer_rate", "earth_rate", "observer_velocity")
+    return inputs._replace(
+        dt1=-inputs.dt3,
+        dt3=-inputs.dt1,
+        ra=inputs.ra.flip(-1),
+        dec=inputs.dec.flip(-1),
+        **{name: -getattr(inputs, name) for name in odd},
+    )
+
+
+@pytest.mark.parametrize("output", ["log", "admissible"])
+def test_mirror_images_and_reversed_motions_have_the_same_range(output, night_inputs, night_truth):
+    torch.manual_seed(5)
+    network = RangingNetwork(NetworkConfig(width=32, blocks=1, output=output))
+    network.fit(night_inputs, *night_truth)
+    plain = network(night_inputs)
+    shown = network(mirrored(night_inputs))
+    torch.testing.assert_close(shown.rho, plain.rho, rtol=1e-6, atol=0)
+    torch.testing.assert_close(shown.rho_dot, plain.rho_dot, rtol=1e-5, atol=1e-9)
+    back = network(reversed_(night_inputs))
+    torch.testing.assert_close(back.rho, plain.rho, rtol=1e-6, atol=0)
+    torch.testing.assert_close(back.rho_dot, -plain.rho_dot, rtol=1e-5, atol=1e-9)
+
+
+def test_observers_are_shown_on_the_positive_sides(night_inputs):
+    features = InvariantFeatures()
+    column = dict(zip(features.scaling.names, features.raw(night_inputs).T, strict=True))
+    assert (column["observer_along"] >= 0.0).all()
+    assert (column["observer_across"] >= 0.0).all()
+    # half of the objects move towards the Sun
+    assert 0.2 < (features.arrow(night_inputs) < 0.0).double().mean() < 0.8
+    assert (PaperFeatures().arrow(night_inputs) == 1.0).all()
+
+
 def test_invariant_features_say_what_the_attributable_says(night, night_inputs):
     attributable = from_fit(night.arcs)
     features = InvariantFeatures()
     column = dict(zip(features.scaling.names, features.raw(night_inputs).T, strict=True))
     speed = np.hypot(attributable.ra_rate * np.cos(attributable.dec), attributable.dec_rate)
     np.testing.assert_allclose(column["log_proper_motion"], np.log(speed), atol=1e-9)
-    bend = attributable.curvature
+    frame = MotionFrame.of(night_inputs.sky, night_inputs.sky_rate)
+    sides = [dot(night_inputs.observer, axis).sign().numpy() for axis in frame[1:]]
+    bend = attributable.curvature * np.stack(sides, axis=1)
     variance = np.einsum("mii->mi", attributable.curvature_covariance)
     for k, axis in enumerate(("along", "across")):
         significance = np.sinh(column[f"significance_{axis}"].numpy())
@@ -132,8 +181,8 @@ def test_two_epochs_have_no_curvature_and_say_so(simulate, night_inputs, to_inpu
     x, x_dot = features.with_tangent(inputs)
     assert x.isfinite().all()
     assert x_dot.isfinite().all()
-    assert not x[:, 8:17].any()
-    assert (x[:, 17] == -1.0).all()
+    assert not x[:, 8:20].any()
+    assert (x[:, 20] == -1.0).all()
     assert x[:, :8].abs().max() < 10.0
     assert not features.outside(inputs)[:, 8:].any()
 

@@ -126,7 +126,7 @@ def test_second_head_runs_upward_through_the_strip(night_inputs, night_truth):
         assert (rates.diff(dim=0) > 0).all()
     rho, _ = output(torch.tensor([[-1e9, 0.0]]).double().expand(500, 2), night_inputs)
     assert (rho > R_EARTH).all()
-    assert (rho < 1.001 * R_EARTH).all()
+    assert (rho < 1.002 * R_EARTH).all()
 
 
 def test_derivatives_through_the_output(output, night_inputs):

@@ -176,7 +176,7 @@ def test_two_epochs_are_held_to_the_orbit_of_the_earth(simulate, to_inputs):
     geometry = SightGeometry.of(inputs, "topocenter")
     distance = torch.linalg.vector_norm(inputs.earth, dim=-1, keepdim=True)
     torch.testing.assert_close(geometry.observer_acc, -GM_SUN * inputs.earth / distance**3)
-    sky_jerk, observer_jerk = jerks(inputs, *torch.rand(2, 20).double())
+    sky_jerk, observer_jerk, _ = jerks(inputs, *torch.rand(2, 20).double())
     assert not sky_jerk.any()
     assert not observer_jerk.any()
 
@@ -203,7 +203,7 @@ def test_jerk_of_a_station_is_its_third_derivative(simulated, to_inputs):
         earth_rate=torch.from_numpy(earth_rate),
         observer_rate=torch.from_numpy(velocity),
     )
-    _, found = jerks(inputs, *torch.rand(2, len(simulated)).double())
+    _, found, _ = jerks(inputs, *torch.rand(2, len(simulated)).double())
     np.testing.assert_allclose(found, third, atol=2e-3 * np.abs(third).max())
 
 

@@ -1,0 +1,67 @@
+"""Inverse ranges by diurnal parallax, against the truth of simulated nights."""
+
+import numpy as np
+import pytest
+
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import ParabolaFit
+from neoranging.core.parallax import LARGEST_ERROR, parallax
+
+
+@pytest.fixture(scope="module")
+def hours(simulate):
+    """Nights of six hours, nine observations each."""
+    return simulate(400, 0.25, seed=21, n_observations=9)
+
+
+def test_exact_observations_give_the_range(hours):
+    found = parallax(hours.arcs)
+    assert found.is_determined.all()
+    # what a parabola leaves of the object's own motion grows with the speed
+    error = found.inverse_range * hours.rho - 1.0
+    assert np.median(np.abs(error)) < 0.03
+
+
+def test_errors_are_those_claimed(hours):
+    """Scatter about the value without noise: standard normal, to the binomial error of 400."""
+    exact = parallax(hours.arcs)
+    noisy = parallax(hours.with_noise(np.random.default_rng(5)).arcs)
+    z = (noisy.inverse_range - exact.inverse_range) / exact.error
+    inside = np.mean(np.abs(z) < 1.0)
+    assert abs(inside - 0.683) < 3.0 * np.sqrt(0.683 * 0.317 / 400)
+    assert np.std(z) == pytest.approx(1.0, abs=0.12)
+
+
+def test_it_is_the_parameter_of_the_joint_least_squares_fit(hours):
+    """Against normal equations of parabola and parallax together, arc by arc."""
+    arcs = hours.with_noise(np.random.default_rng(6)).arcs.chunk(0, 5)
+    found, fit = parallax(arcs), ParabolaFit(arcs)
+    for k in range(5):
+        rows = slice(arcs.offsets[k], arcs.offsets[k + 1])
+        x = (arcs.t[rows] - fit.epoch[k]) / arcs.span[k]
+        basis = np.stack([np.ones_like(x), x, x * x], axis=1)
+        offset = arcs.position[rows] - arcs.position[arcs.triplet[k, 1]]
+        column = [-offset @ axis[k] for axis in (fit.east, fit.north)]
+        zero = np.zeros_like(basis)
+        design = np.block([[basis, zero, column[0][:, None]], [zero, basis, column[1][:, None]]])
+        target = fit.plane(arcs.direction)[rows].T.ravel()
+        weight = np.sqrt(np.tile(fit.weight[rows], 2))
+        scale = np.abs(design).max(axis=0)
+        solved = np.linalg.lstsq(design / scale * weight[:, None], target * weight, rcond=None)
+        assert found.inverse_range[k] == pytest.approx(solved[0][-1] / scale[-1], rel=1e-5)
+
+
+def test_three_observations_leave_nothing(simulate):
+    found = parallax(simulate(20, 0.1, seed=2, n_observations=3).arcs)
+    assert not found.is_determined.any()
+    assert not found.inverse_range.any()
+    assert (found.error == LARGEST_ERROR).all()
+
+
+def test_an_observer_without_parallax_learns_nothing(hours):
+    arcs = hours.arcs
+    still = Arcs(
+        arcs.offsets, arcs.t, arcs.ra, arcs.dec, arcs.sigma_ra, arcs.sigma_dec,
+        np.zeros_like(arcs.position), np.zeros_like(arcs.velocity),
+    )  # fmt: skip
+    assert not parallax(still).is_determined.any()
