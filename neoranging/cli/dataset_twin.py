@@ -33,8 +33,8 @@ __all__ = ["command"]
     default=0.0,
     show_default=True,
     metavar="F",
-    help="Add, for each visit, F arcs of orbits turned to pass the Earth between 0.0001 and 0.1 au; "
-    "they bear the label is_close.",
+    help="Add, for each visit, F arcs of orbits turned to pass the Earth between 0.0001 and "
+    "0.1 au; they bear the label is_close.",
 )
 @click.option(
     "--noise",
