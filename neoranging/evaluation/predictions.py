@@ -67,6 +67,8 @@ class Predictions:
         Proper motion by the weighted fit of all observations [rad/d].
     low, high : ndarray, shape (M,), optional
         Bounds of an interval of the range [au]; both or neither.
+    rho_error : ndarray, shape (M,), optional
+        Standard error of the range [au]; NaN where the method gives none.
     seconds : float
         Wall time the method took for all arcs, NaN where nobody looked at the clock.
 
@@ -87,6 +89,7 @@ class Predictions:
     eta: FloatArray
     low: FloatArray | None = None
     high: FloatArray | None = None
+    rho_error: FloatArray | None = None
     seconds: float = float("nan")
 
     def __post_init__(self) -> None:
@@ -187,6 +190,7 @@ class Predictions:
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             energy = orbital_energy(r, v)
             inside = is_admissible(energy_coefficients(attributables), rho, rho_dot, energy)
+            error = np.sqrt(solutions.covariance[:, 0, 0])
         return cls(
             method,
             origin,
@@ -197,6 +201,7 @@ class Predictions:
             r,
             v,
             proper_motion(attributables),
+            rho_error=np.where(answered, error, np.nan),
         )
 
     @classmethod
