@@ -24,9 +24,9 @@ from neoranging.nn.physics import SightGeometry, residuals
 BATCH = 512
 CASES = {
     "paper": NetworkConfig.paper(),
-    "invariant, log": NetworkConfig(),
+    "invariant": NetworkConfig(),
     "the same, 384 x 4": NetworkConfig(width=384, blocks=4),
-    "invariant, admissible": NetworkConfig(output="admissible"),
+    "the same, log output": NetworkConfig(output="log"),
 }
 
 
@@ -57,6 +57,8 @@ def inputs(n: int, seed: int = 0) -> ArcInputs:
         "observer_rate": motion + 2e-4 * rng.standard_normal((n, 3)),
         "observer_acc": 1e-3 * rng.standard_normal((n, 3)),
         "observer_velocity": motion,
+        "parallax": 10.0 ** rng.uniform(-1.0, 2.0, n),
+        "log_sigma_parallax": rng.uniform(-2.0, 9.0, n),
     }
     return ArcInputs(**{name: torch.from_numpy(column) for name, column in columns.items()})
 

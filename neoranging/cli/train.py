@@ -63,6 +63,11 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
     metavar="F",
     help="Share of arcs shown without their curvature.",
 )
+@click.option(
+    "--close-passages/--no-close-passages",
+    default=None,
+    help="Learn from resampled close passages as well, where the set has some.",
+)
 @click.option("--averaging", type=click.FloatRange(0.0, 1.0, max_open=True), metavar="F")
 @click.option("--trunk", type=click.Choice(["paper", "residual"]))
 @click.option("--width", type=click.IntRange(min=1), help="Of the residual trunk.")

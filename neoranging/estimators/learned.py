@@ -242,12 +242,14 @@ class LearnedEstimator(RangingEstimator):
         return self
 
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
-        inputs = arc_inputs(arcs)
+        inputs, network = arc_inputs(arcs), self.network
         with torch.inference_mode():
-            rho, rho_dot = (column.numpy() for column in self.network(inputs))
-            outside = self.network.features.outside(inputs, self.slack).numpy()
+            raw = network.features.raw(inputs)
+            seen = network.features.finish(raw, inputs)
+            rho, rho_dot = (column.numpy() for column in network(inputs, seen))
+            outside = network.features.outside(inputs, self.slack, raw).numpy()
         short = arcs.n_epochs < (_TRIPLET if self.representation == "paper" else 2)
-        remarks = _named(outside, self.network.features.scaling.names)
+        remarks = _named(outside, network.features.scaling.names)
         found = _dressed(attributables, rho, rho_dot, outside.any(axis=1), short)
         return found._replace(remarks=remarks)
 
@@ -260,11 +262,14 @@ class LearnedEstimator(RangingEstimator):
 
 def _named(outside: BoolArray, names: Sequence[str]) -> npt.NDArray[np.str_]:
     """Names of the features outside, by arc, ``(M, F) -> (M,)``."""
+    told = np.full(len(outside), "", dtype=object)
+    rows = np.flatnonzero(outside.any(axis=1))
     # few combinations occur, and a name for each is quickly made
-    kinds, which = np.unique(outside, axis=0, return_inverse=True)
-    listed = (", ".join(compress(names, kind)) for kind in kinds.tolist())
-    told = [f"outside the training domain in {kind}" if kind else "" for kind in listed]
-    return np.array(told or [""])[which.reshape(-1)]
+    kinds, which = np.unique(outside[rows], axis=0, return_inverse=True)
+    for k, kind in enumerate(kinds.tolist()):
+        named = ", ".join(compress(names, kind))
+        told[rows[which.reshape(-1) == k]] = f"outside the training domain in {named}"
+    return told.astype(np.str_)
 
 
 def _dressed(

@@ -109,9 +109,17 @@ class Features(nn.Module):
         """
         return torch.ones_like(inputs.dt1)
 
-    def outside(self, inputs: ArcInputs, slack: float = 0.0) -> Tensor:
-        """Which features leave the domain seen in training, bool (B, columns of the scaling)."""
-        return self.scaling.outside(self.raw(inputs), slack)
+    def outside(
+        self,
+        inputs: ArcInputs,
+        slack: float = 0.0,
+        raw: Tensor | None = None,
+    ) -> Tensor:
+        """Which features leave the domain seen in training, bool (B, columns of the scaling).
+
+        ``raw`` is what `raw` gives for the inputs, where it is at hand.
+        """
+        return self.scaling.outside(self.raw(inputs) if raw is None else raw, slack)
 
 
 class PaperFeatures(Features):
@@ -215,9 +223,14 @@ class InvariantFeatures(Features):
         still = torch.zeros_like(inputs.curved)
         return _with_flag(self.scaling.rate(rate), inputs.curved, still)
 
-    def outside(self, inputs: ArcInputs, slack: float = 0.0) -> Tensor:
+    def outside(
+        self,
+        inputs: ArcInputs,
+        slack: float = 0.0,
+        raw: Tensor | None = None,
+    ) -> Tensor:
         """Which columns leave the domain; of two epochs the curvature cannot."""
-        outside = super().outside(inputs, slack)
+        outside = super().outside(inputs, slack, raw)
         bent = torch.arange(outside.shape[-1], device=outside.device) >= len(_STRAIGHT)
         return outside & ~(bent & (inputs.curved[..., None] == 0.0))
 

@@ -52,6 +52,8 @@ class TrainingConfig:
         Draw the errors of the observations of simulated arcs anew whenever an arc is seen.
     two_epoch_fraction : float
         Share of arcs, drawn anew in each epoch, that are shown as if they had two epochs.
+    close_passages : bool
+        Whether resampled close passages, where the set has some, are learnt from and validated on.
     averaging : float
         Decay by step of the running mean of the weights that is validated and kept; 0 for none.
     """
@@ -72,6 +74,7 @@ class TrainingConfig:
     fresh_noise: bool = True
     two_epoch_fraction: float = 0.1
     averaging: float = 0.999
+    close_passages: bool = True
 
     def __post_init__(self) -> None:
         _require(self.model in MODELS, "model", f"one of {MODELS}", self)
@@ -111,6 +114,7 @@ class TrainingConfig:
                 "fresh_noise": False,
                 "two_epoch_fraction": 0.0,
                 "averaging": 0.0,
+                "close_passages": False,
                 **changes,
             }
         )

@@ -30,7 +30,7 @@ _TRUTH = {
     "topocenter": ("rho_topo_au", "rho_dot_topo_au_d"),
 }
 _NEEDED = (
-    *("designation", "station", "stations", "is_simulated"),
+    *("designation", "station", "stations", "is_simulated", "is_close"),
     *("t_mjd_tdb", "ra_rad", "dec_rad", "sigma_ra_rad", "sigma_dec_rad"),
     *("rho_geo_au", "rho_dot_geo_au_d", "rho_topo_au", "rho_dot_topo_au_d"),
     *ORBIT,
@@ -149,7 +149,12 @@ def _require_finite(arcs: TrainingArcs) -> None:
 
 
 def load_arcs(
-    folder: str | Path, split: str, origin: str = "topocenter", *, fresh_noise: bool = False
+    folder: str | Path,
+    split: str,
+    origin: str = "topocenter",
+    *,
+    fresh_noise: bool = False,
+    close_passages: bool = True,
 ) -> TrainingArcs:
     """Labelled arcs of one part of a stored set.
 
@@ -161,6 +166,8 @@ def load_arcs(
     origin : {"topocenter", "geocenter"}
     fresh_noise : bool
         As for `make_training_arcs`.
+    close_passages : bool
+        Whether to take arcs labelled ``is_close`` as well.
 
     Raises
     ------
@@ -169,7 +176,10 @@ def load_arcs(
     """
     manifest = read_manifest(folder)
     parts, objects = [], set()
-    for table in iterate_arcs(folder, _NEEDED, split):
+    for part in iterate_arcs(folder, _NEEDED, split):
+        table = part if close_passages else part.take(~part["is_close"])
+        if not len(table):
+            continue
         parts.append(make_training_arcs(table, origin, fresh_noise=fresh_noise))
         objects.update(np.unique(table["designation"]).tolist())
     if not parts:
@@ -184,5 +194,6 @@ def load_arcs(
         "division": {k: v for k, v in manifest.get("splits", {}).items() if k != "parts"},
         "n_arcs": len(whole),
         "n_objects": len(objects),
+        "close_passages": close_passages,
     }
     return TrainingArcs(whole.inputs, whole.rho, whole.rho_dot, whole.noise, facts)

@@ -183,8 +183,17 @@ def fit_set(
         See `fit`.
     """
     origin = ORIGINS[config.network.representation]
-    train = load_arcs(data, "train", origin, fresh_noise=config.fresh_noise)
-    return fit(config, train, load_arcs(data, "val", origin), folder, **options)
+    train, validation = (
+        load_arcs(
+            data,
+            split,
+            origin,
+            fresh_noise=fresh,
+            close_passages=config.close_passages,
+        )
+        for split, fresh in (("train", config.fresh_noise), ("val", False))
+    )
+    return fit(config, train, validation, folder, **options)
 
 
 @contextmanager
