@@ -11,6 +11,7 @@ from neoranging.cli.errors import SpeakingGroup
 from neoranging.cli.estimate import estimate
 from neoranging.cli.methods import methods
 from neoranging.cli.region import region
+from neoranging.cli.study import study
 from neoranging.cli.train import train
 
 __all__ = ["main"]
@@ -33,5 +34,5 @@ def main() -> None:
     """  # noqa: D301 (the character by which click keeps lines apart)
 
 
-for command in (estimate, region, methods, dataset, train, demo):
+for command in (estimate, region, methods, dataset, train, study, demo):
     main.add_command(command)

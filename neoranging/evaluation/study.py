@@ -181,8 +181,8 @@ def run_study(
     with bar(len(both) + len(chosen) + 6, "judging", "step") as shown:
         truth = _truths(table, both)
         scored = {}
-        for label, each in predictions.items():
-            scored[label] = score(table, each, truth=truth[each.origin])
+        for label, found in predictions.items():
+            scored[label] = score(table, found, truth=truth[found.origin])
             shown.update(1)
         intervals: dict[str, Intervals] = {}
         for each in chosen:
