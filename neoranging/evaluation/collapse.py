@@ -1,25 +1,27 @@
 """What the turn of the Earth does to a classical method that takes the observer for its centre.
 
-Let n be the normal of the plane of the first and the last line of sight of a triplet, and L the
-second divided difference over its epochs: that of a function is its acceleration. Since n is
-normal to the outer lines of sight, the observed curvature times the range is, without noise,
+Let n be the normal of the plane of the first and the last line of sight of a triplet, L the second
+divided difference over its epochs (that of a function is its acceleration), u the middle line of
+sight and b the weight of its epoch in L. Since n is normal to the outer lines of sight, a range
+that the method accepts has
 
-    rho b (n . u2) = n . L[object - Earth - station],
+    rho b (n . u) = n . (L[object] - L[Earth] - L[station]).
 
-with b the weight of the middle epoch in L and u2 its line of sight. Seen from the centre, the term
-of the station is missing on the right, and a root near the Earth, where the object falls to the Sun
-as a body at the Earth does, has instead
+What stands on the left besides rho is observed, noise and all. On the right the station, carried
+round by the Earth, outweighs the rest. Seen from the centre of the Earth its term is missing, and
+near the Earth, where an object falls to the Sun as the Earth does, only
 
-    rho' b (n . u2) = n . (g(Earth) - L[Earth]),    g the pull of the Sun.
+    rho' b (n . u) = n . (g - L[Earth]),    g the pull of the Sun on the Earth,
 
-The Earth is all but such a body itself: what stands on the right is the pull of the Moon. The
-curvature of a near object is mostly that of the station's path, a thousand times as much, and so
-the root lies a thousand times too near. That is the degenerate root.
+is left: how the Earth itself differs from a body in free fall to the Sun, which is the pull of the
+Moon. So whatever range an arc has from where it was observed, from the centre it has another root,
+smaller by the ratio of these two accelerations, some thousand times: the degenerate one. It is the
+diurnal parallax, read as the motion of an object beside the observer.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -30,7 +32,7 @@ from neoranging.datasets.schema import ArcTable
 
 __all__ = ["COLUMNS_NEEDED", "DiurnalSignal", "diurnal_signal"]
 
-COLUMNS_NEEDED = (
+COLUMNS_NEEDED: Final = (
     *("t_mjd_tdb", "ra_rad", "dec_rad", "sigma_ra_rad", "sigma_dec_rad"),
     *("station", "stations", "rho_topo_au"),
 )
@@ -38,28 +40,27 @@ COLUMNS_NEEDED = (
 
 
 class DiurnalSignal(NamedTuple):
-    """How the station's path shows in M arcs."""
+    """How the path of the station shows in M arcs; NaN where they have less than three epochs."""
 
+    shrinkage: FloatArray
+    """Ratio of the degenerate geocentric root to the topocentric range, shape (M,); negative where
+    there is no such root."""
     significance: FloatArray
-    """Curvature of the line of sight by the station's path, in standard errors of the observed
-    curvature, shape (M,)."""
-    root: FloatArray
-    """Range [au] of the degenerate root of a noiseless triplet seen from the centre of the Earth,
-    shape (M,); negative where there is none."""
+    """Curvature that the path of the station gives the line of sight to the true range, in standard
+    errors of the observed curvature, shape (M,)."""
 
 
 def diurnal_signal(table: ArcTable) -> DiurnalSignal:
-    """Significance of the diurnal motion in arcs, and the degenerate root that it makes.
+    """What the path of the station does to the triplets of arcs.
 
     Parameters
     ----------
     table : ArcTable
-        M labelled arcs, with `COLUMNS_NEEDED`.
+        M arcs with `COLUMNS_NEEDED`; the true range serves the significance alone.
 
     Returns
     -------
     DiurnalSignal
-        NaN for arcs of less than three epochs.
 
     Raises
     ------
@@ -68,21 +69,17 @@ def diurnal_signal(table: ArcTable) -> DiurnalSignal:
     """
     arcs, central = to_core(table, "topocenter"), to_core(table, "geocenter")
     triplet = arcs.triplet
-    u, earth = arcs.direction[triplet], central.position[triplet]
+    earth = central.position[triplet]
     station = arcs.position[triplet] - earth
-    rho = table["rho_topo_au"]
+    sigma = np.hypot(arcs.sigma_ra, arcs.sigma_dec)[triplet] / np.sqrt(2.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = _second_difference(arcs.t[triplet])
-        normal = cross(u[:, 0], u[:, 2])
-        normal /= norm(normal)[:, None]
+        normal = _normal(arcs.direction[triplet])
         swing = dot(normal, _apply(weight, station))
-        fall = dot(normal, _apply(weight, earth))
-        pull = dot(normal, _pull_of_sun(earth[:, 1]))
-        target = earth[:, 1] + station[:, 1] + rho[:, None] * u[:, 1]
-        curvature = dot(normal, _pull_of_sun(target)) - fall - swing
-        sigma = np.hypot(arcs.sigma_ra, arcs.sigma_dec)[triplet] / np.sqrt(2.0)
-        error = rho * norm(weight * sigma)
-        return DiurnalSignal(np.abs(swing) / error, rho * (pull - fall) / curvature)
+        free_fall = -GM_SUN * earth[:, 1] / norm(earth[:, 1])[:, None] ** 3
+        left = dot(normal, free_fall - _apply(weight, earth))
+        error = table["rho_topo_au"] * norm(weight * sigma)
+        return DiurnalSignal(-left / swing, np.abs(swing) / error)
 
 
 def _second_difference(t: FloatArray) -> FloatArray:
@@ -94,8 +91,10 @@ def _second_difference(t: FloatArray) -> FloatArray:
 
 
 def _apply(weight: FloatArray, values: FloatArray) -> FloatArray:
-    return np.einsum("mk,mki->mi", weight, values)
+    return np.asarray(np.einsum("mk,mki->mi", weight, values))
 
 
-def _pull_of_sun(r: FloatArray) -> FloatArray:
-    return -GM_SUN * r / norm(r)[:, None] ** 3
+def _normal(direction: FloatArray) -> FloatArray:
+    """Unit normals of the planes of the outer lines of sight, shape (M, 3)."""
+    normal = cross(direction[:, 0], direction[:, 2])
+    return normal / norm(normal)[:, None]

@@ -12,7 +12,7 @@ from neoranging.evaluation.classical import mutually_solved
 from neoranging.evaluation.metrics import COLLAPSED
 from neoranging.exceptions import EvaluationError
 from neoranging.plotting import study_style, style
-from neoranging.plotting.study_estimates import RHO, RHO_DOT, draw_row
+from neoranging.plotting.study_estimates import RHO, RHO_DOT, draw_legend, draw_row, panels
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from neoranging.evaluation.scores import ScoredArcs
 
     Array = npt.NDArray[np.float64]
+    Limits = tuple[float, float]
 
 __all__ = ["plot_classical", "plot_collapse"]
 
-_CLEAR: Final = 3.0
-"""Significance from which the diurnal motion is seen in an arc."""
+_FEW: Final = 20
+"""Answers below which a share is not drawn."""
 
 
 def plot_classical(
@@ -50,8 +51,8 @@ def plot_classical(
     Returns
     -------
     matplotlib.figure.Figure
-        For each origin a row of ranges and one of range-rates; headings tell the solve rate on
-        all arcs. The dashed line across is the range below which an answer counts as collapsed.
+        For each origin a row of ranges and one of range-rates; the legend tells the solve rate on
+        all arcs. The dotted line is the range below which an answer counts as collapsed.
 
     Raises
     ------
@@ -79,23 +80,21 @@ def _draw_origin(
     if not len(rows):
         raise EvaluationError(f"no arc is solved by all classical methods from the {origin}")
     everyone = [*classical, *others]
-    titles = {
-        each.method: f"{each.method}\n{100 * each.answered.mean():.1f} % solved"
-        for each in everyone
-    }
-    share = 100 * len(rows) / len(classical[0])
+    taken = [each.take(rows) for each in everyone]
+    lines = panels(fig, 2, len(taken))
+    draw_row(fig, lines[0], taken, RHO, titles=[each.method for each in taken])
+    draw_row(fig, lines[1], taken, RHO_DOT)
+    for ax in lines[0]:
+        ax.axhline(COLLAPSED, color=style.VERMILION, linewidth=0.8, linestyle=":")
+    solved = {s.method: f"{s.method} ({100 * s.answered.mean():.1f} % solved)" for s in everyone}
+    share = f"{100 * len(rows) / len(classical[0]):.1f} %"
+    draw_legend(fig, solved)
     fig.suptitle(
-        f"classical methods from the {origin}: {study_style.count(len(rows))} solved by all of "
-        f"them ({share:.1f} %)",
+        f"From the {origin}: {study_style.count(len(rows))} solved by all classical methods "
+        f"({share} of all)",
         fontsize=study_style.TEXT,
         fontweight="bold",
     )
-    taken = [each.take(rows) for each in everyone]
-    for line, quantity in zip(fig.subfigures(2, 1), (RHO, RHO_DOT), strict=True):
-        axes = draw_row(line, taken, quantity, titles=titles)
-        if quantity is RHO:
-            for ax in axes:
-                ax.axhline(COLLAPSED, color=style.VERMILION, linewidth=0.8, linestyle=":")
 
 
 def plot_collapse(
@@ -119,9 +118,10 @@ def plot_collapse(
     Returns
     -------
     matplotlib.figure.Figure
-        Geocentric against topocentric ranges; the share of collapsed answers by the significance
-        of the diurnal motion; and the collapsed ranges against the root that the diurnal motion
-        makes where it is clear.
+        Geocentric against topocentric ranges; and with a signal the share of collapsed answers by
+        the significance of the diurnal motion, and the collapsed ranges against the topocentric
+        ones times the pull of the Moon over the acceleration of the station. On that line the root
+        is made by the missing diurnal motion and by nothing else.
 
     Raises
     ------
@@ -133,86 +133,78 @@ def plot_collapse(
     both = np.flatnonzero(mutually_solved([geocentric, topocentric]))
     if not len(both):
         raise EvaluationError("no arc is solved both from the centre of the Earth and the station")
-    panels = 1 if signal is None else 3
+    n_panels = 1 if signal is None else 3
     with study_style.print_size():
-        width = study_style.ONE_COLUMN if panels == 1 else study_style.TWO_COLUMNS
-        fig = study_style.figure_or_new(fig, width, 3.0)
-        axes = fig.subplots(1, panels, squeeze=False)[0]
-        _draw_pair(axes[0], geocentric.take(both), topocentric.take(both))
+        width = study_style.ONE_COLUMN if n_panels == 1 else study_style.TWO_COLUMNS
+        fig = study_style.figure_or_new(fig, width, 2.75)
+        axes = fig.subplots(1, n_panels, squeeze=False)[0]
+        pair = geocentric.take(both), topocentric.take(both)
+        _draw_pair(axes[0], *pair)
         if signal is not None:
             _draw_shares(axes[1], (geocentric, topocentric), signal)
-            _draw_roots(axes[2], geocentric, signal)
-            study_style.letter(axes)
+            _draw_roots(axes[2], *pair, type(signal)(*(x[both] for x in signal)))
     return fig
-
-
-def _cells(ax: Axes, x: Array, y: Array) -> None:
-    ax.hexbin(
-        x,
-        y,
-        gridsize=45,
-        xscale="log",
-        yscale="log",
-        bins="log",
-        mincnt=1,
-        cmap=study_style.DENSITY,
-        linewidths=0.1,
-        rasterized=True,
-    )
 
 
 def _draw_pair(ax: Axes, geocentric: ScoredArcs, topocentric: ScoredArcs) -> None:
     x, y = topocentric.rho, geocentric.rho
-    _cells(ax, x, y)
-    ends = np.array([min(x.min(), y.min()), max(x.max(), y.max())])
-    ax.plot(ends, ends, color=style.BLACK, linewidth=0.8, linestyle="--")
-    ax.axhline(COLLAPSED, color=style.VERMILION, linewidth=0.9, linestyle=":")
-    ax.axhline(R_EARTH, color=style.BLUE, linewidth=0.9)
+    kept = (x > 0.0) & (y > 0.0)
+    across, upward = study_style.log_limits(x[kept]), study_style.log_limits(y[kept])
+    _density(ax, x[kept], y[kept], across, upward)
+    ax.plot(across, across, color=style.BLACK, linewidth=0.8, linestyle="--")
+    for value, color, line, name in (
+        (COLLAPSED, style.VERMILION, ":", "collapsed below"),
+        (R_EARTH, style.GREEN, "-", "radius of the Earth"),
+    ):
+        ax.axhline(value, color=color, linewidth=1.0, linestyle=line, label=name)
+    ax.set(xlim=across, ylim=upward)
     ax.set_xlabel(rf"topocentric {study_style.RHO} [au]")
     ax.set_ylabel(rf"geocentric {study_style.RHO} [au]")
-    ax.set_title(f"{geocentric.method}: {study_style.count(len(x))}")
+    ax.set_title(f"(a) {topocentric.method}, {study_style.count(len(x))}", loc="left")
+    ax.legend(loc="upper left", handlelength=1.4)
     study_style.dress(ax)
+
+
+def _density(ax: Axes, x: Array, y: Array, across: Limits, upward: Limits) -> None:
+    extent = tuple(np.log10([*across, *upward]))
+    study_style.density(ax, x, y, extent=extent, xscale="log", yscale="log")
 
 
 def _draw_shares(ax: Axes, pair: Sequence[ScoredArcs], signal: DiurnalSignal) -> None:
     """Share of answers that collapse, by bins of the significance."""
     edges = np.geomspace(1e-3, 1e3, 13)
-    for scored, color, marker, line in zip(
-        pair, (style.VERMILION, style.BLUE), "so", ("--", "-"), strict=True
+    for scored, color, mark, name in zip(
+        pair, (style.VERMILION, style.BLUE), "so", ("geocentric", "topocentric"), strict=True
     ):
-        known = scored.answered & np.isfinite(signal.significance)
         total, collapsed = (
             np.histogram(signal.significance[rows], edges)[0]
-            for rows in (known, known & (scored.rho < COLLAPSED))
+            for rows in (scored.answered, scored.answered & (scored.rho < COLLAPSED))
         )
-        enough = total >= 20
-        middle = np.sqrt(edges[1:] * edges[:-1])[enough]
-        share = 100 * collapsed[enough] / total[enough]
-        ax.plot(
-            middle,
-            share,
-            color=color,
-            marker=marker,
-            markersize=3.5,
-            linestyle=line,
-            label=f"from the {scored.origin}",
-        )
-    ax.set_xscale("log")
-    ax.set_xlabel("diurnal curvature / its standard error")
-    ax.set_ylabel("collapsed, of answers [%]")
+        middle = np.sqrt(edges[1:] * edges[:-1])
+        enough = total >= _FEW
+        share = 100.0 * collapsed[enough] / total[enough]
+        ax.plot(middle[enough], share, color=color, marker=mark, markersize=3.5, label=name)
+    ax.set(xscale="log", xlim=(edges[0], edges[-1]), ylim=(-4.0, 104.0))
+    ax.set_xlabel("diurnal curvature / noise")
+    ax.set_ylabel(f"answers below {COLLAPSED:g} au [%]")
+    ax.set_title("(b) collapse", loc="left")
     ax.legend(loc="center right")
     study_style.dress(ax)
 
 
-def _draw_roots(ax: Axes, geocentric: ScoredArcs, signal: DiurnalSignal) -> None:
-    clear = geocentric.answered & (geocentric.rho < COLLAPSED)
-    clear &= (signal.significance > _CLEAR) & (signal.root > 0.0)
-    x, y = signal.root[clear], geocentric.rho[clear]
+def _draw_roots(
+    ax: Axes, geocentric: ScoredArcs, topocentric: ScoredArcs, signal: DiurnalSignal
+) -> None:
+    """Collapsed ranges against topocentric ones, shrunk by what is known of the station."""
+    x = signal.shrinkage * topocentric.rho
+    kept = (geocentric.rho < COLLAPSED) & (x > 0.0) & (geocentric.rho > 0.0)
+    x, y = x[kept], geocentric.rho[kept]
     if len(x):
-        _cells(ax, x, y)
-    ax.plot([1e-7, COLLAPSED], [1e-7, COLLAPSED], color=style.BLACK, linewidth=0.8, linestyle="--")
-    ax.set(xlim=(1e-7, 1e-2), ylim=(1e-7, COLLAPSED))
-    ax.set_xlabel("root made by the diurnal motion [au]")
-    ax.set_ylabel(rf"collapsed {study_style.RHO} [au]")
-    ax.set_title(f"{study_style.count(len(x))}")
+        view = study_style.log_limits(np.concatenate([x, y]))
+        _density(ax, x, y, view, view)
+        ax.plot(view, view, color=style.BLACK, linewidth=0.8, linestyle="--")
+        ax.set(xlim=view, ylim=view)
+    ax.set_xlabel(rf"topocentric {study_style.RHO} $\times$ Moon / station [au]")
+    ax.set_ylabel(rf"collapsed geocentric {study_style.RHO} [au]")
+    ax.set_title(f"(c) its cause, {study_style.count(len(x))}", loc="left")
     study_style.dress(ax)

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from neoranging.evaluation.scores import ScoredArcs
 
     Array = npt.NDArray[np.float64]
+    Limits = tuple[float, float]
 
-__all__ = ["draw_row", "plot_estimates"]
+__all__ = ["RHO", "RHO_DOT", "Quantity", "draw_legend", "draw_row", "panels", "plot_estimates"]
 
 
 class Quantity(NamedTuple):
@@ -34,8 +35,8 @@ class Quantity(NamedTuple):
 RHO: Final = Quantity("rho", study_style.RHO, "au", True)
 RHO_DOT: Final = Quantity("rho_dot", study_style.RHO_DOT, "au/d", False)
 
-_CELLS: Final = 42
-"""Of a density along an axis."""
+_BINS: Final = 60
+"""Of a distribution."""
 
 
 def plot_estimates(scored: Sequence[ScoredArcs], fig: Figure | None = None) -> Figure:
@@ -64,49 +65,90 @@ def plot_estimates(scored: Sequence[ScoredArcs], fig: Figure | None = None) -> F
     """
     if not scored:
         raise EvaluationError("there is no method to draw: give at least one")
-    width = max(study_style.TWO_COLUMNS, 1.35 * (len(scored) + 1))
+    titles = [f"{s.method}\n{study_style.count(int(s.answered.sum()))}" for s in scored]
     with study_style.print_size():
-        fig = study_style.figure_or_new(fig, width, 4.3)
-        lines = fig.subfigures(2, 1)
-        for line, quantity in zip(lines, (RHO, RHO_DOT), strict=True):
-            draw_row(line, scored, quantity)
+        width = study_style.TWO_COLUMNS if len(scored) > 1 else 1.4 * study_style.ONE_COLUMN
+        fig = study_style.figure_or_new(fig, max(width, 1.45 * (len(scored) + 1)), 4.1)
+        lines = panels(fig, 2, len(scored))
+        draw_row(fig, lines[0], scored, RHO, titles=titles)
+        draw_row(fig, lines[1], scored, RHO_DOT)
+        draw_legend(fig, {each.method: each.method for each in scored})
     return fig
+
+
+def panels(fig: Any, n_rows: int, n_methods: int) -> Any:
+    """Axes of rows for `draw_row`, shape (n_rows, n_methods + 1)."""
+    widths = [*[1.0] * n_methods, 0.75]
+    return fig.subplots(n_rows, n_methods + 1, sharey="row", width_ratios=widths, squeeze=False)
+
+
+def draw_legend(fig: Any, labels: Mapping[str, str], truth: str = "truth") -> None:
+    """Explain the lines of the distributions, above everything.
+
+    Parameters
+    ----------
+    fig : matplotlib.figure.Figure or SubFigure
+    labels : mapping of str to str
+        What to call each method.
+    truth : str
+        What to call the truth.
+    """
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = [Patch(facecolor=study_style.TRUTH, label=truth)]
+    for method, mark in study_style.marks(list(labels)).items():
+        handles.append(Line2D([], [], color=mark.color, linestyle=mark.line, label=labels[method]))
+    fig.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=len(handles),
+        frameon=False,
+        handlelength=2.4,
+        columnspacing=1.4,
+    )
 
 
 def draw_row(
     fig: Any,
+    axes: Sequence[Axes],
     scored: Sequence[ScoredArcs],
     quantity: Quantity,
     *,
-    titles: Mapping[str, str] | None = None,
-) -> list[Axes]:
+    titles: Sequence[str] = (),
+) -> None:
     """Draw a row: the density of each method, then the distributions.
 
     Parameters
     ----------
     fig : matplotlib.figure.Figure or SubFigure
+    axes : sequence of matplotlib.axes.Axes
+        One for each method, and one.
     scored : sequence of ScoredArcs
     quantity : Quantity
         `RHO` or `RHO_DOT`.
-    titles : mapping, optional
-        Heading of each method; its label and arcs by default.
+    titles : sequence of str
+        Headings of the methods.
     """
     view = _view(scored, quantity)
-    n = len(scored)
-    axes = fig.subplots(1, n + 1, sharey=True, width_ratios=[*[1.0] * n, 0.8])
-    cells = None
-    for ax, each in zip(axes, scored, strict=False):
-        shown = _density(ax, each, quantity, view) or cells
-        cells = shown
-        heading = study_style.count(int(each.answered.sum()))
-        ax.set_title((titles or {}).get(each.method, f"{each.method}, {heading}"))
+    cells = [_density(ax, s, quantity, view) for ax, s in zip(axes, scored, strict=False)]
+    _one_scale(cells)
+    for ax, title in zip(axes, titles, strict=False):
+        ax.set_title(title)
     axes[0].set_ylabel(f"estimated {quantity.symbol} [{quantity.unit}]")
     _populations(axes[-1], scored, quantity, view)
-    if cells is not None:
-        bar = fig.colorbar(cells, ax=axes[:-1].tolist(), pad=0.01, aspect=25, fraction=0.05)
-        bar.set_label("arcs per cell", fontsize=study_style.SMALL)
-        bar.ax.tick_params(labelsize=study_style.SMALL)
-    return list(axes)
+    bar = fig.colorbar(cells[0], ax=list(axes), pad=0.01, aspect=22, fraction=0.05)
+    bar.set_label("arcs per cell", fontsize=study_style.SMALL)
+    bar.ax.tick_params(labelsize=study_style.SMALL)
+
+
+def _one_scale(cells: Sequence[Any]) -> None:
+    """Let densities of a row count alike."""
+    from matplotlib.colors import LogNorm
+
+    most = max((float(np.max([2.0, *each.get_array()])) for each in cells), default=2.0)
+    for each in cells:
+        each.set_norm(LogNorm(1.0, most))
 
 
 def _columns(scored: ScoredArcs, quantity: Quantity) -> tuple[Array, Array]:
@@ -116,75 +158,68 @@ def _columns(scored: ScoredArcs, quantity: Quantity) -> tuple[Array, Array]:
     return truth[known], found[known]
 
 
-def _view(scored: Sequence[ScoredArcs], quantity: Quantity) -> tuple[Array, Array]:
-    """Limits of both axes: those of the truth for rates, which classical methods exceed at will."""
-    truth = np.concatenate([_columns(each, quantity)[0] for each in scored])
-    found = np.concatenate([_columns(each, quantity)[1] for each in scored])
-    if quantity.log:
-        both = [10.0 ** np.array(study_style.limits(np.log10(x), 0.001)) for x in (truth, found)]
-        return both[0], np.array([min(both[0][0], both[1][0]), max(both[0][1], both[1][1])])
-    across = np.array(study_style.limits(truth, 0.001))
-    return across, 1.4 * across
+def _view(scored: Sequence[ScoredArcs], quantity: Quantity) -> tuple[Limits, Limits]:
+    """Limits of both axes; rates, which classical methods exceed at will, by the truth alone."""
+    columns = [_columns(each, quantity) for each in scored]
+    truth, found = (np.concatenate(each) for each in zip(*columns, strict=True))
+    if not quantity.log:
+        low, high = study_style.limits(truth, 0.001)
+        return (low, high), (1.4 * low, 1.4 * high)
+    across, upward = study_style.log_limits(truth), study_style.log_limits(found)
+    return across, (min(across[0], upward[0]), max(across[1], upward[1]))
 
 
-def _density(ax: Axes, scored: ScoredArcs, quantity: Quantity, view: tuple[Array, Array]) -> Any:
-    """Cells of one method; None where it has no answer in view."""
+def _density(ax: Axes, scored: ScoredArcs, quantity: Quantity, view: tuple[Limits, Limits]) -> Any:
+    """Cells of one method."""
     truth, found = _columns(scored, quantity)
     across, upward = view
     inside = (upward[0] <= found) & (found <= upward[1])
     scale = "log" if quantity.log else "linear"
-    ax.set(xscale=scale, yscale=scale, xlim=across, ylim=upward)
-    extent = np.concatenate([np.log10(across), np.log10(upward)] if quantity.log else view)
-    shown = None
-    if inside.any():
-        shown = ax.hexbin(
-            truth[inside],
-            found[inside],
-            gridsize=_CELLS,
-            extent=tuple(extent),
-            xscale=scale,
-            yscale=scale,
-            bins="log",
-            mincnt=1,
-            cmap=study_style.DENSITY,
-            linewidths=0.1,
-            rasterized=True,
-        )
+    ax.set(xscale=scale, yscale=scale)
+    extent = np.concatenate([across, upward])
+    cells = study_style.density(
+        ax,
+        truth[inside],
+        found[inside],
+        extent=tuple(np.log10(extent) if quantity.log else extent),
+        xscale=scale,
+        yscale=scale,
+    )
     ax.plot(across, across, color=style.BLACK, linewidth=0.8, linestyle="--")
     out = int((~inside).sum())
     if out:
-        share = f"{100 * out / len(found):.2g} % out of view"
-        ax.annotate(share, (0.04, 0.03), xycoords="axes fraction", fontsize=study_style.SMALL - 1)
+        study_style.note(ax, f"{100 * out / len(found):.2g} % out of view")
     ax.set(xlim=across, ylim=upward)
     ax.set_xlabel(f"true {quantity.symbol} [{quantity.unit}]")
     study_style.dress(ax)
-    return shown
+    return cells
 
 
 def _populations(
-    ax: Axes, scored: Sequence[ScoredArcs], quantity: Quantity, view: tuple[Array, Array]
+    ax: Axes, scored: Sequence[ScoredArcs], quantity: Quantity, view: tuple[Limits, Limits]
 ) -> None:
     """Distributions along the axis that the densities share."""
-    edges = (np.geomspace if quantity.log else np.linspace)(*view[1], 60)
-    truth = _columns(scored[0], quantity)[0]
-    options: dict[str, Any] = {"bins": edges, "orientation": "horizontal"}
-    ax.hist(truth, weights=_share(truth), color=study_style.TRUTH, label="truth", **options)
-    for method, mark in study_style.marks([each.method for each in scored]).items():
-        found = _columns(next(each for each in scored if each.method == method), quantity)[1]
-        ax.hist(
-            found,
-            weights=_share(found),
-            histtype="step",
+    low, high = view[1]
+    edges = np.geomspace(low, high, _BINS) if quantity.log else np.linspace(low, high, _BINS)
+    truth, _ = _columns(scored[0], quantity)
+    ax.stairs(
+        _shares(truth, edges), edges, orientation="horizontal", fill=True, color=study_style.TRUTH
+    )
+    marks = study_style.marks([each.method for each in scored])
+    for each in scored:
+        mark = marks[each.method]
+        ax.stairs(
+            _shares(_columns(each, quantity)[1], edges),
+            edges,
+            orientation="horizontal",
             color=mark.color,
             linestyle=mark.line,
             linewidth=1.1,
-            label=method,
-            **options,
         )
-    ax.set_xlabel("share of arcs [%]")
-    ax.legend(loc="best", frameon=False, handlelength=1.6)
+    ax.set_xlim(left=0.0)
+    ax.set_xlabel("arcs per bin [%]")
     study_style.dress(ax)
 
 
-def _share(values: Array) -> Array:
-    return np.full(len(values), 100.0 / max(len(values), 1))
+def _shares(values: Array, edges: Array) -> Array:
+    return np.asarray(100.0 * np.histogram(values, edges)[0] / max(len(values), 1))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from astropy.time import Time
 
 from neoranging.exceptions import EvaluationError
 from neoranging.plotting import study_style, style
@@ -55,10 +56,23 @@ def plot_reliability(
     """
     with study_style.print_size():
         fig = study_style.figure_or_new(fig, study_style.ONE_COLUMN, 4.2)
-        top, below = fig.subplots(2, 1, sharex=True, height_ratios=(2.2, 1.0))
+        top, below = fig.subplots(2, 1, sharex=True, height_ratios=(2.0, 1.0))
+        top.plot([0, 100], [0, 100], color=style.BLACK, linewidth=0.8)
+        below.axhline(0.0, color=style.BLACK, linewidth=0.8)
         for method, mark in study_style.marks(list(coverage)).items():
             rows = _of_stratum(coverage, method, stratum)
-            _reliability(top, below, rows, method, mark)
+            _reliability(
+                top, below, rows, f"{method}, {study_style.count(rows[0]['n_arcs'])}", mark
+            )
+        for face, word in ((style.BLACK, "filled: per arc"), ("white", "hollow: per object")):
+            top.plot([], [], "o", color=style.BLACK, markersize=4, markerfacecolor=face, label=word)
+        top.set(xlim=(0, 100), ylim=(0, 100))
+        top.set_ylabel("truth within [%]")
+        top.legend(loc="upper left", frameon=False)
+        below.set_ylabel("difference [%]")
+        below.set_xlabel("level of the interval [%]")
+        for ax in (top, below):
+            study_style.dress(ax)
     return fig
 
 
@@ -69,14 +83,23 @@ def _of_stratum(coverage: Coverage, method: str, stratum: str) -> list[Mapping[s
     return rows
 
 
-def _reliability(top: Axes, below: Axes, rows: Any, method: str, mark: Any) -> None:
-    level = np.array([row["level"] for row in rows])
-    for key, face in (("per_arc", mark.color), ("per_object", "white")):
-        found = np.array([row[key] for row in rows])
-        top.plot(
-            100 * level, 100 * found, marker=mark.marker, color=mark.color, markerfacecolor=face
-        )
-        below.plot(100 * level, 100 * (found - level), marker=mark.marker, color=mark.color)
+def _reliability(top: Axes, below: Axes, rows: Any, label: str, mark: Any) -> None:
+    level = 100.0 * np.array([row["level"] for row in rows])
+    for key, face, line in (("per_arc", mark.color, "-"), ("per_object", "white", ":")):
+        found = 100.0 * np.array([row[key] for row in rows])
+        named = label if key == "per_arc" else None
+        for ax, values in ((top, found), (below, found - level)):
+            ax.plot(
+                level,
+                values,
+                marker=mark.marker,
+                markersize=4,
+                markerfacecolor=face,
+                color=mark.color,
+                linestyle=line,
+                linewidth=0.9,
+                label=named,
+            )
 
 
 def plot_half_widths(
@@ -106,12 +129,34 @@ def plot_half_widths(
     """
     with study_style.print_size():
         fig = study_style.figure_or_new(fig, study_style.TWO_COLUMNS, 2.6)
-        left, right = fig.subplots(1, 2)
+        axes = fig.subplots(1, 2)
         for method, mark in study_style.marks(list(coverage)).items():
-            rows = [r for r in _of_stratum(coverage, method, "eta decile") if r["level"] == level]
+            every = _of_stratum(coverage, method, "eta decile")
+            rows = [row for row in every if row["level"] == level]
+            if not rows:
+                levels = ", ".join(f"{x:g}" for x in dict.fromkeys(row["level"] for row in every))
+                raise EvaluationError(f"no rows of level {level:g}; {method!r} has {levels}")
             decile = [row["bin"] for row in rows]
-            left.plot(decile, [0.5 * row["median_width_au"] for row in rows], color=mark.color)
-            right.plot(decile, [np.sqrt(row["median_ratio"]) for row in rows], color=mark.color)
+            widths = (
+                [0.5 * row["median_width_au"] for row in rows],
+                [np.sqrt(row["median_ratio"]) for row in rows],
+            )
+            for ax, values in zip(axes, widths, strict=True):
+                ax.plot(
+                    decile,
+                    values,
+                    color=mark.color,
+                    linestyle=mark.line,
+                    marker=mark.marker,
+                    markersize=4,
+                    label=method,
+                )
+        for ax, name in zip(axes, ("half-width [au]", "half-width [factor]"), strict=True):
+            ax.set(yscale="log", xticks=range(1, 11))
+            ax.set_xlabel(f"decile of {study_style.ETA}, slow to fast")
+            ax.set_ylabel(f"median {name}")
+            study_style.dress(ax)
+        axes[0].legend(title=f"{100 * level:g} % intervals", loc="best")
     return fig
 
 
@@ -124,6 +169,7 @@ def plot_unseen(
     n_objects: int = 6,
     n_arcs: int = 16,
     seed: int = 0,
+    level: float | None = None,
 ) -> Figure:
     """Draw estimates with their intervals over the arcs of single objects.
 
@@ -142,10 +188,14 @@ def plot_unseen(
         Most arcs of an object that are drawn, evenly spread over its epochs; the title tells.
     seed : int
         Of the draw.
+    level : float, optional
+        Confidence level of the intervals, for the legend.
 
     Returns
     -------
     matplotlib.figure.Figure
+        A panel for each object: the true range and the estimates of its arcs in the order of their
+        epochs; arcs that a method does not answer are without its mark.
 
     Raises
     ------
@@ -169,7 +219,15 @@ def plot_unseen(
         for ax in axes[:, 0]:
             ax.set_ylabel(f"{study_style.RHO} [au]")
         handles, labels = axes[0, 0].get_legend_handles_labels()
-        fig.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
+        bars = "" if level is None else f"bars: {100 * level:g} % intervals"
+        fig.legend(
+            handles,
+            labels,
+            loc="outside upper center",
+            ncols=len(labels),
+            frameon=False,
+            title=bars,
+        )
     return fig
 
 
@@ -191,7 +249,9 @@ def _draw_object(
     rows = rows[np.argsort(table["t2_mjd_tdb"][rows], kind="stable")]
     some = rows[np.unique(np.linspace(0, len(rows) - 1, n_arcs).round().astype(int))]
     place = np.arange(len(some))
-    ax.plot(place, scored[0].rho_true[some], color=style.BLACK, marker="_", label="truth", zorder=4)
+    ax.plot(
+        place, scored[0].rho_true[some], color=style.BLACK, linewidth=1.1, label="truth", zorder=4
+    )
     methods = [each.method for each in scored]
     marks = study_style.marks(methods)
     for k, each in enumerate(scored):
@@ -210,8 +270,18 @@ def _draw_object(
             label=each.method,
         )
     ax.set_yscale("log")
-    ax.set_title(f"{name}: {len(some)} of {len(rows)} nights")
+    ends = [0, len(some) - 1] if len(some) > 1 else [0]
+    ax.set_xticks(ends, _dates(table["t2_mjd_tdb"][some[ends]]))
+    ax.set_xticks(place, minor=True)
+    for tick, end in zip(ax.get_xticklabels(), ends, strict=True):
+        tick.set_horizontalalignment("right" if end else "left")
+    told = study_style.count(len(some)) if len(some) == len(rows) else f"{len(some)} of {len(rows)}"
+    ax.set_title(f"{name}: {told}")
     study_style.dress(ax)
+
+
+def _dates(mjd_tdb: npt.NDArray[np.float64]) -> list[str]:
+    return Time(mjd_tdb, format="mjd", scale="tdb").utc.strftime("%Y-%m-%d").tolist()
 
 
 def _bars(scored: ScoredArcs, rows: npt.NDArray[np.int64]) -> Any:

@@ -34,16 +34,23 @@ class _Body(NamedTuple):
     color: str
     line: Any
     marker: str
+    size: float
 
 
 _BODIES: Final = (
-    _Body("Earth", style.GREY, (0, (1, 1)), "P"),
-    _Body("pseudo-true orbit", style.BLACK, "solid", "o"),
-    _Body("estimated orbit", style.VERMILION, (0, (4, 1.5)), "s"),
+    _Body("Earth", style.GREY, (0, (1, 1)), "P", 6.0),
+    _Body("pseudo-true orbit", style.BLACK, "solid", "o", 8.0),
+    _Body("estimated orbit", style.VERMILION, (0, (4, 1.5)), "s", 4.5),
 )
 
-_SHOWN: Final = 0.3
-"""Part of a period drawn boldly on either side of the body."""
+_NEAR: Final = 1.0
+"""True anomaly up to which a path is drawn boldly on either side of the body [rad]."""
+
+_FARTHEST: Final = 4.5
+"""Half the edge of the largest view [au]; orbits may leave it."""
+
+_SIDE: Final = 0.35
+"""Height of the view from the side, in that of the view from the north."""
 
 
 def plot_orbits(
@@ -69,7 +76,7 @@ def plot_orbits(
     -------
     matplotlib.figure.Figure
         Each panel shows the ecliptic from its north, the Sun in the middle, and below it from the
-        side; marks are where the bodies were. The box tells object, epoch, length of arc, D.
+        side; marks are where the bodies were. The heading tells D, object, epoch and length of arc.
 
     Raises
     ------
@@ -80,15 +87,14 @@ def plot_orbits(
     """
     _check(table, scored, predictions)
     with study_style.print_size():
-        fig = study_style.figure_or_new(fig, study_style.TWO_COLUMNS, 4.4 * len(scored))
-        axes = fig.subplots(
-            2 * len(scored), 2, height_ratios=[3.0, 1.0] * len(scored), squeeze=False
-        )
+        fig = study_style.figure_or_new(fig, study_style.TWO_COLUMNS, 0.4 + 4.4 * len(scored))
+        ratios = [1.0, _SIDE] * len(scored)
+        axes = fig.subplots(2 * len(scored), 2, height_ratios=ratios, squeeze=False)
         for k, (each, found) in enumerate(zip(scored, predictions, strict=True)):
             for column, (name, arc) in enumerate(_ranked(each).items()):
                 pair = axes[2 * k, column], axes[2 * k + 1, column]
-                _draw_arc(pair, table, each, found, arc)
-                pair[0].set_title(f"{each.method}: {name} of {study_style.D_SH}")
+                _draw_arc(pair, _states(table, each, found, arc))
+                pair[0].set_title(_words(table, each, name, arc))
         handles, labels = axes[0, 0].get_legend_handles_labels()
         fig.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     return fig
@@ -97,10 +103,11 @@ def plot_orbits(
 def _check(
     table: ArcTable, scored: Sequence[ScoredArcs], predictions: Sequence[Predictions]
 ) -> None:
-    labels = [[each.method for each in group] for group in (scored, predictions)]
-    if labels[0] != labels[1] or any(len(x) != len(table) for x in (*scored, *predictions)):
+    judged, asked = [s.method for s in scored], [p.method for p in predictions]
+    lengths = {len(table), *map(len, scored), *map(len, predictions)}
+    if not judged or judged != asked or len(lengths) > 1:
         raise EvaluationError(
-            f"scores are of {labels[0]}, predictions of {labels[1]}, for a table of {len(table)} "
+            f"scores are of {judged}, predictions of {asked}, for a table of {len(table)} "
             "arcs: give both of the same methods and arcs, in the same order"
         )
 
@@ -134,68 +141,72 @@ def _states(
     return [(equatorial_to_ecliptic(r), equatorial_to_ecliptic(v)) for r, v in states]
 
 
-def _draw_arc(
-    pair: tuple[Axes, Axes], table: ArcTable, scored: ScoredArcs, found: Predictions, arc: int
-) -> None:
-    for body, (r, v) in zip(_BODIES, _states(table, scored, found, arc), strict=True):
+def _draw_arc(pair: tuple[Axes, Axes], states: Sequence[tuple[FloatArray, FloatArray]]) -> None:
+    """Paths of the bodies from the north and from the side."""
+    extent = []
+    for body, (r, v) in zip(_BODIES, states, strict=True):
         near, whole = _paths(r, v)
+        extent.append(whole)
         for ax, axis in zip(pair, (1, 2), strict=True):
-            ax.plot(whole[:, 0], whole[:, axis], color=body.color, linewidth=0.4, alpha=0.6)
-            ax.plot(near[:, 0], near[:, axis], color=body.color, linestyle=body.line, linewidth=1.3)
+            line = {"color": body.color, "linestyle": body.line}
+            ax.plot(whole[:, 0], whole[:, axis], linewidth=0.5, alpha=0.7, **line)
+            ax.plot(near[:, 0], near[:, axis], linewidth=1.5, **line)
             ax.plot(
                 r[0, 0],
                 r[0, axis],
-                color=body.color,
                 marker=body.marker,
-                markersize=5,
+                markersize=body.size,
                 markeredgecolor="white",
-                markeredgewidth=0.4,
-                linestyle=body.line,
+                markeredgewidth=0.5,
+                linewidth=1.5,
                 label=body.name,
                 zorder=5,
+                **line,
             )
-    _finish(pair, _words(table, scored, arc))
+    _finish(pair, np.concatenate(extent))
 
 
 def _paths(r: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Points of an ellipse about the body and all around, each of shape (n, 3)."""
-    *orbit, nu, _ = (x[0] for x in state_to_elements(r, v))
-    turn = np.linspace(-np.pi, np.pi, 361)
-    whole, _ = elements_to_state(*orbit, turn)
-    near, _ = elements_to_state(*orbit, nu + 2.0 * _SHOWN * turn[90:271])
+    q, ecc, inc, raan, argp, nu, _ = state_to_elements(r, v)
+    near, _ = elements_to_state(q, ecc, inc, raan, argp, nu + np.linspace(-_NEAR, _NEAR, 121))
+    whole, _ = elements_to_state(q, ecc, inc, raan, argp, np.linspace(-np.pi, np.pi, 361))
     return near, whole
 
 
-def _words(table: ArcTable, scored: ScoredArcs, arc: int) -> str:
+def _words(table: ArcTable, scored: ScoredArcs, name: str, arc: int) -> str:
     utc = Time(table["t2_mjd_tdb"][arc], format="mjd", scale="tdb").utc
     return (
-        f"{table['designation'][arc]}\n{utc.strftime('%Y-%m-%d %H:%M')} UTC\n"
-        rf"arc {24.0 * scored.span[arc]:.2f} h\n{study_style.D_SH} = {scored.d_sh_pseudo[arc]:.2g}"
+        f"{scored.method}, {name}: {study_style.D_SH} = {scored.d_sh_pseudo[arc]:.2g}\n"
+        f"{table['designation'][arc]}, {utc.strftime('%Y-%m-%d %H:%M')} UTC, "
+        f"arc {24.0 * scored.span[arc]:.2f} h"
     )
 
 
-def _finish(pair: tuple[Axes, Axes], words: str) -> None:
-    for ax, name in zip(pair, "yz", strict=True):
+def _finish(pair: tuple[Axes, Axes], points: FloatArray) -> None:
+    """Give both views the same scale, as wide as the orbits are."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    half = min(0.54 * float((high - low)[:2].max()), _FARTHEST)
+    centre = 0.5 * (low + high)
+    centre[:2] = np.clip(centre[:2], 1.1 - half, half - 1.1)  # the orbit of the Earth stays in view
+    centre[2] = 0.0
+    for ax, axis, height in zip(pair, (1, 2), (half, _SIDE * half), strict=True):
         ax.plot(
             0.0,
             0.0,
             marker="*",
             markersize=9,
             color=style.ORANGE,
-            markeredgecolor="black",
+            markeredgecolor=style.BLACK,
             markeredgewidth=0.4,
             linestyle="none",
             label="Sun",
+            zorder=4,
         )
-        ax.set_aspect("equal", adjustable="datalim")
-        ax.set_ylabel(f"${name}$ [au]")
+        ax.set_aspect("equal", adjustable="box")
+        ax.set_xlim(centre[0] - half, centre[0] + half)
+        ax.set_ylim(centre[axis] - height, centre[axis] + height)
+        ax.set_ylabel(f"${'xyz'[axis]}$ [au]")
         study_style.dress(ax)
+    pair[0].tick_params(labelbottom=False)
     pair[1].set_xlabel("$x$ [au]")
-    pair[0].annotate(
-        words,
-        (0.03, 0.97),
-        xycoords="axes fraction",
-        va="top",
-        fontsize=study_style.SMALL,
-        bbox={"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": style.GREY},
-    )

@@ -63,7 +63,7 @@ def plot_population(
     orbits = _one_per_object(table)
     with study_style.print_size():
         fig = study_style.figure_or_new(fig, study_style.TWO_COLUMNS, 2.7)
-        grid = fig.add_gridspec(1, 3, width_ratios=(1.15, 1.15, 1.0))
+        grid = fig.add_gridspec(1, 3, width_ratios=(1.45, 1.2, 1.0))
         space = fig.add_subplot(grid[0], projection="3d")
         _draw_space(space, orbits, n_orbits, seed)
         _draw_shapes(fig.add_subplot(grid[1]), orbits)
@@ -93,13 +93,13 @@ def _draw_space(ax: Any, orbits: FloatArray, n: int, seed: int) -> None:
     ax.plot([0.0], [0.0], [0.0], marker="o", markersize=4, color=style.ORANGE, zorder=6)
     ends = (-_REACH, _REACH)
     ax.set(xlim=ends, ylim=ends, zlim=(-0.6 * _REACH, 0.6 * _REACH))
-    ax.set_box_aspect((1, 1, 0.6), zoom=1.25)
+    ax.set_box_aspect((1, 1, 0.6), zoom=1.05)
     ax.view_init(elev=28, azim=-60)
     ax.tick_params(labelsize=study_style.SMALL - 1, pad=-3)
     for axis, name in ((ax.xaxis, "x"), (ax.yaxis, "y"), (ax.zaxis, "z")):
         axis.set_major_locator(style.pyplot().MultipleLocator(2.0))
         axis.set_pane_color((1.0, 1.0, 1.0, 0.0))
-        axis.labelpad = -8
+        axis.labelpad = -9
         axis.set_label_text(f"${name}$ [au]")
     ax.set_title(f"{len(chosen)} of {study_style.count(orbits.shape[1], 'objects')}")
 
@@ -108,16 +108,8 @@ def _draw_shapes(ax: Axes, orbits: FloatArray) -> None:
     """Eccentricity against semimajor axis."""
     a = orbits[0] / (1.0 - orbits[1])
     seen = a < _FARTHEST
-    ax.hexbin(
-        a[seen],
-        orbits[1][seen],
-        gridsize=(48, 28),
-        extent=(0.4, _FARTHEST, 0.0, 1.0),
-        bins="log",
-        mincnt=1,
-        cmap=study_style.DENSITY,
-        linewidths=0.1,
-        rasterized=True,
+    study_style.density(
+        ax, a[seen], orbits[1][seen], gridsize=(48, 28), extent=(0.4, _FARTHEST, 0.0, 1.0)
     )
     beyond, within = np.linspace(1.0, _FARTHEST, 200), np.linspace(0.5, 1.0, 100)
     ax.plot(beyond, 1.0 - 1.0 / beyond, color=style.BLACK, linewidth=1.0, label="$q$ = 1 au")
@@ -131,10 +123,20 @@ def _draw_shapes(ax: Axes, orbits: FloatArray) -> None:
     )
     far = np.linspace(1.3, _FARTHEST, 200)
     ax.plot(
-        far, 1.0 - 1.3 / far, color=style.GREY, linewidth=1.0, linestyle=":", label="$q$ = 1.3 au"
+        far, 1.0 - 1.3 / far, color=style.BLACK, linewidth=1.0, linestyle=":", label="$q$ = 1.3 au"
     )
-    ax.axvline(1.0, color=style.VERMILION, linewidth=0.8)
-    ax.annotate("Earth", (1.0, 0.0), (4, 3), textcoords="offset points", color=style.VERMILION)
+    ax.plot(
+        1.0,
+        0.0167,
+        marker="P",
+        markersize=6,
+        color=style.VERMILION,
+        markeredgecolor="white",
+        markeredgewidth=0.5,
+        linestyle="none",
+        label="Earth",
+        zorder=6,
+    )
     ax.set(xlim=(0.4, _FARTHEST), ylim=(0.0, 1.0))
     ax.set_xlabel("semimajor axis $a$ [au]")
     ax.set_ylabel("eccentricity $e$")
@@ -147,7 +149,7 @@ def _draw_inclinations(ax: Axes, inc: FloatArray) -> None:
     degrees = np.degrees(inc)
     ax.hist(
         degrees,
-        bins=np.arange(0.0, max(60.0, degrees.max()) + 2.0, 2.0),
+        bins=np.arange(0.0, max(60.0, degrees.max()) + 2.0, 2.0).tolist(),
         color=style.SKY_BLUE,
         edgecolor=style.BLACK,
         linewidth=0.3,

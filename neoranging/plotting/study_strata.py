@@ -46,6 +46,8 @@ _METRICS: Final = {
 }
 """Symbols of figures; others are called by their label."""
 
+_HATCH: Final = "////"
+
 
 def _name(row: Row, *, unit: bool = True) -> str:
     name = _METRICS.get(row["metric"], row["label"])
@@ -129,7 +131,7 @@ def _bars(ax: Axes, rows: Sequence[Row]) -> None:
             yerr=_reach(mine, values),
             error_kw={"elinewidth": 0.7, "capsize": 1.5, "ecolor": style.BLACK},
         )
-    ax.set_xticks(range(len(strata)), [_bounds(rows, stratum) for stratum in strata])
+    ax.set_xticks(range(len(strata)), [_tick(rows, stratum) for stratum in strata])
     study_style.dress(ax)
     ax.xaxis.grid(visible=False)
 
@@ -140,9 +142,16 @@ def _reach(rows: Sequence[Row], values: Any) -> Any:
     return np.nan_to_num(np.maximum([values - ends[0], ends[1] - values], 0.0))
 
 
-def _bounds(rows: Sequence[Row], stratum: str) -> str:
+def _tick(rows: Sequence[Row], stratum: str) -> str:
+    """Name, bounds and arcs of a stratum; the extremes of all arcs are no bounds."""
     row = next(row for row in rows if row["stratum"] == stratum)
-    return f"{stratum}\n{row['lower']:.3g} to\n{row['upper']:.3g}"
+    if stratum == rows[0]["stratum"]:
+        bounds = f"< {row['upper']:.3g}\n"
+    elif stratum == rows[-1]["stratum"]:
+        bounds = rf"$\geq$ {row['lower']:.3g}" + "\n"
+    else:
+        bounds = f"{row['lower']:.3g}\nto {row['upper']:.3g}"
+    return f"{stratum}\n{bounds}\n{row['n_arcs'] + row['n_without']:,}"
 
 
 def plot_cross(rows: Sequence[Row], fig: Figure | None = None) -> Figure:
@@ -159,7 +168,7 @@ def plot_cross(rows: Sequence[Row], fig: Figure | None = None) -> Figure:
     -------
     matplotlib.figure.Figure
         Cells tell the difference, first minus second, and its arcs. Blue is for an advantage of
-        the second method and orange for one of the first; a difference whose interval leaves out
+        the second method, hatched red for one of the first; a difference whose interval leaves out
         zero is in bold.
 
     Raises
@@ -175,12 +184,29 @@ def plot_cross(rows: Sequence[Row], fig: Figure | None = None) -> Figure:
     down, right = list(known[0])[:2]
     names = list(dict.fromkeys(row["metric"] for row in known))
     with study_style.print_size():
-        fig = study_style.figure_or_new(fig, study_style.TWO_COLUMNS, 2.75)
+        fig = study_style.figure_or_new(fig, study_style.TWO_COLUMNS, 2.9)
         axes = fig.subplots(1, len(names), sharey=True, squeeze=False)[0]
         for ax, name in zip(axes, names, strict=True):
             _heat_map(ax, [row for row in known if row["metric"] == name], down, right)
         axes[0].set_ylabel(_SHORT.get(down, down))
+        _explain(fig, known[0])
     return fig
+
+
+def _explain(fig: Any, row: Row) -> None:
+    from matplotlib.patches import Patch
+
+    handles = [
+        Patch(facecolor=color, hatch=hatch, edgecolor=style.GREY, label=f"{row[name]} better")
+        for name, color, hatch in (("second", "#92C5DE", ""), ("first", "#F4A582", _HATCH))
+    ]
+    told = Patch(visible=False, label="bold: interval without zero; below: arcs")
+    fig.legend(
+        handles=[*handles, told],
+        loc="outside lower center",
+        ncols=3,
+        frameon=False,
+    )
 
 
 def _heat_map(ax: Axes, rows: Sequence[Row], down: str, right: str) -> None:
@@ -189,24 +215,31 @@ def _heat_map(ax: Axes, rows: Sequence[Row], down: str, right: str) -> None:
     for row in rows:
         place = lines.index(row[down]), columns.index(row[right])
         gain[place] = row["difference"] * (-1.0 if row["better"] == "high" else 1.0)
-    largest = np.nanmax(np.abs(gain), initial=0.0) or 1.0
-    ax.imshow(gain, cmap="PuOr", vmin=-largest, vmax=largest, origin="lower", aspect="auto")
+    # never so dark that black on it cannot be read
+    largest = 1.7 * (np.nanmax(np.abs(gain), initial=0.0) or 1.0)
+    ax.imshow(gain, cmap="RdBu", vmin=-largest, vmax=largest, origin="lower", aspect="auto")
+    for y, x in np.argwhere(gain < 0.0):
+        ax.add_patch(_hatched(x, y))
     for row in rows:
-        _annotate(ax, row, (columns.index(row[right]), lines.index(row[down])))
+        _annotate(ax, row, columns.index(row[right]), lines.index(row[down]))
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(lines)), lines)
     ax.set_xlabel(_SHORT.get(right, right))
-    ax.set_title(f"{rows[0]['first']} - {rows[0]['second']}: {_name(rows[0])}")
+    ax.set_title(f"{_name(rows[0])}\n{rows[0]['first']} \u2212 {rows[0]['second']}")
     study_style.dress(ax, grid=False)
 
 
-def _annotate(ax: Axes, row: Row, place: tuple[int, int]) -> None:
-    clear = row["low"] > 0.0 or row["high"] < 0.0
-    ax.annotate(
-        f"{row['difference']:+.2g}" if math.isfinite(row["difference"]) else "–",
-        place,
-        ha="center",
-        va="bottom",
-        fontweight="bold" if clear else "normal",
+def _hatched(x: float, y: float) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle(
+        (x - 0.5, y - 0.5), 1.0, 1.0, fill=False, hatch=_HATCH, edgecolor=style.GREY, linewidth=0.0
     )
-    ax.annotate(f"\n{row['n_arcs']:,}", place, ha="center", va="center", fontsize=study_style.SMALL)
+
+
+def _annotate(ax: Axes, row: Row, x: int, y: int) -> None:
+    clear = row["low"] > 0.0 or row["high"] < 0.0
+    known = math.isfinite(row["difference"])
+    difference = f"{row['difference']:+.2g}".replace("-", "\u2212") if known else "\u2013"
+    ax.text(x, y + 0.06, difference, ha="center", fontweight="bold" if clear else "normal")
+    ax.text(x, y - 0.06, f"{row['n_arcs']:,}", ha="center", va="top", fontsize=study_style.SMALL)

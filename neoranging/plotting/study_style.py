@@ -30,9 +30,6 @@ SMALL: Final = 7.0
 TRUTH: Final = "#BDBDBD"
 """Filling of what is true of a population."""
 
-DENSITY: Final = "cividis_r"
-"""Colours of densities, from few to many; they darken evenly."""
-
 RHO: Final = r"$\rho$"
 RHO_DOT: Final = r"$\dot\rho$"
 ETA: Final = r"$\eta$"
@@ -116,20 +113,35 @@ def dress(ax: Axes, *, grid: bool = True) -> Axes:
     return ax
 
 
-def letter(axes: Sequence[Axes]) -> None:
-    """Name panels (a), (b), ... in their upper left corners."""
-    for k, ax in enumerate(axes):
-        ax.text(
-            0.03,
-            0.97,
-            f"({chr(ord('a') + k)})",
-            transform=ax.transAxes,
-            va="top",
-            ha="left",
-            fontsize=SMALL,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.8},
-            zorder=10,
-        )
+def density(ax: Axes, x: Any, y: Any, **options: Any) -> Any:
+    """Draw the logarithmic density of points: cells that darken evenly from few to many.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    x, y : ndarray, shape (M,)
+    **options
+        For ``Axes.hexbin``.
+    """
+    from matplotlib.colors import ListedColormap
+
+    shades = style.pyplot().get_cmap("Blues")(np.linspace(0.22, 1.0, 256))
+    defaults: dict[str, Any] = {"gridsize": 42, "bins": "log", "mincnt": 1, "linewidths": 0.1}
+    colors = ListedColormap(shades)
+    return ax.hexbin(x, y, cmap=colors, rasterized=True, **defaults | options)
+
+
+def note(ax: Axes, text: str, place: tuple[float, float] = (0.04, 0.04), **options: Any) -> None:
+    """Write on a light ground, at a place in fractions of the axes."""
+    ax.annotate(
+        text,
+        place,
+        xycoords="axes fraction",
+        fontsize=SMALL,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.8},
+        zorder=8,
+        **options,
+    )
 
 
 def count(n: int, noun: str = "arcs") -> str:
@@ -151,3 +163,10 @@ def limits(values: Any, share: float = 0.002, margin: float = 0.06) -> tuple[flo
     low, high = np.quantile(known, [share, 1.0 - share])
     step = margin * (high - low) or 0.5 * abs(high) or 0.5
     return float(low - step), float(high + step)
+
+
+def log_limits(values: Any, share: float = 0.001) -> tuple[float, float]:
+    """The same of positive values on a logarithmic axis."""
+    known = np.asarray(values)
+    low, high = limits(np.log10(known[known > 0.0]), share)
+    return float(10.0**low), float(10.0**high)
