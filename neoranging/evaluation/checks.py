@@ -76,7 +76,7 @@ _Told = Iterator[tuple[bool, str]]
 def _unanswered(given: BoolArray) -> _Told:
     n = int(given.sum())
     if n < 0.95 * len(given):
-        share = f"{n} of {len(given)} arcs ({100.0 * n / len(given):.1f} %)"
+        share = f"{n:,} of {len(given):,} arcs ({100.0 * n / len(given):.1f} %)"
         yield n < 0.01 * len(given), f"answers {share}; its errors are of these alone"
 
 
@@ -272,7 +272,7 @@ def _orbits_of_labels(truth: ArcTruth) -> _Told:
 def _odd_arcs(table: ArcTable, description: dict[str, Any]) -> _Told:
     n, largest = len(table), description["n_largest"]
     if largest > max(0.02 * n, 20) and description["selection"]["cap"] is None:
-        share = f"{largest} of {n} arcs ({100.0 * largest / n:.1f} %)"
+        share = f"{largest:,} of {n:,} arcs ({100.0 * largest / n:.1f} %)"
         yield False, f"{description['largest']} alone has {share}: consider a cap by object"
     if set(np.unique(table["split"])) & {"train", "val"}:
         yield False, "some of the arcs may have been seen in the training of a network"

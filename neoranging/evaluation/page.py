@@ -46,7 +46,8 @@ thead tr.groups th { text-align: center; border-bottom: 1px solid var(--line); c
 thead tr.groups th + th { border-left: 1px solid var(--line); }
 tbody tr:nth-child(even) { background: var(--band); }
 table.headline { width: 100%; } table.headline td { font-size: 14px; white-space: nowrap; }
-td small, th small { display: block; color: var(--soft); font-weight: 400; font-size: 10.5px; }
+td small, th small { display: block; white-space: nowrap; color: var(--soft); font-weight: 400;
+  font-size: 10.5px; }
 tr.published td, tr.published th { color: #77808c; background: #fff; font-weight: 400; }
 nav { margin: 16px 0 0; font-size: 13.5px; } nav a { margin-right: 14px; color: var(--blue);
   text-decoration: none; }
@@ -71,8 +72,11 @@ def markup(text: str) -> str:
     return _SUBSCRIPTS.sub(r"\1<sub>\2</sub>", escape(text))
 
 
-def number(value: float) -> str:
+def number(value: float, digits: int = 3) -> str:
     """Number for readers, a dash where there is none."""
+    if digits < 3 and math.isfinite(value) and value != 0.0 and abs(value) < 10.0**digits:
+        value = float(f"{value:.{digits}g}")
+        return with_interval({"value": value}).rstrip("0") if value < 1.0 else f"{value:g}"
     return with_interval({"value": float(value)})
 
 
@@ -87,7 +91,8 @@ class Cell(NamedTuple):
         """Marked up."""
         text = markup(self.text)
         text = f"<b>{text}</b>" if self.is_bold else text
-        small = f"<small>{markup(self.small)}</small>" if self.small else ""
+        lines = markup(self.small).replace("\n", "<br>")
+        small = f"<small>{lines}</small>" if self.small else ""
         return f"<{tag}>{text}{small}</{tag}>"
 
 

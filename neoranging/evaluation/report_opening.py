@@ -22,8 +22,8 @@ def what(study: Study) -> str:
     told = [
         f"<b>{data['n_arcs']:,}</b> arcs of <b>{data['n_objects']:,}</b> objects",
         f"set <b>{escape(data['set'])}</b>, "
-        + (f"split <b>{escape(selection['split'])}</b>" if selection["split"] else "all splits"),
-        f"of {data['n_in_set']:,} arcs",
+        + (f"split <b>{escape(selection['split'])}</b>" if selection["split"] else "all splits")
+        + f" ({data['n_in_set']:,} arcs in the set)",
     ]
     if selection["cap"]:
         told.append(f"at most <b>{selection['cap']}</b> arcs of an object, drawn at random")
@@ -90,23 +90,22 @@ _COLUMNS: Final = (
     _Column("range", "relative, by object", "median_relative_error_by_object", "low"),
     _Column("range", "dex", "median_log10_error", "low"),
     _Column("range", "corr.", "corr_rho", "high"),
-    _Column("range", "spread", "spread_rho"),
+    _Column("range", "spread ratio", "spread_rho"),
     _Column("range-rate", "medAE [au/d]", "medae_rho_dot", "low"),
     _Column("admissible", "P_AR [%]", "p_ar", "high"),
-    _Column("admissible", "truth [%]", "p_ar_truth"),
-    _Column("D_SH to pseudo-truth", "elliptic [%]", "elliptic_pseudo"),
     _Column("D_SH to pseudo-truth", "median", "d_sh_pseudo", "low"),
     _Column("D_SH to pseudo-truth", "< 0.2 [%]", "d_sh_pseudo_below", "high"),
-    _Column("roots", "< 0.001 au [%]", "collapsed"),
+    _Column("near root", "< 0.001 au [%]", "collapsed"),
 )
 
-_HEADLINE_NOTE: Final = (
-    "Small: 95 % interval of a bootstrap by object, or the number of arcs a figure stands on where "
-    "that is not the number answered. Errors are medians of |estimate - truth|, of answered arcs "
-    "whatever their status; D_SH is of arcs on which both orbits are elliptic. Each truth counts "
-    "from the origin of its method. Bold: best of the methods that answer at least 95 % of the "
-    f"arcs. Grey rows ({SOURCE}): other arcs, real ones, from the geocentre; classical errors of "
-    "the 23,298 arcs that both classical methods solve. For orientation, not for ranking."
+_NOTE: Final = (
+    "Small: 95 % interval of a bootstrap by object; number of arcs where it is not that of the "
+    "answers; P_AR of the true range on the same arcs. Errors are medians of |estimate - truth| "
+    "over answered arcs whatever their status; 'OK only' are the answers that a method vouches "
+    "for. D_SH is of arcs on which both orbits are elliptic. Each truth counts from the origin of "
+    "its method. Bold: best of the methods that answer at least 95 % of the arcs. Grey rows "
+    f"({SOURCE}): other arcs, real ones, from the geocentre; classical errors there are of the "
+    "23,298 arcs that both classical methods solve. For orientation, not for ranking."
 )
 
 
@@ -123,14 +122,14 @@ def headline(study: Study, published: bool) -> str:
             groups[-1] = (column.group, groups[-1][1] + 1)
         else:
             groups.append((column.group, 1))
-    top = "".join(f'<th colspan="{n}">{escape(name)}</th>' for name, n in groups)
+    top = "".join(f'<th colspan="{n}">{markup(name)}</th>' for name, n in groups)
     heads = ["", "answered / asked", *(column.head for column in _COLUMNS)]
     below = "".join(f"<th>{markup(head)}</th>" for head in heads)
     return (
         '<div class="wide"><table class="headline"><thead>'
         f'<tr class="groups">{top}</tr><tr>{below}</tr></thead><tbody>'
         f"{''.join(lines)}</tbody></table></div>\n"
-        f'<p class="small">{markup(_HEADLINE_NOTE)}</p>'
+        f'<p class="small">{markup(_NOTE)}</p>'
     )
 
 
@@ -139,7 +138,7 @@ def _best(rows: Sequence[Mapping[str, Any]], column: _Column) -> float:
     values = [
         row[column.metric]
         for row in rows
-        if row["solved"] >= 95.0 and not math.isnan(row[column.metric])
+        if row["answers"] == "all" and row["solved"] >= 95.0 and not math.isnan(row[column.metric])
     ]
     if len(values) < 2:
         return math.nan
@@ -147,25 +146,32 @@ def _best(rows: Sequence[Mapping[str, Any]], column: _Column) -> float:
 
 
 def _headline_row(row: Mapping[str, Any], best: Mapping[str, float]) -> str:
-    cells = []
-    for column in _COLUMNS:
-        name = column.metric
-        value, low, high = row[name], row[f"{name}_low"], row[f"{name}_high"]
-        n = row[f"{name}_n_arcs"]
-        small = "" if math.isnan(low) else f"{number(low)} – {number(high)}"
-        if n not in (row["n_answered"], row["n_arcs"]):
-            small += f"{'; ' if small else ''}n {n:,}"
-        bold = value == best.get(name)
-        cells.append(Cell(number(value), small, bold).html())
-    speed = row["arcs_per_s"]
-    pace = "" if math.isnan(speed) else f", {speed:,.0f} arcs/s"
-    small = f"from the {row['origin']}{pace}"
-    asked = f"{row['n_answered']:,} / {row['n_arcs']:,}"
-    heads = (
-        Cell(row["method"], small, True).html("th"),
-        Cell(asked, f"{row['n_objects']:,} objects").html(),
-    )
-    return f"<tr>{''.join(heads)}{''.join(cells)}</tr>"
+    is_whole = row["answers"] == "all"
+    cells = [
+        _figure(row, column.metric, best) if is_whole or column.group != "answers" else Cell("")
+        for column in _COLUMNS
+    ]
+    asked = f"{row['n_answered']:,}" + (f" of {row['n_arcs']:,}" if is_whole else "")
+    who = Cell(row["method"], f"{row['origin']}{_pace(row)}", True)
+    if not is_whole:
+        who = Cell(f"{row['method']}, OK only")
+    heads = (who.html("th"), Cell(asked, f"{row['n_objects']:,} objects").html())
+    return f"<tr>{''.join(heads)}{''.join(cell.html() for cell in cells)}</tr>"
+
+
+def _pace(row: Mapping[str, Any]) -> str:
+    return f", {row['n_arcs'] / row['seconds']:,.0f} arcs/s" if row["seconds"] > 0.0 else ""
+
+
+def _figure(row: Mapping[str, Any], name: str, best: Mapping[str, float]) -> Cell:
+    value, low, high, n = (row[f"{name}{end}"] for end in ("", "_low", "_high", "_n_arcs"))
+    bounds = [number(low, 2), number(high, 2)]
+    small = [] if bounds[0] == bounds[1] else ["–".join(bounds)]
+    if n not in (row["n_answered"], row["n_arcs"]):
+        small.append(f"n {n:,}")
+    if name == "p_ar":
+        small.append(f"truth {number(row['p_ar_truth'])}")
+    return Cell(number(value), "\n".join(small), value == best.get(name))
 
 
 def _published_row(row: Mapping[str, Any]) -> str:

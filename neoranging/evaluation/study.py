@@ -244,7 +244,7 @@ def _tables(
     tables: dict[str, list[dict[str, Any]]] = {}
     tables["figures"] = [row for each in main for row in summarise(each, **options)]
     done(1)
-    tables["headline"] = _headline(tables["figures"], main)
+    tables["headline"] = _headline(tables["figures"], main, options)
     tables["published"] = _published()
     tables["status"] = [row for each in scored.values() for row in _statuses(each)]
     tables["strata"] = stratify(main, metrics=STRATA_METRICS, **options)
@@ -273,27 +273,41 @@ def _pairs(chosen: Sequence[Contender]) -> list[tuple[str, str]]:
 
 
 def _headline(
-    figures: Sequence[Mapping[str, Any]], scored: Sequence[ScoredArcs]
+    figures: Sequence[Mapping[str, Any]], scored: Sequence[ScoredArcs], options: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """One row for each method, a value with bounds and number of arcs for each figure."""
+    """One row for each method, a value with bounds and number of arcs for each figure.
+
+    A method that vouches for a part of its answers has a second row, of these.
+    """
     rows = []
     for each in scored:
-        row: dict[str, Any] = {
-            "method": each.method,
-            "origin": each.origin,
-            "source": "this study",
-            "n_arcs": len(each),
-            "n_answered": int(each.answered.sum()),
-            "n_objects": each.n_objects,
-            "arcs_per_s": len(each) / each.seconds if each.seconds > 0.0 else float("nan"),
-        }
-        for figure in figures:
-            if figure["method"] == each.method and figure["metric"] in HEADLINE:
-                name = figure["metric"]
-                row[name] = figure["value"]
-                row |= {f"{name}_{end}": figure[end] for end in ("low", "high", "n_arcs")}
-        rows.append(row)
+        mine = [figure for figure in figures if figure["method"] == each.method]
+        rows.append(_headline_row(each, "all", mine))
+        if 0 < each.ok.sum() < 0.95 * each.answered.sum():
+            vouched = each.take(each.ok)
+            found = summarise(vouched, metrics=HEADLINE, **options)
+            rows.append(_headline_row(vouched, "OK", found))
     return rows
+
+
+def _headline_row(
+    scored: ScoredArcs, answers: str, figures: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "method": scored.method,
+        "answers": answers,
+        "origin": scored.origin,
+        "source": "this study",
+        "n_arcs": len(scored),
+        "n_answered": int(scored.answered.sum()),
+        "n_objects": scored.n_objects,
+        "seconds": scored.seconds,
+    }
+    by_name = {figure["metric"]: figure for figure in figures}
+    for name in HEADLINE:
+        row[name] = by_name[name]["value"]
+        row |= {f"{name}_{end}": by_name[name][end] for end in ("low", "high", "n_arcs")}
+    return row
 
 
 def _published() -> list[dict[str, Any]]:
