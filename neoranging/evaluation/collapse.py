@@ -76,7 +76,8 @@ def diurnal_signal(table: ArcTable) -> DiurnalSignal:
         weight = _second_difference(arcs.t[triplet])
         normal = _normal(arcs.direction[triplet])
         swing = dot(normal, _apply(weight, station))
-        free_fall = -GM_SUN * earth[:, 1] / norm(earth[:, 1])[:, None] ** 3
+        # at the mean of the epochs a third derivative leaves no trace in L
+        free_fall = np.mean(-GM_SUN * earth / norm(earth)[..., None] ** 3, axis=1)
         left = dot(normal, free_fall - _apply(weight, earth))
         error = table["rho_topo_au"] * norm(weight * sigma)
         return DiurnalSignal(-left / swing, np.abs(swing) / error)

@@ -88,13 +88,8 @@ def _draw_origin(
         ax.axhline(COLLAPSED, color=style.VERMILION, linewidth=0.8, linestyle=":")
     solved = {s.method: f"{s.method} ({100 * s.answered.mean():.1f} % solved)" for s in everyone}
     share = f"{100 * len(rows) / len(classical[0]):.1f} %"
-    draw_legend(fig, solved)
-    fig.suptitle(
-        f"From the {origin}: {study_style.count(len(rows))} solved by all classical methods "
-        f"({share} of all)",
-        fontsize=study_style.TEXT,
-        fontweight="bold",
-    )
+    title = f"From the {origin}: {study_style.count(len(rows))} solved by all classical methods"
+    draw_legend(fig, solved, title=f"{title} ({share} of all)")
 
 
 def plot_collapse(
@@ -204,7 +199,7 @@ def _draw_roots(
         _density(ax, x, y, view, view)
         ax.plot(view, view, color=style.BLACK, linewidth=0.8, linestyle="--")
         ax.set(xlim=view, ylim=view)
-    ax.set_xlabel(rf"topocentric {study_style.RHO} $\times$ Moon / station [au]")
+    ax.set_xlabel(r"$\rho_\mathrm{topocentric}\;a_\mathrm{Moon} / a_\mathrm{station}$ [au]")
     ax.set_ylabel(rf"collapsed geocentric {study_style.RHO} [au]")
     ax.set_title(f"(c) its cause, {study_style.count(len(x))}", loc="left")
     study_style.dress(ax)

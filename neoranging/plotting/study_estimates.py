@@ -82,7 +82,7 @@ def panels(fig: Any, n_rows: int, n_methods: int) -> Any:
     return fig.subplots(n_rows, n_methods + 1, sharey="row", width_ratios=widths, squeeze=False)
 
 
-def draw_legend(fig: Any, labels: Mapping[str, str], truth: str = "truth") -> None:
+def draw_legend(fig: Any, labels: Mapping[str, str], title: str = "") -> None:
     """Explain the lines of the distributions, above everything.
 
     Parameters
@@ -90,13 +90,13 @@ def draw_legend(fig: Any, labels: Mapping[str, str], truth: str = "truth") -> No
     fig : matplotlib.figure.Figure or SubFigure
     labels : mapping of str to str
         What to call each method.
-    truth : str
-        What to call the truth.
+    title : str
+        Heading of the whole figure.
     """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles: list[Any] = [Patch(facecolor=study_style.TRUTH, label=truth)]
+    handles: list[Any] = [Patch(facecolor=study_style.TRUTH, label="truth")]
     for method, mark in study_style.marks(list(labels)).items():
         handles.append(Line2D([], [], color=mark.color, linestyle=mark.line, label=labels[method]))
     fig.legend(
@@ -106,6 +106,8 @@ def draw_legend(fig: Any, labels: Mapping[str, str], truth: str = "truth") -> No
         frameon=False,
         handlelength=2.4,
         columnspacing=1.4,
+        title=title,
+        title_fontproperties={"weight": "bold", "size": study_style.TEXT},
     )
 
 

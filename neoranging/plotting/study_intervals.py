@@ -275,8 +275,8 @@ def _draw_object(
     ax.set_xticks(place, minor=True)
     for tick, end in zip(ax.get_xticklabels(), ends, strict=True):
         tick.set_horizontalalignment("right" if end else "left")
-    told = study_style.count(len(some)) if len(some) == len(rows) else f"{len(some)} of {len(rows)}"
-    ax.set_title(f"{name}: {told}")
+    of_all = "" if len(some) == len(rows) else f" of {len(rows):,}"
+    ax.set_title(f"{name}: {len(some)}{of_all} arcs")
     study_style.dress(ax)
 
 

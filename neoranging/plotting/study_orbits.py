@@ -189,7 +189,7 @@ def _finish(pair: tuple[Axes, Axes], points: FloatArray) -> None:
     half = min(0.54 * float((high - low)[:2].max()), _FARTHEST)
     centre = 0.5 * (low + high)
     centre[:2] = np.clip(centre[:2], 1.1 - half, half - 1.1)  # the orbit of the Earth stays in view
-    centre[2] = 0.0
+    centre[2] = np.clip(centre[2], -0.8 * _SIDE * half, 0.8 * _SIDE * half)
     for ax, axis, height in zip(pair, (1, 2), (half, _SIDE * half), strict=True):
         ax.plot(
             0.0,

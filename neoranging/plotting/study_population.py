@@ -22,7 +22,7 @@ __all__ = ["COLUMNS_NEEDED", "plot_population"]
 COLUMNS_NEEDED: Final = ("designation", "q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
 """Columns of a set that the figure shows."""
 
-_REACH: Final = 3.0
+_REACH: Final = 2.4
 """Half the edge of the box of orbits [au]."""
 
 _FARTHEST: Final = 4.2
@@ -93,7 +93,7 @@ def _draw_space(ax: Any, orbits: FloatArray, n: int, seed: int) -> None:
     ax.plot([0.0], [0.0], [0.0], marker="o", markersize=4, color=style.ORANGE, zorder=6)
     ends = (-_REACH, _REACH)
     ax.set(xlim=ends, ylim=ends, zlim=(-0.6 * _REACH, 0.6 * _REACH))
-    ax.set_box_aspect((1, 1, 0.6), zoom=1.05)
+    ax.set_box_aspect((1, 1, 0.6), zoom=0.92)
     ax.view_init(elev=28, azim=-60)
     ax.tick_params(labelsize=study_style.SMALL - 1, pad=-3)
     for axis, name in ((ax.xaxis, "x"), (ax.yaxis, "y"), (ax.zaxis, "z")):
@@ -156,7 +156,7 @@ def _draw_inclinations(ax: Axes, inc: FloatArray) -> None:
     )
     middle = float(np.median(degrees))
     ax.axvline(
-        middle, color=style.BLACK, linestyle="--", linewidth=1.0, label=f"median {middle:.1f}"
+        middle, color=style.BLACK, linestyle="--", linewidth=1.0, label=f"median {middle:.1f} deg"
     )
     ax.set_yscale("log")
     ax.set_xlabel("inclination $i$ [deg]")
