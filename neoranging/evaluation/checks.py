@@ -149,8 +149,8 @@ def _uninformative(s: ScoredArcs) -> _Told:
     if together < 0.1:
         yield (
             True,
-            f"ranges tell nothing of the true ones (rank correlation {together:.2f}): broken, or "
-            "scored on the labels of other arcs",
+            f"ranges tell nothing of the true ones (rank correlation {together:.2f}): broken, "
+            "degenerate, or scored on the labels of other arcs",
         )
 
 

@@ -103,9 +103,12 @@ _NOTE: Final = (
     "answers; P_AR of the true range on the same arcs. Errors are medians of |estimate - truth| "
     "over answered arcs whatever their status; 'OK only' are the answers that a method vouches "
     "for. D_SH is of arcs on which both orbits are elliptic. Each truth counts from the origin of "
-    "its method. Bold: best of the methods that answer at least 95 % of the arcs. Grey rows "
-    f"({SOURCE}): other arcs, real ones, from the geocentre; classical errors there are of the "
-    "23,298 arcs that both classical methods solve. For orientation, not for ranking."
+    "its method. Bold: best of the methods that answer at least 95 % of the arcs."
+)
+
+_PUBLISHED_NOTE: Final = (
+    f" Grey rows ({SOURCE}): other arcs, real ones, from the geocentre; classical errors there are "
+    "of the 23,298 arcs that both classical methods solve. For orientation, not for ranking."
 )
 
 
@@ -116,6 +119,7 @@ def headline(study: Study, published: bool) -> str:
     lines = [_headline_row(row, best) for row in rows]
     if published:
         lines += [_published_row(row) for row in study.tables["published"]]
+    note = _NOTE + _PUBLISHED_NOTE * published
     groups = [("method", 1), ("arcs", 1)]
     for column in _COLUMNS:
         if groups[-1][0] == column.group:
@@ -129,7 +133,7 @@ def headline(study: Study, published: bool) -> str:
         '<div class="wide"><table class="headline"><thead>'
         f'<tr class="groups">{top}</tr><tr>{below}</tr></thead><tbody>'
         f"{''.join(lines)}</tbody></table></div>\n"
-        f'<p class="small">{markup(_NOTE)}</p>'
+        f'<p class="small">{markup(note)}</p>'
     )
 
 

@@ -10,8 +10,13 @@ from neoranging.core.prediction import object_state, sight
 from neoranging.core.solutions import Solutions
 from neoranging.core.status import RangeStatus
 from neoranging.datasets.arcs import make_arcs
+from neoranging.datasets.splits import split_set
+from neoranging.datasets.store import ArcWriter
 from neoranging.estimators.base import RangingEstimator
+from neoranging.evaluation.contenders import Contender
 from neoranging.evaluation.scores import ScoredArcs
+from neoranging.evaluation.selection import Selection
+from neoranging.evaluation.study import run_study
 
 TRUTH = {
     "geocenter": ("rho_geo_au", "rho_dot_geo_au_d"),
@@ -131,3 +136,38 @@ def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns)
 @pytest.fixture(scope="session")
 def made():
     return made_scores
+
+
+@pytest.fixture(scope="session")
+def folder(table, tmp_path_factory):
+    """A stored, divided set, eight arcs to an object; every tenth arc is a resampled one."""
+    path, number = tmp_path_factory.mktemp("set"), np.arange(len(table))
+    names = np.char.add("S", (number // 8).astype(str))
+    with ArcWriter(path, settings={"kind": "made", "seed": 31}) as writer:
+        writer.write(table.with_columns(designation=names, is_close=number % 10 == 9))
+    split_set(path, ratios=(0.2, 0.1, 0.7), unseen=4, seed=1)
+    return path
+
+
+@pytest.fixture(scope="session")
+def arcs(folder):
+    """All arcs of that set."""
+    return Selection(split=None, close=True).read(folder)
+
+
+def noisy_answers(rho, rho_dot):
+    """Honest answers: a quarter off."""
+    off = np.random.default_rng(5).normal(0.0, 0.25, len(rho))
+    return rho * np.exp(off), rho_dot + 0.003 * off
+
+
+@pytest.fixture(scope="session")
+def noisy():
+    return noisy_answers
+
+
+@pytest.fixture(scope="session")
+def study(folder, arcs, oracle):
+    """Of both classical methods and an honest one on the test part of that set."""
+    methods = ["gauss", "laplace", Contender("honest", oracle(arcs, noisy_answers))]
+    return run_study(folder, methods, n_boot=20, folds=4)

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from neoranging.datasets.splits import split_set
 from neoranging.datasets.store import ArcWriter
 from neoranging.evaluation.calibration import HeldOut, cross_conformal
 from neoranging.evaluation.checks import check_answers, check_labels
@@ -17,35 +16,6 @@ from neoranging.evaluation.selection import Selection, describe
 from neoranging.evaluation.study import HEADLINE, run_study
 from neoranging.evaluation.study_folder import begin
 from neoranging.exceptions import EvaluationError, NotTrainedError, UnknownMethodError
-
-
-@pytest.fixture(scope="module")
-def folder(table, tmp_path_factory):
-    """A stored, divided set, eight arcs to an object; every tenth arc is a resampled one."""
-    path, number = tmp_path_factory.mktemp("set"), np.arange(len(table))
-    names = np.char.add("S", (number // 8).astype(str))
-    with ArcWriter(path, settings={"kind": "made", "seed": 31}) as writer:
-        writer.write(table.with_columns(designation=names, is_close=number % 10 == 9))
-    split_set(path, ratios=(0.2, 0.1, 0.7), unseen=4, seed=1)
-    return path
-
-
-@pytest.fixture(scope="module")
-def arcs(folder):
-    return Selection(split=None, close=True).read(folder)
-
-
-def noisy(rho, rho_dot):
-    """Honest answers: a quarter off."""
-    off = np.random.default_rng(5).normal(0.0, 0.25, len(rho))
-    return rho * np.exp(off), rho_dot + 0.003 * off
-
-
-@pytest.fixture(scope="module")
-def study(folder, arcs, oracle):
-    methods = ["gauss", "laplace", Contender("honest", oracle(arcs, noisy))]
-    return run_study(folder, methods, n_boot=20, folds=4)
-
 
 # ---------------------------------------------------------------------- which arcs
 
@@ -172,7 +142,7 @@ def truth():
     }
 
 
-def test_honest_answers_raise_no_alarm(made, truth):
+def test_honest_answers_raise_no_alarm(made, truth, noisy):
     rho, rho_dot = noisy(truth["rho_true"], truth["rho_dot_true"])
     assert not check_answers(made(rho, rho_dot=rho_dot, **truth))
 
@@ -195,7 +165,7 @@ def test_honest_answers_raise_no_alarm(made, truth):
         (lambda r, v: (np.nan * r, v), r"answers 0 of 400 arcs \(0.0 %\)"),
     ],
 )
-def test_planted_errors_raise_an_alarm(made, truth, plant, text):
+def test_planted_errors_raise_an_alarm(made, truth, noisy, plant, text):
     rho, rho_dot = plant(*noisy(truth["rho_true"], truth["rho_dot_true"]))
     told = alarms(made, rho, rho_dot=rho_dot, **truth)
     assert any(re.search(text, each) for each in told), told
@@ -206,7 +176,7 @@ def test_answers_that_are_the_truth_raise_an_alarm(made, truth):
     assert any("does it see the truth" in each for each in told)
 
 
-def test_what_figures_must_be_read_with_is_a_remark(made, truth):
+def test_what_figures_must_be_read_with_is_a_remark(made, truth, noisy):
     rho, rho_dot = noisy(truth["rho_true"], truth["rho_dot_true"])
     rho[::2] = np.nan
     (half,) = check_answers(made(rho, rho_dot=rho_dot, **truth))
@@ -285,7 +255,7 @@ def test_differences_are_of_the_learned_method_and_each_classical_one(study):
     assert list(pairs) == [("honest", "gauss"), ("honest", "laplace")]
 
 
-def test_crosswise_intervals_are_those_of_the_calibrations(study, arcs, oracle):
+def test_crosswise_intervals_are_those_of_the_calibrations(study, arcs, oracle, noisy):
     rows = [row for row in study.tables["coverage"] if row["method"] == "honest"]
     assert {row["level"] for row in rows} == {0.68, 0.95}
     assert {row["source"] for row in rows} == {"crosswise"}
@@ -315,7 +285,7 @@ def test_single_objects_are_unseen_ones(study, folder):
     assert 0.4 < np.mean([row["inside"] for row in honest]) < 0.95
 
 
-def test_single_objects_of_the_study_where_none_are_unseen(folder, arcs, oracle):
+def test_single_objects_of_the_study_where_none_are_unseen(folder, arcs, oracle, noisy):
     selection = Selection(split=None)
     study = run_study(folder, [oracle(arcs, noisy)], selection=selection, n_boot=0, folds=4)
     assert study.labels == ["oracle"]
