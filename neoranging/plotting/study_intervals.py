@@ -218,6 +218,8 @@ def plot_unseen(
             ax.set_axis_off()
         for ax in axes[:, 0]:
             ax.set_ylabel(f"{study_style.RHO} [au]")
+        for ax in axes[-1]:
+            ax.set_xlabel("arcs in order of epoch")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         bars = "" if level is None else f"bars: {100 * level:g} % intervals"
         fig.legend(
