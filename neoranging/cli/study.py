@@ -148,6 +148,7 @@ def _tell(found: Study, page: Path) -> None:
             click.echo(f"probably broken: {remark.subject}: {remark.text}", err=True)
     columns = {
         "method": "method",
+        "answers": "arcs",
         "solved": "answers [%]",
         "medae_rho": "medAE [au]",
         "median_log10_error": "median [dex]",

@@ -8,6 +8,7 @@ a remark says what the figures of a method must be read with.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from neoranging.datasets.schema import ArcTable
 from neoranging.evaluation.metrics import COLLAPSED
 from neoranging.evaluation.scores import ArcTruth, ScoredArcs
 
-__all__ = ["Remark", "check_answers", "check_labels"]
+__all__ = ["Remark", "check_answers", "check_labels", "check_twins"]
 
 ENOUGH: Final = 30
 """Arcs below which a trace is no evidence."""
@@ -68,6 +69,25 @@ def check_answers(scored: ScoredArcs) -> list[Remark]:
         some = scored.take(given)
         found += [Remark(scored.method, *each) for check in _CHECKS for each in check(some)]
     return sorted(found, key=lambda remark: not remark.is_alarm)
+
+
+def check_twins(scored: Sequence[ScoredArcs]) -> list[Remark]:
+    """Methods that answer nearly all arcs alike, to the last digit: one method under two names.
+
+    Parameters
+    ----------
+    scored : sequence of ScoredArcs
+        Of the same arcs.
+    """
+    found = []
+    for first, second in combinations(scored, 2):
+        answered = first.answered & second.answered
+        n = int((first.rho[answered] == second.rho[answered]).sum())
+        if answered.sum() >= ENOUGH and n > 0.5 * answered.sum():
+            share = f"{n:,} of {int(answered.sum()):,} arcs"
+            text = f"gives the very ranges of {first.method} on {share}: is it the same method?"
+            found.append(Remark(second.method, True, text))
+    return found
 
 
 _Told = Iterator[tuple[bool, str]]

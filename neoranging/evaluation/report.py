@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from neoranging.datasets.files import replacing, write_json
 from neoranging.evaluation import report_opening as opening
 from neoranging.evaluation import report_sections as sections
-from neoranging.evaluation.page import STYLE
+from neoranging.evaluation.page import STYLE, markup
 from neoranging.evaluation.study import Study
 from neoranging.evaluation.tables import pivot, write_table
 
@@ -182,9 +182,9 @@ def _signature(study: Study) -> str:
 
 def _picture(picture: Picture) -> str:
     if picture.path is None:
-        return f'<p class="missing">{escape(picture.caption)}</p>\n'
+        return f'<p class="missing">{markup(picture.caption)}</p>\n'
     inside = base64.b64encode(picture.path.read_bytes()).decode("ascii")
     return (
         f'<figure><img alt="{escape(picture.name)}" src="data:image/png;base64,{inside}">'
-        f"<figcaption>{escape(picture.caption)}</figcaption></figure>\n"
+        f"<figcaption>{markup(picture.caption)}</figcaption></figure>\n"
     )

@@ -19,7 +19,7 @@ import numpy as np
 from neoranging._version import __version__
 from neoranging.core.status import RangeStatus
 from neoranging.datasets.schema import ArcTable
-from neoranging.evaluation.checks import Remark, check_answers, check_labels
+from neoranging.evaluation.checks import Remark, check_answers, check_labels, check_twins
 from neoranging.evaluation.classical import classical_comparison
 from neoranging.evaluation.contenders import Contender, ask, contenders
 from neoranging.evaluation.intervals import Cases, Intervals, case_studies
@@ -200,6 +200,7 @@ def run_study(
     tables["cases"] = [] if cases is None else cases.rows
     remarks = [
         *check_labels(table, truth["topocenter"], data),
+        *check_twins(main),
         *(remark for each in main for remark in check_answers(each)),
         *(Remark(label, False, each.why) for label, each in intervals.items() if each.why),
     ]

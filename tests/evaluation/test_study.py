@@ -8,7 +8,7 @@ import pytest
 
 from neoranging.datasets.store import ArcWriter
 from neoranging.evaluation.calibration import HeldOut, cross_conformal
-from neoranging.evaluation.checks import check_answers, check_labels
+from neoranging.evaluation.checks import check_answers, check_labels, check_twins
 from neoranging.evaluation.contenders import Contender, ask, contenders
 from neoranging.evaluation.published import PUBLISHED
 from neoranging.evaluation.scores import ArcTruth
@@ -186,6 +186,17 @@ def test_what_figures_must_be_read_with_is_a_remark(made, truth, noisy):
     (drawn,) = check_answers(made(middle, rho_dot=rho_dot, **truth))
     assert "drawn to the middle" in drawn.text
     assert not drawn.is_alarm
+
+
+def test_one_method_under_two_names_is_found(made, truth, noisy):
+    rho, _ = noisy(truth["rho_true"], truth["rho_dot_true"])
+    first, same, other = (
+        made(answers, truth["rho_true"], method=name)
+        for name, answers in (("a", rho), ("b", rho.copy()), ("c", 1.01 * rho))
+    )
+    (told,) = check_twins([first, same, other])
+    assert (told.subject, told.is_alarm) == ("b", True)
+    assert "the very ranges of a on 400 of 400 arcs" in told.text
 
 
 def test_labels_of_other_arcs_are_found_without_any_method(folder, arcs):
