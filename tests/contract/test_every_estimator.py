@@ -34,12 +34,17 @@ def night(simulate):
 
 
 def assert_same_estimates(one, other, rtol=1e-6):
-    """Same verdicts; same numbers where they are determined, which rounding cannot move."""
+    """Same verdicts; same numbers where they are determined, which rounding cannot move.
+
+    Networks count in single precision, in another order for another number of arcs.
+    """
+    learned = get_estimator(one.method).is_learned
+    rtol, atol = (1e-4, 1e-7) if learned else (rtol, 1e-12)
     np.testing.assert_array_equal(np.atleast_1d(one.status), np.atleast_1d(other.status))
     ok = np.atleast_1d(one.ok)
     for name in NUMBERS:
         a, b = (np.atleast_1d(getattr(x, name).value)[ok] for x in (one, other))
-        np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-12)
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
 
 
 class TestShapes:

@@ -1,0 +1,75 @@
+"""Put trained networks into the package: weights, judged model cards, calibrations.
+
+Run ``python docs/tools/ship_networks.py RUNS --twin DIR [--real DIR ...]``, where RUNS are folders
+that ``neoranging train`` wrote and the twin is the divided set that they learnt from. The card of
+each network gets the figures that it reaches on objects it has never seen: those of the twin's test
+part, those never to train on (``unseen``), and those of real sets with at most 20 arcs an object.
+The calibrations of all methods of the package are made anew from the test part of the twin.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from neoranging.estimators.base import RangingEstimator
+from neoranging.estimators.mlp import MLPEstimator
+from neoranging.estimators.pinn import PINNEstimator
+from neoranging.evaluation.calibration import calibrate_defaults
+from neoranging.evaluation.metrics import summarise
+from neoranging.evaluation.predictions import predict
+from neoranging.evaluation.scores import score
+from neoranging.evaluation.selection import Selection
+from neoranging.nn import checkpoint
+from neoranging.training.fit import WEIGHTS
+
+DATA = Path(__file__).parents[2] / "neoranging" / "data"
+METHODS: dict[str, type[RangingEstimator]] = {"mlp": MLPEstimator, "pinn": PINNEstimator}
+CAP = 20
+FIGURES = (
+    *("medae_rho", "median_rho_true", "median_relative_error", "median_log10_error"),
+    *("corr_rho", "spread_rho"),
+    *("medae_rho_dot", "p_ar", "d_sh_pseudo", "d_sh_pseudo_below"),
+    *("d_sh_catalogue", "d_sh_catalogue_below", "median_relative_error_by_object"),
+)
+
+
+def judged(path: Path, model: str, folder: Path, selection: Selection) -> dict[str, Any]:
+    """Figures of a network on arcs of a set, with 95 % intervals by object."""
+    table = selection.read(folder)
+    estimator = METHODS[model].from_pretrained(path)  # type: ignore[attr-defined]
+    rows = summarise(score(table, predict(estimator, table)), metrics=FIGURES)
+    told = {
+        row["metric"]: [float(f"{row[key]:.4g}") for key in ("value", "low", "high")]
+        for row in rows
+    }
+    counts = {"n_arcs": len(table), "n_objects": rows[0]["n_objects"], "cap": selection.cap}
+    return {**counts, "value, low, high": told}
+
+
+def main() -> None:
+    """Judge, ship, calibrate."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--twin", required=True, type=Path)
+    parser.add_argument("--real", nargs="*", default=[], type=Path)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    for run in options.runs:
+        network, card = checkpoint.load(run / WEIGHTS)
+        model, representation = card["model"], card["representation"]
+        sets = {f"twin, {split}": (options.twin, Selection(split)) for split in ("test", "unseen")}
+        sets |= {f"real, {real.name}": (real, Selection(None, cap=CAP)) for real in options.real}
+        for name, (folder, selection) in sets.items():
+            card["metrics"][name] = judged(run / WEIGHTS, model, folder, selection)
+            print(model, representation, name, card["metrics"][name], flush=True)
+        checkpoint.save(network, DATA / "weights" / f"{model}-{representation}.safetensors", card)
+    for path in calibrate_defaults(options.twin, "test", DATA / "calibration"):
+        print(path.name, path.stat().st_size)
+
+
+if __name__ == "__main__":
+    main()
