@@ -73,10 +73,9 @@ def markup(text: str) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Number for readers, a dash where there is none."""
-    if digits < 3 and math.isfinite(value) and value != 0.0 and abs(value) < 10.0**digits:
-        value = float(f"{value:.{digits}g}")
-        return with_interval({"value": value}).rstrip("0") if value < 1.0 else f"{value:g}"
+    """Number for readers, a dash where there is none; fewer digits without zeros at the end."""
+    if digits < 3 and 1e-3 <= abs(value) < 10.0**digits:
+        return f"{value:.{digits}g}"
     return with_interval({"value": float(value)})
 
 
@@ -97,7 +96,7 @@ class Cell(NamedTuple):
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Table of rows of text; columns that hold words are set left."""
+    """Table of rows of text; columns that hold words are set left, second lines of cells small."""
     if not rows:
         return ""
     heads = list(rows[0])
@@ -106,7 +105,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> str:
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td{kind}>{markup(_text(row[head]))}</td>"
+            f"<td{kind}>{_marked(_text(row[head]))}</td>"
             for head, kind in zip(heads, kinds, strict=True)
         )
         + "</tr>"
@@ -115,6 +114,12 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> str:
     return (
         f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
     )
+
+
+def _marked(text: str) -> str:
+    """Cell of which lines after the first are small."""
+    first, *small = markup(text).split("\n")
+    return first + "".join(f"<small>{line}</small>" for line in small)
 
 
 def _text(value: Any) -> str:

@@ -175,7 +175,9 @@ def _figure(row: Mapping[str, Any], name: str, best: Mapping[str, float]) -> Cel
         small.append(f"n {n:,}")
     if name == "p_ar":
         small.append(f"truth {number(row['p_ar_truth'])}")
-    return Cell(number(value), "\n".join(small), value == best.get(name))
+    return Cell(
+        number(value), "\n".join(small), row["answers"] == "all" and value == best.get(name)
+    )
 
 
 def _published_row(row: Mapping[str, Any]) -> str:

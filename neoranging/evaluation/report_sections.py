@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
@@ -45,7 +45,8 @@ def strata(study: Study) -> str:
 
 
 def _with_count(row: Mapping[str, Any]) -> str:
-    return f"{with_interval(row)}, n {row['n_arcs']:,}"
+    bounds = with_interval(row).partition(" ")[2]
+    return f"{number(row['value'])}\n{bounds} n {row['n_arcs']:,}"
 
 
 def classical(study: Study) -> str:
@@ -72,10 +73,15 @@ _INTERVALS_NOTE: Final = (
 
 def intervals(study: Study) -> str:
     """Whether intervals hold, and how wide they are."""
-    rows = study.tables["coverage"]
+    rows = _by_level(study.tables["coverage"])
     if not rows:
         return "<p>No method has intervals.</p>"
-    main = [row for row in rows if row["stratum"] in ("all", "answered", "verdict")]
+    main = [
+        row
+        for row in rows
+        if row["stratum"] in ("all", "answered")
+        or (row["stratum"] == "verdict" and row["source"] == "crosswise")
+    ]
     rest = [row for row in rows if row not in main]
     return (
         f'<p class="small">{escape(_INTERVALS_NOTE)}</p>'
@@ -87,19 +93,32 @@ def intervals(study: Study) -> str:
     )
 
 
+def _by_level(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of one division with the coverage at every level."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in ("method", "source", "stratum", "bin"))
+        found.setdefault(key, {**row, "levels": {}})["levels"][row["level"]] = row
+    return list(found.values())
+
+
 def _coverage_row(row: Mapping[str, Any]) -> dict[str, str]:
-    return {
+    told = {
         "method": row["method"],
         "calibration": row["source"],
-        "level [%]": f"{100.0 * row['level']:g}",
         "arcs": row["bin"] if row["stratum"] == row["bin"] else f"{row['stratum']}: {row['bin']}",
         "n arcs": f"{row['n_arcs']:,}",
         "n objects": f"{row['n_objects']:,}",
-        "inside, per arc [%]": f"{100.0 * row['per_arc']:.1f}",
-        "inside, per object [%]": f"{100.0 * row['per_object']:.1f}",
-        "median width [au]": number(row["median_width_au"]),
-        "median upper / lower": number(row["median_ratio"]),
     }
+    for level, each in row["levels"].items():
+        percent = f"{100.0 * level:g} %"
+        told |= {
+            f"{percent}: inside, per arc [%]": f"{100.0 * each['per_arc']:.1f}",
+            f"{percent}: per object [%]": f"{100.0 * each['per_object']:.1f}",
+            f"{percent}: median width [au]": number(each["median_width_au"]),
+            f"{percent}: median upper / lower": number(each["median_ratio"]),
+        }
+    return told
 
 
 def cases(study: Study) -> str:

@@ -175,55 +175,73 @@ def run_study(
     both = contenders([*chosen, *twins])
     selection = selection or Selection()
     table = selection.read(folder)
-    data = describe(folder, selection, table)
     with bar(len(both) * len(table), "asking", "arc") as shown:
         predictions = {c.label: ask(c, table, kept, shown.update) for c in both}
     with bar(len(both) + len(chosen) + 6, "judging", "step") as shown:
         truth = _truths(table, both)
-        scored = {}
-        for label, found in predictions.items():
-            scored[label] = score(table, found, truth=truth[found.origin])
-            shown.update(1)
-        intervals: dict[str, Intervals] = {}
-        for each in chosen:
-            label = each.label
-            made = Intervals.of(each, table, predictions[label], scored[label], folds=folds)
-            intervals[label] = made
-            scored[label] = made.dress(scored[label])
-            shown.update(1)
+        scored, intervals = _scored(table, chosen, predictions, truth, folds, shown.update)
         cases = case_studies(folder, selection, table, chosen, scored, intervals)
         shown.update(1)
-        main = [scored[each.label] for each in chosen]
         tables = _tables(chosen, twins, scored, n_boot, selection.seed, shown.update)
-    coverage = {label: made.coverage for label, made in intervals.items() if made.coverage}
     tables["coverage"] = [row for made in intervals.values() for row in made.rows]
     tables["cases"] = [] if cases is None else cases.rows
-    remarks = [
-        *check_labels(table, truth["topocenter"], data),
-        *check_twins(main),
-        *(remark for each in main for remark in check_answers(each)),
-        *(Remark(label, False, each.why) for label, each in intervals.items() if each.why),
-    ]
-    settings = {
-        "neoranging": __version__,
-        "methods": {each.label: each.estimator.identity for each in both},
-        "n_boot": n_boot,
-        "folds": folds,
-        "confidence_level_of_bootstrap": 0.95,
-    }
+    data = describe(folder, selection, table)
     return Study(
         data=data,
-        settings=settings,
+        settings={
+            "neoranging": __version__,
+            "methods": {each.label: each.estimator.identity for each in both},
+            "n_boot": n_boot,
+            "folds": folds,
+        },
         table=table,
         contenders=tuple(chosen),
         twins=tuple(twins),
         predictions=predictions,
         scored=scored,
-        coverage=coverage,
+        coverage={label: made.coverage for label, made in intervals.items() if made.coverage},
         cases=cases,
-        remarks=sorted(remarks, key=lambda remark: not remark.is_alarm),
+        remarks=_remarks(
+            check_labels(table, truth["topocenter"], data),
+            [scored[each.label] for each in chosen],
+            intervals,
+        ),
         tables=tables,
     )
+
+
+def _scored(
+    table: ArcTable,
+    chosen: Sequence[Contender],
+    predictions: Mapping[str, Predictions],
+    truth: Mapping[str, ArcTruth],
+    folds: int,
+    done: Callable[[int], object],
+) -> tuple[dict[str, ScoredArcs], dict[str, Intervals]]:
+    """Scores of all predictions, and intervals of the methods, with which their scores come."""
+    scored, intervals = {}, {}
+    for label, found in predictions.items():
+        scored[label] = score(table, found, truth=truth[found.origin])
+        done(1)
+    for each in chosen:
+        label = each.label
+        made = Intervals.of(each, table, predictions[label], scored[label], folds=folds)
+        intervals[label], scored[label] = made, made.dress(scored[label])
+        done(1)
+    return scored, intervals
+
+
+def _remarks(
+    labels: list[Remark], scored: Sequence[ScoredArcs], intervals: Mapping[str, Intervals]
+) -> list[Remark]:
+    """All of them, alarms first."""
+    found = [
+        *labels,
+        *check_twins(scored),
+        *(remark for each in scored for remark in check_answers(each)),
+        *(Remark(label, False, each.why) for label, each in intervals.items() if each.why),
+    ]
+    return sorted(found, key=lambda remark: not remark.is_alarm)
 
 
 def _truths(table: ArcTable, chosen: Sequence[Contender]) -> dict[str, ArcTruth]:

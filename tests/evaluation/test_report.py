@@ -153,4 +153,5 @@ def test_every_number_is_in_the_files(study, pictures, tmp_path):
 def test_numbers_for_readers():
     assert [number(x) for x in (0.0503, 12345.6, 3e-5)] == ["0.0503", "12346", "3.00e-05"]
     assert [number(x, 2) for x in (0.0503, 0.1, 12.34, 100.0)] == ["0.05", "0.1", "12", "100"]
+    assert [number(x, 2) for x in (-1.0, 1e-10, -0.0153)] == ["-1", "1.00e-10", "-0.015"]
     assert number(float("nan")) == "–"
