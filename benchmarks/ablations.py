@@ -1,0 +1,116 @@
+"""What each part of the invariant recipe is worth: short trainings that leave one out.
+
+Run ``OMP_NUM_THREADS=1 python benchmarks/ablations.py TWIN [--arcs N] [--epochs N] [names ...]`` on
+a divided set. Every variant learns from the same N arcs and is judged by the same validation arcs
+of other objects; one line each, beside the recipe as it is. Short trainings rank the variants;
+they do not reach what the shipped networks do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from unittest import mock
+
+import torch
+
+from neoranging.core.parallax import LARGEST_ERROR
+from neoranging.nn import features
+from neoranging.nn.losses import LossWeights
+from neoranging.training.config import TrainingConfig
+from neoranging.training.data import TrainingArcs, load_arcs
+from neoranging.training.fit import fit
+
+Change = Callable[[TrainingConfig], TrainingConfig]
+TOLD = (
+    *("medae_rho_au", "median_relative_error", "correlation_rho"),
+    *("medae_rho_dot_au_d", "admissible"),
+)
+
+
+def network(**changes: object) -> Change:
+    return lambda config: replace(config, network=replace(config.network, **changes))
+
+
+def recipe(**changes: object) -> Change:
+    return lambda config: replace(config, **changes)
+
+
+RECIPES: dict[str, Change] = {
+    "the recipe": recipe(),
+    "log output": network(output="log"),
+    "noise as observed": recipe(fresh_noise=False),
+    "no running mean": recipe(averaging=0.0),
+    "squared errors": recipe(data_loss="mse"),
+    "no arcs of two epochs": recipe(two_epoch_fraction=0.0),
+    "no blocks": network(blocks=0),
+    "384 x 4": network(width=384, blocks=4),
+    "pinn": recipe(model="pinn"),
+    "pinn, weights of the paper": recipe(model="pinn", weights=LossWeights()),
+    "pinn, no distributions": recipe(
+        model="pinn", weights=LossWeights(motion=3e-4, kinematic=2e-4, transport=0.0)
+    ),
+}
+
+
+def without_parallax(arcs: TrainingArcs) -> TrainingArcs:
+    inputs = arcs.inputs._replace(
+        parallax=torch.zeros_like(arcs.rho),
+        log_sigma_parallax=torch.full_like(arcs.rho, math.log(LARGEST_ERROR)),
+    )
+    noise = arcs.noise and arcs.noise._replace(parallax=torch.zeros_like(arcs.rho))
+    return replace(arcs, inputs=inputs, noise=noise)
+
+
+def without_curvature(arcs: TrainingArcs) -> TrainingArcs:
+    return without_parallax(arcs).as_two_epochs(torch.ones_like(arcs.rho, dtype=torch.bool))
+
+
+SHOWN: dict[str, Callable[[TrainingArcs], TrainingArcs]] = {
+    "no parallax beyond the parabola": without_parallax,
+    "no curvature either": without_curvature,
+}
+SYMMETRY = "left, right, past and future told apart"
+
+
+def judged(config: TrainingConfig, train: TrainingArcs, validation: TrainingArcs) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        result = fit(config, train, validation, folder, device="cpu", threads=1)
+    best = result.history[-1]
+    seconds = sum(row["seconds"] for row in result.history) / len(result.history)
+    figures = "  ".join(f"{best[f'val_{name}']:9.4g}" for name in TOLD)
+    return f"{figures}  {seconds:7.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("twin")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--arcs", type=int, default=100_000)
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    base = TrainingConfig.invariant("mlp", epochs=options.epochs, seed=options.seed)
+    train = load_arcs(options.twin, "train", fresh_noise=True)
+    chance = torch.Generator().manual_seed(options.seed)
+    rows = torch.randperm(len(train), generator=chance)[: options.arcs]
+    train = train.map(lambda x: x[rows])
+    plain = load_arcs(options.twin, "train").map(lambda x: x[rows])
+    validation = load_arcs(options.twin, "val")
+    heads = ("medAE/au", "rel. err.", "corr", "medAE au/d", "P_AR", "s/epoch")
+    print(f"{len(train)} arcs, {options.epochs} epochs")
+    print(f"{'':40s}{''.join(f'{head:>11s}' for head in heads)}", flush=True)
+    for name in options.names or [*RECIPES, *SHOWN, SYMMETRY]:
+        config = RECIPES.get(name, RECIPES["the recipe"])(base)
+        shown = SHOWN.get(name, lambda arcs: arcs)
+        arcs = train if config.fresh_noise else plain
+        signs = torch.ones_like if name == SYMMETRY else features._sign
+        with mock.patch.object(features, "_sign", signs):
+            print(f"{name:40s}{judged(config, shown(arcs), shown(validation))}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
