@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
+LEVEL = 0.68
 METHODS = ("gauss", "laplace")
 ORIGINS = ("topocenter", "geocenter")
 
 INTRODUCTION = """\
 Real tracklets of two asteroids hours before they fell on the Earth (2014 AA and 2008 TC3), of one
 that passed it (2008 EK68), and of 2024 YR4 about its discovery. Ranges in au by Gauss and by
-Laplace, from the station and as if from the centre of the Earth, beside the true ones (by JPL; for
-2024 YR4 by an orbit fitted to its later observations).
+Laplace, from the station and as if from the centre of the Earth, and by a network, beside the true
+ones (by JPL; for 2024 YR4 by an orbit fitted to its later observations).
 """
 
 EXPLANATION = """\
@@ -34,6 +35,8 @@ EXPLANATION = """\
    the arc is short. The status says so; a dash means that there is no solution at all.
 3. From the centre of the Earth, parallax is mistaken for motion of the asteroid and the solutions
    collapse onto the observer. This is why the station is the default.
+4. The network (pinn) always answers: with the range that objects which move like this mostly have.
+   In 68 of 100 cases the true range lies in its interval; objects about to hit are the rare others.
 """
 
 
@@ -85,6 +88,10 @@ def _comparison(tracklets: TrackletSet) -> str:
     for (method, origin), estimate in estimates.items():
         head = f"{origin}:" if method == METHODS[0] else ""
         columns.append(TextColumn(head, method, _cells(estimate)))
+    network = tracklets.estimate("pinn")
+    columns.append(TextColumn("network:", "pinn", _cells(network)))
+    bounds = [[number(x, 2) for x in pair] for pair in network.interval(LEVEL).value.tolist()]
+    columns.append(TextColumn("", f"{100 * LEVEL:g} %", [" to ".join(pair) for pair in bounds]))
     columns.append(TextColumn("", "status (gauss)", [s.name for s in best.status], "<"))
     return text_table(columns)
 
