@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from neoranging._version import __version__
+from neoranging.cli.calibrate import calibrate
 from neoranging.cli.dataset import dataset
 from neoranging.cli.demo import demo
 from neoranging.cli.errors import SpeakingGroup
@@ -34,5 +35,5 @@ def main() -> None:
     """  # noqa: D301 (the character by which click keeps lines apart)
 
 
-for command in (estimate, region, methods, dataset, train, study, demo):
+for command in (estimate, region, methods, dataset, train, study, calibrate, demo):
     main.add_command(command)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from astropy.table import QTable
 
     from neoranging.estimate import RangeEstimate
+    from neoranging.estimators.base import RangingEstimator
     from neoranging.tracklet import TrackletSet
 
 __all__ = ["estimate"]
@@ -38,14 +39,19 @@ __all__ = ["estimate"]
     default="gauss",
     show_default=True,
     metavar="NAME",
-    help="Method, as listed by 'neoranging methods'.",
+    help="Method, as listed by 'neoranging methods', or a file of weights (.safetensors).",
 )
 @click.option(
     "--observer",
     type=click.Choice(["topocenter", "geocenter"]),
-    default="topocenter",
-    show_default=True,
+    show_default="topocenter",
     help="Where the observer is taken to stand: at the station or at the centre of the Earth.",
+)
+@click.option(
+    "--calibration",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where intervals come from, as of 'neoranging calibrate'; else that of the method.",
 )
 @click.option(
     "--level",
@@ -58,7 +64,8 @@ __all__ = ["estimate"]
 @click.option("--strict", is_flag=True, help="Exit with code 5 unless every status is OK.")
 def estimate(
     method: str,
-    observer: str,
+    observer: str | None,
+    calibration: Path | None,
     level: float,
     form: str,
     out: Path | None,
@@ -71,19 +78,21 @@ def estimate(
     input. One row per tracklet goes to standard output or --out, the account of the reading to
     standard error.
 
-    Look at the status first. Only OK means that the observations determine the range; any other
-    number stands in parentheses, and its interval is the whole range of orbits bound to the Sun.
+    Look at the status first. Of a classical method OK means that the observations determine the
+    range, of a learned one that the tracklet is like those it was trained on; any other number
+    stands in parentheses. The interval is the one that held for this share of calibration arcs, OK
+    or not; of a method without calibration it is that of the observations' errors where the status
+    is OK, and the whole range of orbits bound to the Sun elsewhere.
 
     \b
     Examples:
       neoranging estimate night.obs80
       neoranging estimate night.obs80 --report --method laplace
+      neoranging estimate night.obs80 --method run/network.safetensors --calibration mine.json
       neoranging estimate *.psv --out ranges.csv
       gunzip -c night.obs80.gz | neoranging estimate - --format json
     """  # noqa: D301 (the character by which click keeps lines apart)
-    from neoranging.estimators.registry import get_estimator
-
-    estimator = get_estimator(method, observer=observer)  # before the files: they may be large
+    estimator = _estimator(method, observer, calibration)  # before the files: they may be large
     tracklets = read_files(Reading(**reading))
     result = tracklets.estimate(estimator)
     deliver(_rows(tracklets, result, level), form, out, _as_text)
@@ -92,6 +101,20 @@ def estimate(
     if strict and not result.ok.all():
         failed = int((~result.ok).sum())
         raise NotOkError(f"{failed} of {len(tracklets)} tracklets have another status than OK")
+
+
+def _estimator(method: str, observer: str | None, calibration: Path | None) -> RangingEstimator:
+    from neoranging.conformal import Calibration
+    from neoranging.estimators.conformal import ConformalEstimator
+    from neoranging.estimators.registry import get_estimator
+    from neoranging.evaluation.contenders import WEIGHTS, pretrained
+
+    options = {} if observer is None else {"observer": observer}
+    found = pretrained if method.endswith(WEIGHTS) else get_estimator
+    estimator = found(method, **options)
+    if calibration is None:
+        return estimator
+    return ConformalEstimator(estimator, Calibration.read(calibration))
 
 
 def _rows(tracklets: TrackletSet, result: RangeEstimate, level: float) -> QTable:

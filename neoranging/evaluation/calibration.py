@@ -36,6 +36,7 @@ __all__ = [
     "calibrate",
     "calibrate_defaults",
     "cross_conformal",
+    "provenance",
 ]
 
 LEVELS: Final = (0.5, 0.68, 0.9, 0.95)
@@ -303,14 +304,24 @@ def calibrate(
     DatasetError
         If the folder holds no finished set, or there is no such split.
     """
-    method = get_estimator(estimator, **options)
+    held = HeldOut.read(get_estimator(estimator, **options), folder, split)
+    return held.calibration(score, provenance(folder, split))
+
+
+def provenance(folder: str | os.PathLike[str], split: str) -> dict[str, Any]:
+    """Which arcs a calibration was made of, for its description.
+
+    Raises
+    ------
+    DatasetError
+        If the folder holds no finished set.
+    """
     manifest = read_manifest(Path(folder))
-    told = {
+    return {
         "split": split,
         "set": manifest.get("settings", {}),
         "neoranging": manifest.get("neoranging", ""),
     }
-    return HeldOut.read(method, folder, split).calibration(score, told)
 
 
 def calibrate_defaults(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -17,9 +18,10 @@ from neoranging.evaluation.predictions import Predictions, predict
 from neoranging.evaluation.selection import fingerprint
 from neoranging.exceptions import DatasetError, EvaluationError
 
-__all__ = ["Contender", "ask", "contenders"]
+__all__ = ["WEIGHTS", "Contender", "ask", "contenders", "pretrained"]
 
-_WEIGHTS: Final = ".safetensors"
+WEIGHTS: Final = ".safetensors"
+"""Ending of files of weights, by which they are told from names of methods."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class Contender:
         if isinstance(method, RangingEstimator):
             return cls(method.name, method)
         label, _, what = str(method).rpartition("=")
-        if what.endswith(_WEIGHTS):
-            estimator = _trained(Path(what))
+        if what.endswith(WEIGHTS):
+            estimator = pretrained(what)
             return cls(label or estimator.name, estimator)
         name, _, origin = what.partition("@")
         estimator = get_estimator(name, **({"observer": origin} if origin else {}))
@@ -88,13 +90,29 @@ class Contender:
         return re.sub(r"[^\w.-]+", "-", self.label).strip("-.") or "method"
 
 
-def _trained(path: Path) -> RangingEstimator:
-    """Estimator of a file of weights, of the kind that its model card names."""
+def pretrained(weights: str | os.PathLike[str], **options: Any) -> RangingEstimator:
+    """Estimator of a file of weights, of the kind that its model card names.
+
+    Parameters
+    ----------
+    weights : path-like
+    **options
+        ``observer``, ``slack``.
+
+    Raises
+    ------
+    NotTrainedError
+        If there is no such file.
+    CheckpointError
+        If it is damaged or something else.
+    """
     from neoranging.estimators.mlp import MLPEstimator
     from neoranging.estimators.pinn import PINNEstimator
 
-    network = MLPEstimator.from_pretrained(path)
-    return PINNEstimator.from_pretrained(path) if network.card["model"] == "pinn" else network
+    network = MLPEstimator.from_pretrained(weights, **options)
+    if network.card["model"] == "pinn":
+        return PINNEstimator.from_pretrained(weights, **options)
+    return network
 
 
 def contenders(methods: Sequence[Any]) -> list[Contender]:
