@@ -76,8 +76,8 @@ def test_estimates_take_the_file(twin, weights, tmp_path):
     rows = json.loads(done.stdout)["tracklets"]
     mine = ConformalEstimator(PINNEstimator.from_pretrained(weights), Calibration.read(out))
     low, high = nr.read_tracklets(night).estimate(mine).interval(0.5).T.value
-    np.testing.assert_allclose([row["range_low_au"] for row in rows], low, rtol=1e-12)
-    np.testing.assert_allclose([row["range_high_au"] for row in rows], high, rtol=1e-12)
+    np.testing.assert_allclose([row["range_low_au"] for row in rows], low, rtol=1e-8)
+    np.testing.assert_allclose([row["range_high_au"] for row in rows], high, rtol=1e-8)
     # a calibration is of one method
     refused = run("estimate", night, "--method", "gauss", "--calibration", out)
     assert refused.exit_code == 1
