@@ -1,0 +1,384 @@
+"""Turn studies into the tables of the guide, as page parts.
+
+The tables of ``docs/guide/study.rst`` and ``docs/guide/intervals.rst`` come from nothing but the
+``study.json`` of folders that ``neoranging study`` wrote, the first of them the one to read first::
+
+    python docs/tools/study_tables.py study-twin study-real
+
+Above each table stand the arcs, the command, and the weights of networks by the first digits of
+their SHA-256, so that numbers of other weights are seen to be of others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from neoranging.evaluation import strata as evaluation
+from neoranging.evaluation.page import number
+from neoranging.evaluation.published import SOURCE
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
+DIGEST = 8
+"""Digits by which weights are told apart."""
+
+Row = Mapping[str, Any]
+
+HEADLINE = {
+    "solved": "arcs with an answer [%]",
+    "ok": "status OK [%]",
+    "medae_rho": "range, median error [au]",
+    "median_relative_error": "range, median relative error",
+    "median_relative_error_by_object": "the same, by object",
+    "median_log10_error": "range, median error [dex]",
+    "corr_rho": "range, correlation",
+    "spread_rho": "range, spread ratio",
+    "medae_rho_dot": "range-rate, median error [au/d]",
+    "p_ar": "P_AR [%]",
+    "p_ar_truth": "P_AR of the truth [%]",
+    "elliptic_pseudo": "both orbits elliptic [%]",
+    "d_sh_pseudo": "D_SH, median",
+    "d_sh_pseudo_below": "D_SH < 0.2 [%]",
+    "collapsed": "range < 0.001 au [%]",
+}
+CLASSICAL = {
+    "solved": "arcs with an answer [%]",
+    "ok": "status OK [%]",
+    "collapsed": "range < 0.001 au [%]",
+    "p_ar": "P_AR [%]",
+    "mae_rho": "range, mean error [au]",
+    "medae_rho": "range, median error [au]",
+    "median_log10_error": "range, median error [dex]",
+    "corr_rho": "range, correlation",
+    "spread_rho": "range, spread ratio",
+    "median_rho": "median range [au]",
+    "median_rho_true": "median true range [au]",
+    "d_sh_pseudo": "D_SH, median",
+}
+STRATA = {
+    "median_log10_error": "range, median error [dex]",
+    "p_ar": "P_AR [%]",
+    "d_sh_pseudo": "D_SH, median",
+}
+AXES = {
+    "eta": "proper motion",
+    "rho": "true range",
+    "inc": "inclination",
+    "span": "length of arc",
+}
+CROSS = {"medae_rho": "range [au]", "d_sh_pseudo": "D_SH", "p_ar": "P_AR [%]"}
+SUBSETS = {
+    "all": "All arcs",
+    "solved from the geocenter": "Arcs that both classical methods solve from the geocentre",
+    "solved from the topocenter": "Arcs that both classical methods solve from the topocentre",
+}
+SOURCES = {"crosswise": "of other folds", "of the method": "of the package"}
+
+
+class Study(NamedTuple):
+    """What ``study.json`` holds."""
+
+    data: dict[str, Any]
+    settings: dict[str, Any]
+    remarks: list[dict[str, Any]]
+    tables: dict[str, list[dict[str, Any]]]
+
+    @classmethod
+    def read(cls, folder: Path) -> Study:
+        """Study of a folder."""
+        content = json.loads((folder / "study.json").read_text(encoding="utf-8"))
+        return cls(*(content[name] for name in cls._fields))
+
+    @property
+    def title(self) -> str:
+        """Which arcs, in few words."""
+        return f"{self.data['n_arcs']:,} {self.data['kind']} arcs"
+
+    @property
+    def command(self) -> str:
+        """What makes it again."""
+        selection = self.data["selection"]
+        shown = list(dict.fromkeys(row["method"] for row in self.tables["headline"]))
+        words = ["neoranging", "study", "--data", self.data["set"], "--methods", ",".join(shown)]
+        words += ["--split", selection["split"] or "all"]
+        for name in ("cap", "max_arcs"):
+            if selection[name]:
+                words += [f"--{name.replace('_', '-')}", str(selection[name])]
+        words += ["--seed", str(selection["seed"])] if selection["seed"] else []
+        return shlex.join(words)
+
+
+# ---------------------------------------------------------------------- pieces of pages
+
+
+def csv_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """One table in reStructuredText."""
+    lines = [", ".join(f'"{cell}"' for cell in row) for row in (header, *rows)]
+    body = "\n".join(f"   {line}" for line in lines)
+    return f".. csv-table:: {title}\n   :header-rows: 1\n   :class: numbers\n\n{body}\n"
+
+
+def described(study: Study) -> str:
+    """The arcs, the weights and the command."""
+    data, selection = study.data, study.data["selection"]
+    cap = f"at most {selection['cap']} of an object, " if selection["cap"] else ""
+    part = f"its part ``{selection['split']}``" if selection["split"] else "all of it"
+    nights = f"MJD {data['first_night']:.0f} to {data['last_night']:.0f}"
+    text = (
+        f"**{study.title.capitalize()}** of {data['n_objects']:,} objects: set ``{data['set']}`` "
+        f"of {data['n_in_set']:,} arcs, {part}; {cap}{nights}; most of one object: "
+        f"{data['largest']}, {data['n_largest']:,}."
+    )
+    return f"{text}{_weights(study)}\n\n.. code-block:: console\n\n   $ {study.command}\n"
+
+
+def _weights(study: Study) -> str:
+    methods = study.settings["methods"].items()
+    told = [
+        f"``{label}`` ``{identity['weights_sha256'][:DIGEST]}``"
+        for label, identity in methods
+        if "weights_sha256" in identity
+    ]
+    return f" Weights: {', '.join(told)}." if told else ""
+
+
+def remarks(study: Study) -> str:
+    """What the report of the study says before any figure."""
+    if not study.remarks:
+        return ""
+    lines = [
+        f"- {'**Probably broken.** ' * each['is_alarm']}{each['subject']}: {each['text']}"
+        for each in study.remarks
+    ]
+    return "The report remarks:\n\n" + "\n".join(lines) + "\n"
+
+
+def figure(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """Cell of a value with its interval below."""
+    if value is None:
+        return ""
+    if low is None or high is None or bound(low) == bound(high):
+        return number(value)
+    return f"| {number(value)}\n   | {bound(low)} – {bound(high)}"
+
+
+def bound(value: float) -> str:
+    """End of an interval, in two digits where these are no exponent."""
+    text = f"{value:.2g}" if 1e-3 <= abs(value) < 99.5 else number(value)
+    return text.replace("-", "\N{MINUS SIGN}") if value < 0.0 else text
+
+
+# ---------------------------------------------------------------------- headline
+
+
+def headline(study: Study) -> str:
+    """Methods beside the published figures, one row for each figure."""
+    rows, published = study.tables["headline"], study.tables["published"]
+    header = [
+        "",
+        *(_who(row) for row in rows),
+        *(f"{row['method']}, published" for row in published),
+    ]
+    lines = [_asked(rows, published)]
+    lines.append(["origin", *(_origin(row) for row in (*rows, *published))])
+    for name, label in HEADLINE.items():
+        mine = [_headline_cell(row, name) for row in rows]
+        lines.append([label, *mine, *(figure(row.get(name)) for row in published)])
+    return csv_table(study.title.capitalize(), header, lines)
+
+
+def _published(row: Row) -> str:
+    return f"{row['method']}, published"
+
+
+def _who(row: Row) -> str:
+    return f"{row['method']}, OK only" if row["answers"] == "OK" else row["method"]
+
+
+def _origin(row: Row) -> str:
+    return {"topocenter": "topocentre", "geocenter": "geocentre"}[row["origin"]]
+
+
+def _asked(rows: Sequence[Row], published: Sequence[Row]) -> list[str]:
+    counts = [row["n_answered"] for row in rows] + [row["n_arcs"] for row in published]
+    return ["arcs that errors are of", *(f"{n:,}" for n in counts)]
+
+
+def _headline_cell(row: Row, name: str) -> str:
+    if row["answers"] == "OK" and name in ("solved", "ok"):
+        return ""
+    return figure(row[name], row[f"{name}_low"], row[f"{name}_high"])
+
+
+# ---------------------------------------------------------------------- classical methods
+
+
+def classical(study: Study) -> Iterable[str]:
+    """Who answers at all, and the figures where all classical methods do, by origin."""
+    rows = study.tables.get("classical", [])
+    for subset in dict.fromkeys(row["subset"] for row in rows):
+        yield _alike(study, subset, [row for row in rows if row["subset"] == subset])
+
+
+def _alike(study: Study, subset: str, rows: Sequence[Row]) -> str:
+    found = {(row["method"], row["metric"]): row for row in rows}
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    literature = [row for row in study.tables["published"] if row["method"] in ("Gauss", "Laplace")]
+    beside = literature if subset == "solved from the geocenter" else []
+    lines = []
+    for name, label in CLASSICAL.items():
+        mine = [found.get((method, name)) for method in methods]
+        if any(mine):
+            cells = [figure(row["value"], row["low"], row["high"]) if row else "" for row in mine]
+            lines.append([label, *cells, *(figure(row.get(name)) for row in beside)])
+    n_arcs = max(row["n_arcs"] + row["n_without"] for row in rows)
+    header = ["", *methods, *(_published(row) for row in beside)]
+    return csv_table(f"{SUBSETS[subset]}: {n_arcs:,}, {study.data['kind']}", header, lines)
+
+
+# ---------------------------------------------------------------------- strata
+
+
+def strata(study: Study) -> str:
+    """Figures by tercile of what is true of an arc."""
+    rows = study.tables["strata"]
+    cells = [
+        key for key in dict.fromkeys((r["axis"], r["stratum"]) for r in rows) if key[0] in AXES
+    ]
+    found = {(r["metric"], r["method"], r["axis"], r["stratum"]): r for r in rows}
+    where = {(r["axis"], r["stratum"]): r for r in rows}
+    header = ["", "method", *(f"{AXES[axis]}: {name}" for axis, name in cells)]
+    lines = [["bounds", "", *(_bounds(where[cell]) for cell in cells)]]
+    for metric, label in STRATA.items():
+        for method in dict.fromkeys(r["method"] for r in rows):
+            mine = [found[metric, method, *cell]["value"] for cell in cells]
+            lines.append([label, method, *(figure(value) for value in mine)])
+    return csv_table(f"By tercile, {study.data['kind']} arcs", header, lines)
+
+
+def _bounds(row: Row) -> str:
+    return f"| {bound(row['lower'])} –\n   | {bound(row['upper'])} {row['axis_unit']}"
+
+
+def cross(study: Study) -> str:
+    """Differences of two methods on the cross of proper motion and true range."""
+    rows = study.tables.get("cross", [])
+    if not rows:
+        return ""
+    first, second = rows[0]["first"], rows[0]["second"]
+    mine = [r for r in rows if (r["first"], r["second"]) == (first, second)]
+    lines = []
+    for cell in dict.fromkeys((r["eta"], r["rho"], r["n_cell"]) for r in mine):
+        found = {r["metric"]: r for r in mine if (r["eta"], r["rho"], r["n_cell"]) == cell}
+        told = [figure(found[m]["difference"], found[m]["low"], found[m]["high"]) for m in CROSS]
+        lines.append([cell[0], cell[1], f"{cell[2]:,}", *told])
+    header = [
+        "motion",
+        "true range",
+        "arcs",
+        *(f"difference of {label}" for label in CROSS.values()),
+    ]
+    return csv_table(f"{first} minus {second}, {study.data['kind']} arcs", header, lines)
+
+
+# ---------------------------------------------------------------------- intervals
+
+
+def coverage(study: Study) -> str:
+    """How often the truth was inside, and how wide intervals are."""
+    rows = [row for row in _judged(study) if _is_whole(row, study)]
+    places = dict.fromkeys((row["method"], row["source"], row["bin"]) for row in rows)
+    found = {(r["method"], r["source"], r["bin"], r["level"]): r for r in rows}
+    levels = sorted({row["level"] for row in rows})
+    header = ["method", "calibration", "arcs", "n", "objects"]
+    for level in levels:
+        header += [f"{100.0 * level:g} %: inside, per arc", "per object", "upper / lower"]
+    lines = []
+    for method, source, label in places:
+        mine = [found[method, source, label, level] for level in levels]
+        counts = [f"{mine[0][name]:,}" for name in ("n_arcs", "n_objects")]
+        held = [cell for row in mine for cell in _held(row)]
+        lines.append([method, SOURCES[source], label, *counts, *held])
+    return csv_table(f"Inside the interval [%], {study.data['kind']} arcs", header, lines)
+
+
+def coverage_by_tercile(study: Study) -> str:
+    """How often the truth was inside among the slow and fast, the close and far."""
+    rows = _judged(study)
+    found = {(r["method"], r["source"], r["level"], r["stratum"], r["bin"]): r for r in rows}
+    places = dict.fromkeys((row["method"], row["source"], row["level"]) for row in rows)
+    cells = [(axis, name) for axis in ("eta", "rho") for name in evaluation.AXES[axis].names]
+    header = ["method", "calibration", "level", *(f"{AXES[axis]}: {name}" for axis, name in cells)]
+    lines = []
+    for place in places:
+        mine = [found[(*place, f"{axis} tercile", name)]["per_arc"] for axis, name in cells]
+        told = [place[0], SOURCES[place[1]], f"{100.0 * place[2]:g} %"]
+        lines.append([*told, *(f"{100.0 * share:.1f}" for share in mine)])
+    return csv_table(f"Inside by tercile [%], per arc, {study.data['kind']} arcs", header, lines)
+
+
+def _judged(study: Study) -> list[Row]:
+    """Without a calibration of the package on the simulated arcs that it may be made of."""
+    simulated = study.data["kind"] == "simulated"
+    rows = study.tables["coverage"]
+    return [row for row in rows if not (simulated and row["source"] == "of the method")]
+
+
+def _is_whole(row: Row, study: Study) -> bool:
+    """All arcs with an answer; verdicts where there are some of both."""
+    if row["stratum"] != "verdict":
+        return bool(row["stratum"] == "answered")
+    answered = next(
+        each["n_arcs"]
+        for each in study.tables["coverage"]
+        if each["stratum"] == "answered"
+        and (each["method"], each["source"]) == (row["method"], row["source"])
+    )
+    return row["bin"] != "no answer" and 30 <= row["n_arcs"] <= answered - 30
+
+
+def _held(row: Row) -> list[str]:
+    shares = [f"{100.0 * row[name]:.1f}" for name in ("per_arc", "per_object")]
+    return [*shares, number(row["median_ratio"])]
+
+
+# ---------------------------------------------------------------------- files
+
+
+def parts(studies: Sequence[Study]) -> dict[str, list[str]]:
+    """Page parts by name of their file."""
+    return {
+        "study_headline": [
+            piece for s in studies for piece in (described(s), headline(s), remarks(s))
+        ],
+        "study_classical": [piece for s in studies for piece in classical(s)],
+        "study_strata": [*(strata(s) for s in studies), cross(studies[0])],
+        "study_coverage": [
+            piece for s in studies for piece in (described(s), coverage(s), coverage_by_tercile(s))
+        ],
+    }
+
+
+def main() -> None:
+    """Write the page parts."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("studies", nargs="+", type=Path, metavar="STUDY")
+    parser.add_argument("--output", type=Path, default=GUIDE)
+    arguments = parser.parse_args()
+    studies = [Study.read(folder) for folder in arguments.studies]
+    for study in studies:
+        if study.tables["published"][0]["source"] != SOURCE:
+            parser.error("a study of another version: make it anew")
+    for name, pieces in parts(studies).items():
+        path = arguments.output / f"{name}.inc"
+        head = ".. made by docs/tools/study_tables.py; do not edit\n"
+        path.write_text("\n".join([head, *filter(None, pieces)]), encoding="utf-8")
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
