@@ -18,6 +18,7 @@ release = version = __version__
 extensions = [
     "live",
     "mathml",
+    "shipped",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",

@@ -20,9 +20,11 @@ from neoranging._version import __version__
 if TYPE_CHECKING:
     from neoranging.admissible_region import AdmissibleRegion
     from neoranging.attributable import Attributable
+    from neoranging.conformal import Calibration
     from neoranging.dcriteria import d_drummond, d_jopek, d_sh
     from neoranging.estimate import RangeEstimate, RangeStatus
     from neoranging.estimators.base import RangingEstimator
+    from neoranging.estimators.conformal import ConformalEstimator
     from neoranging.estimators.registry import (
         available_methods,
         get_estimator,
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 _WHERE = {
     "AdmissibleRegion": "admissible_region",
     "Attributable": "attributable",
+    "Calibration": "conformal",
+    "ConformalEstimator": "estimators.conformal",
     "OrbitalElements": "orbit",
     "RangeEstimate": "estimate",
     "RangeStatus": "estimate",
@@ -58,6 +62,8 @@ _WHERE = {
 __all__ = [
     "AdmissibleRegion",
     "Attributable",
+    "Calibration",
+    "ConformalEstimator",
     "OrbitalElements",
     "RangeEstimate",
     "RangeStatus",

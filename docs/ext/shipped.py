@@ -1,0 +1,245 @@
+"""What ships with the package, as tables that are made of the very files.
+
+``.. model-cards::``
+    A section for each network: what it is, how far off it is, which arcs it knows.
+``.. calibrations::``
+    A row for each calibration: what it was made of, and how wide its intervals are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shlex
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+import neoranging
+from neoranging.conformal import Calibration
+from neoranging.evaluation.metrics import METRICS
+from neoranging.evaluation.page import number
+
+DATA = Path(neoranging.__file__).parent / "data"
+FIGURES = "value, low, high"
+LEVELS = (0.68, 0.95)
+
+
+class ModelCards(SphinxDirective):
+    """Sections of all networks of the package."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a section for each model card."""
+        cards = sorted((DATA / "weights").glob("*.json"))
+        if not cards:
+            text = "No weights come with this version of the package."
+            return [nodes.paragraph(text=text)]
+        for path in cards:
+            self.env.note_dependency(str(path))
+        text = "\n".join(_section(path) for path in cards)
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+
+class Calibrations(SphinxDirective):
+    """Table of all calibrations of the package."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        files = sorted((DATA / "calibration").glob("*.json"))
+        for path in files:
+            self.env.note_dependency(str(path))
+        rows = [row for path in files for row in _calibrated(path)]
+        header = ["calibration", "arcs", "n", "bins", "half width in"]
+        header += [f"{100.0 * x:g} %: {end}" for x in LEVELS for end in ("slowest bin", "fastest")]
+        made = {_made_of(Calibration.read(path).description) for path in files}
+        text = _table("", header, rows) + "\n" + "\n".join(f"Made of {told}." for told in made)
+        return self.parse_text_to_nodes(text)
+
+
+# ---------------------------------------------------------------------- model cards
+
+
+def _section(path: Path) -> str:
+    card = json.loads(path.read_text(encoding="utf-8"))
+    weights = path.with_suffix(".safetensors")
+    title = f"``{path.stem}``"
+    parts = [
+        f"{title}\n{'-' * len(title)}",
+        _table("What it is", ["", ""], _facts(card, weights)),
+        *_figures(card["metrics"]),
+        _domain(card["domain"]),
+    ]
+    return "\n\n".join(parts)
+
+
+def _facts(card: Mapping[str, Any], weights: Path) -> Iterable[Sequence[str]]:
+    network, config = card["config"]["network"], card["config"]
+    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
+    trunk = network["trunk"]
+    if trunk == "residual":
+        trunk = f"residual, {network['blocks']} blocks of {network['width']}"
+    else:
+        trunk = "-".join(map(str, network["widths"]))
+    yield "model", f"{card['model']}, representation {card['representation']}"
+    yield (
+        "ranges count from",
+        {"topocenter": "the observer", "geocenter": "the geocentre"}[card["origin"]],
+    )
+    yield (
+        "network",
+        f"{trunk}, {network['activation']}; output {network['output']}; "
+        f"{_n_parameters(weights):,} parameters",
+    )
+    yield "trained on", _arcs(card["train"])
+    yield "chosen by", _arcs(card["validation"])
+    yield "made by", f"``{_without_places(card['command'])}``"
+    yield "recipe", _recipe(config)
+    yield (
+        "epochs",
+        f"{card['epochs_done']} of at most {config['epochs']}, the best {card['best_epoch']}; "
+        f"{card['seconds'] / 60.0:.0f} min on {card['device']}; {card['finished'][:10]}",
+    )
+    yield "versions", f"neoranging {card['neoranging']}, torch {card['torch']}"
+    yield (
+        "file",
+        f"{weights.name}, {weights.stat().st_size / 1e6:.1f} MB, SHA-256 ``{digest[:16]}``",
+    )
+
+
+def _n_parameters(weights: Path) -> int:
+    """Numbers in a file of safetensors, by its own head."""
+    with weights.open("rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        head = json.loads(file.read(size))
+    return sum(math.prod(each["shape"]) for name, each in head.items() if name != "__metadata__")
+
+
+def _arcs(part: Mapping[str, Any]) -> str:
+    return f"{part['n_arcs']:,} arcs of {part['n_objects']:,} objects of {_set(part['settings'])}"
+
+
+def _set(settings: Mapping[str, Any]) -> str:
+    told = {k: v for k, v in settings.items() if v not in (None, [], "") and k != "kind"}
+    return f"a {settings.get('kind', 'set')} ({_listed(told)})"
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in values.items())
+
+
+def _recipe(config: Mapping[str, Any]) -> str:
+    told = {k: v for k, v in config.items() if k not in ("model", "network", "epochs", "weights")}
+    terms = _listed(config["weights"]) if config["model"] == "pinn" else ""
+    return _listed(told) + (f"; terms of the loss: {terms}" if terms else "")
+
+
+def _without_places(command: str) -> str:
+    """Drop from paths what belongs to the machine that trained."""
+    return shlex.join(Path(word).name if "/" in word else word for word in shlex.split(command))
+
+
+def _figures(metrics: Mapping[str, Any]) -> Iterable[str]:
+    """Figures on arcs never trained on; below, those that the best epoch was chosen by."""
+    judged = {name: found for name, found in metrics.items() if FIGURES in found}
+    if judged:
+        yield _table("How far off it is", ["", *judged], _judged(judged))
+    kept = {n: found for n, found in metrics.items() if n not in judged and n != "train"}
+    rows = [
+        (n, figure.replace("_", " "), number(x)) for n, f in kept.items() for figure, x in f.items()
+    ]
+    if rows:
+        yield _table("By which its epoch was chosen", ["arcs", "figure", "value"], rows)
+
+
+def _judged(judged: Mapping[str, Any]) -> Iterable[Sequence[str]]:
+    yield ["arcs", *(f"{found['n_arcs']:,}" for found in judged.values())]
+    yield ["objects", *(f"{found['n_objects']:,}" for found in judged.values())]
+    yield ["at most of one object", *(str(found["cap"] or "all") for found in judged.values())]
+    for name in dict.fromkeys(name for found in judged.values() for name in found[FIGURES]):
+        metric = METRICS[name]
+        unit = f" [{metric.unit}]" if metric.unit else ""
+        yield [metric.label + unit, *(_interval(f[FIGURES].get(name)) for f in judged.values())]
+
+
+def _interval(found: Sequence[float] | None) -> str:
+    if found is None:
+        return ""
+    value, low, high = found
+    if number(low) == number(high):
+        return number(value)
+    return f"| {number(value)}\n   | {number(low)} – {number(high)}"
+
+
+def _domain(domain: Mapping[str, Sequence[float]]) -> str:
+    rows = [(f"``{name}``", f"{low:.4g}", f"{high:.4g}") for name, (low, high) in domain.items()]
+    return _table("Which arcs it knows", ["feature", "from", "to"], rows)
+
+
+# ---------------------------------------------------------------------- calibrations
+
+
+def _calibrated(path: Path) -> Iterable[Sequence[str]]:
+    calibration = Calibration.read(path)
+    content = calibration.to_json()
+    for group in content["groups"]:
+        counts = group["n_arcs"]
+        if sum(counts) >= 30:
+            ok = group["verdict"] == "ok"
+            unit = _unit(calibration.score, ok)
+            yield (
+                path.stem,
+                "OK" if ok else "not OK",
+                *(f"{sum(counts):,}", str(len(counts)), unit),
+                *(_width(w, unit) for w in _widths(calibration, group, ok)),
+            )
+
+
+def _widths(calibration: Calibration, group: Mapping[str, Any], ok: bool) -> Iterable[float]:
+    """In the slowest and the fastest bin, at each level."""
+    from astropy import units as u
+
+    edges = group["edges_rad_d"] or [1.0]
+    motion = [0.5 * edges[0], 2.0 * edges[-1]] * u.rad / u.d
+    return (x for level in LEVELS for x in calibration.half_width(motion, ok, level).tolist())
+
+
+def _unit(score: str, ok: bool) -> str:
+    if score == "standard" and ok:
+        return "standard errors"
+    return "au" if score == "absolute" else "factor"
+
+
+def _width(value: float, unit: str) -> str:
+    return number(math.exp(value)) if unit == "factor" else number(value)
+
+
+def _made_of(told: Mapping[str, Any]) -> str:
+    counts = f"{told['n_arcs']:,} arcs of {told['n_objects']:,} objects"
+    return f"{counts}, the part ``{told['split']}`` of {_set(told['set'])}"
+
+
+# ---------------------------------------------------------------------- pages
+
+
+def _table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    named = any(header)
+    lines = [
+        ", ".join(f'"{cell}"' for cell in row) for row in ([header] if named else []) + [*rows]
+    ]
+    head = "   :header-rows: 1\n" if named else "   :widths: 16 84\n"
+    kind = "   :class: numbers\n" if named else ""
+    body = "\n".join(f"   {line}" for line in lines)
+    return f".. csv-table:: {title}\n{head}{kind}\n{body}\n"
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directives."""
+    app.add_directive("model-cards", ModelCards)
+    app.add_directive("calibrations", Calibrations)
+    return {"version": "1.0", "parallel_read_safe": True, "parallel_write_safe": True}
