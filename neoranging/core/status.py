@@ -12,14 +12,17 @@ class RangeStatus(Enum):
     noise of the observations leaves it standing. The integer `code` is what arrays carry.
     """
 
-    OK = "Determined: one admissible solution that the observational noise leaves standing."
+    OK = (
+        "The method vouches for it: a classical one because no other admissible solution "
+        "withstands the noise, a network because it has learnt from tracklets of this kind."
+    )
     MULTIPLE_ROOTS = (
         "Several admissible orbits fit the observations: look at the candidates and add an "
         "observation at another time to tell them apart."
     )
     UNDETERMINED = (
         "The noise of the observations covers the signal the method needs: use the interval or "
-        "the admissible region, or observe a longer arc."
+        "the admissible region, ask a network (method='pinn'), or observe a longer arc."
     )
     INADMISSIBLE = (
         "The solution is not bound to the Sun, or is bound to the Earth, or lies inside it: "
@@ -40,7 +43,7 @@ class RangeStatus(Enum):
     )
     TOO_FEW_OBSERVATIONS = (
         "Fewer distinct epochs than the method needs: use the interval or the admissible region, "
-        "or add observations."
+        "ask a network (method='pinn' takes two epochs), or add observations."
     )
     UNKNOWN_OBSERVER = (
         "An observer's position is not known: register the observatory code, give an "
