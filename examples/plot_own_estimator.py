@@ -117,6 +117,9 @@ rows = [row for each in scored for row in summarise(each, rows=vouched, metrics=
 print(f"{vouched.sum()} arcs")
 print(as_text(pivot(rows)))
 
+# %%
+# All answers against the truth, ranges above and range-rates below, and how both are distributed:
+
 fig = plot_estimates(scored)
 fig.set_size_inches(11.0, 5.4)
 
