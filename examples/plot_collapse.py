@@ -141,7 +141,8 @@ for name, each in scored.items():
 # - ``observer="topocenter"`` is the default, here and in every method of the package.
 #
 # The equations: :doc:`/guide/classical_methods`. What a night can tell at all:
-# :doc:`/guide/ranging_problem`. Where the simulated arcs come from: :doc:`/guide/datasets`.
+# :doc:`/guide/ranging_problem`. Where the simulated arcs come from: :doc:`/guide/datasets`. The
+# same for a whole set, with all methods: :doc:`/guide/study`.
 
 plt.show()
 

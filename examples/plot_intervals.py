@@ -167,8 +167,9 @@ for name in held:
 #   the Earth is not like them: see :doc:`/gallery/plot_networks`.
 # - Count by speed, and divide by asteroid.
 #
-# The same for a method of your own: :doc:`/gallery/plot_own_estimator`. What networks are:
-# :doc:`/guide/networks`. What classical methods carry through: :doc:`/guide/classical_methods`.
+# All about calibrations: :doc:`/guide/intervals`. The same for a method of your own:
+# :doc:`/gallery/plot_own_estimator`. What classical methods carry through:
+# :doc:`/guide/classical_methods`.
 
 plt.show()
 

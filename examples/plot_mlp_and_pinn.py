@@ -139,7 +139,7 @@ for (model, representation), each in scored.items():
 #   real nights can tell.
 #
 # Representations and recipes: :doc:`/guide/networks`. The simulated sets: :doc:`/guide/datasets`.
-# Whole studies with one command: :doc:`/guide/command_line`.
+# All of this and more with one command: :doc:`/guide/study`.
 
 plt.show()
 

@@ -199,8 +199,8 @@ for key, value in card["metrics"]["validation"].items():
 # - When Gauss or Laplace say ``OK``, the observations have spoken, and usage has no say.
 #
 # How networks see a night and how to train your own: :doc:`/guide/networks`. What ``OK`` means
-# without a network: :doc:`/guide/classical_methods`. How intervals are made:
-# :doc:`/gallery/plot_intervals`.
+# without a network: :doc:`/guide/classical_methods`. How intervals are made, by hand:
+# :doc:`/gallery/plot_intervals`, and in the package: :doc:`/guide/intervals`.
 
 plt.show()
 

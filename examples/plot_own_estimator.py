@@ -172,8 +172,7 @@ except ConformalError as error:
 # - Whatever it is, counted intervals make it usable.
 #
 # The contract in full: :doc:`/guide/own_estimator`. How such intervals come about:
-# :doc:`/gallery/plot_intervals`. All that the command line does with a method:
-# :doc:`/guide/command_line`.
+# :doc:`/guide/intervals`. All figures of a method with one command: :doc:`/guide/study`.
 
 plt.show()
 
