@@ -19,6 +19,6 @@ def test_studies_are_of_the_weights_that_ship(part):
     for name, digest in sorted(told):
         held = (WEIGHTS / f"{name}-invariant.safetensors").read_bytes()
         assert hashlib.sha256(held).hexdigest().startswith(digest), (
-            f"{part} is of other weights of {name}: make the studies and docs/tools/study_tables.py "
-            "anew"
+            f"{part} is of other weights of {name}: make its studies anew, then run "
+            "docs/tools/study_tables.py"
         )
