@@ -102,14 +102,29 @@ class Study(NamedTuple):
     def command(self) -> str:
         """What makes it again."""
         selection = self.data["selection"]
-        shown = list(dict.fromkeys(row["method"] for row in self.tables["headline"]))
-        words = ["neoranging", "study", "--data", self.data["set"], "--methods", ",".join(shown)]
+        methods = ",".join(self._described(each) for each in self.labels)
+        words = ["neoranging", "study", "--data", self.data["set"], "--methods", methods]
         words += ["--split", selection["split"] or "all"]
         for name in ("cap", "max_arcs"):
             if selection[name]:
                 words += [f"--{name.replace('_', '-')}", str(selection[name])]
         words += ["--seed", str(selection["seed"])] if selection["seed"] else []
         return shlex.join(words)
+
+    @property
+    def labels(self) -> list[str]:
+        """Of the methods."""
+        return list(dict.fromkeys(row["method"] for row in self.tables["headline"]))
+
+    def _described(self, label: str) -> str:
+        """A method as the command takes it; networks that go by another name, by their file."""
+        identity = self.settings["methods"][label]
+        if label == identity["method"]:
+            return label
+        what = identity["method"]
+        if "weights_sha256" in identity:
+            what += f"-{identity['representation']}.safetensors"
+        return f"{label}={what}"
 
 
 # ---------------------------------------------------------------------- pieces of pages
