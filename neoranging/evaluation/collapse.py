@@ -3,13 +3,13 @@
 Let n be the normal of the plane of the first and the last line of sight of a triplet, L the second
 divided difference over its epochs (that of a function is its acceleration), u the middle line of
 sight and b the weight of its epoch in L. Since n is normal to the outer lines of sight, a range
-that the method accepts has
+that the method accepts has::
 
     rho b (n . u) = n . (L[object] - L[Earth] - L[station]).
 
 What stands on the left besides rho is observed, noise and all. On the right the station, carried
 round by the Earth, outweighs the rest. Seen from the centre of the Earth its term is missing, and
-near the Earth, where an object falls to the Sun as the Earth does, only
+near the Earth, where an object falls to the Sun as the Earth does, only::
 
     rho' b (n . u) = n . (g - L[Earth]),    g the pull of the Sun on the Earth,
 

@@ -1,4 +1,4 @@
-"""Vectors, angles and three-point rates in torch: twins of those in `neoranging.core`.
+"""Vectors, angles and three-point rates in torch: twins of those in ``neoranging.core``.
 
 Vectors are rows, shape ``(..., 3)``, ICRS equatorial axes.
 """

@@ -1,7 +1,7 @@
 """The scalar range equation and what a network leaves of it.
 
 The object is drawn by the Sun and by the Earth, the observer is carried by whatever carries it;
-projected on the line of sight u this is
+projected on the line of sight u this is::
 
     rho'' = rho |u'|^2 + u . (r'' - R''),    r'' = -mu r / r^3 - mu_E d / d^3,
 
