@@ -10,6 +10,7 @@ The calibrations of all methods of the package are made anew from the test part 
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,15 @@ def judged(path: Path, model: str, folder: Path, selection: Selection) -> dict[s
     return {**counts, "value, low, high": told}
 
 
+def portable(card: dict[str, Any]) -> dict[str, Any]:
+    """The card with the names of things in the place of folders of this machine."""
+    words = [Path(word).name for word in shlex.split(card["command"])]
+    words[words.index("--data") + 1] = card["train"]["settings"]["kind"]
+    for part in ("train", "validation"):
+        card[part]["set"] = card[part]["settings"]["kind"]
+    return {**card, "command": shlex.join(words)}
+
+
 def main() -> None:
     """Judge, ship, calibrate."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -60,9 +70,10 @@ def main() -> None:
     torch.set_num_threads(1)
     for run in options.runs:
         network, card = checkpoint.load(run / WEIGHTS)
+        card = portable(card)
         model, representation = card["model"], card["representation"]
         sets = {f"twin, {split}": (options.twin, Selection(split)) for split in ("test", "unseen")}
-        sets |= {f"real, {real.name}": (real, Selection(None, cap=CAP)) for real in options.real}
+        sets |= {f"{real.name}": (real, Selection(None, cap=CAP)) for real in options.real}
         for name, (folder, selection) in sets.items():
             card["metrics"][name] = judged(run / WEIGHTS, model, folder, selection)
             print(model, representation, name, card["metrics"][name], flush=True)

@@ -98,6 +98,15 @@ def test_impactors_stay_right_at_other_claims_of_precision(tracklets, cases, met
             assert abs(estimate.range.value - case[2]["rho_au"]) < 4.0 * estimate.range_error.value
 
 
+@pytest.mark.parametrize("method", ["mlp", "pinn"])
+def test_networks_answer_all_to_a_factor_of_two(tracklets, middle_truth, method):
+    """Median error of kete's statistical ranging on the same tracklets: 0.34 dex."""
+    estimate = tracklets[0].estimate(method)
+    error = np.abs(np.log10(estimate.range.value / middle_truth[:, 0]))
+    assert np.isfinite(error).all()
+    assert np.median(error) <= 0.30
+
+
 @METHODS
 def test_minutes_are_never_called_ok(tracklets, method):
     found = tracklets[0]

@@ -8,7 +8,7 @@ from neoranging.arc_inputs import arc_inputs
 from neoranging.constants import ARCSEC
 from neoranging.core.geometry import norm
 from neoranging.datasets.arcs import to_core
-from neoranging.datasets.store import read_arcs
+from neoranging.datasets.store import ArcWriter, read_arcs
 from neoranging.exceptions import DatasetError
 from neoranging.training.data import load_arcs, make_training_arcs
 from neoranging.training.noise import FreshNoise, noise_free
@@ -177,3 +177,27 @@ def test_what_cannot_be_learnt_from(arc_set, table):
     rho[3] = np.nan
     with pytest.raises(DatasetError, match=r"rho \(1\)"):
         make_training_arcs(table.with_columns(rho_topo_au=rho))
+
+
+def test_close_passages_can_be_left_out(table, tmp_path):
+    pytest.importorskip("pyarrow")
+    near = np.arange(len(table)) % 3 == 0
+    with ArcWriter(tmp_path / "set", settings={"kind": "test"}) as writer:
+        writer.write(table.with_columns(is_close=near, split=np.full(len(table), "train")))
+    whole = load_arcs(tmp_path / "set", "train")
+    others = load_arcs(tmp_path / "set", "train", close_passages=False)
+    assert (len(whole), len(others)) == (len(table), np.sum(~near))
+    np.testing.assert_array_equal(others.rho, whole.rho[~near])
+    assert others.facts["close_passages"] is False
+
+
+def test_noise_of_the_parallax_has_the_size_of_its_error(table, exact_arcs):
+    made = make_training_arcs(table, fresh_noise=True)
+    drawn = torch.stack([made.observed(generator(k)).inputs.parallax for k in range(60)])
+    determined = made.noise.parallax > 0.0
+    assert determined.any()
+    scatter = drawn.std(dim=0)[determined] / made.noise.parallax[determined]
+    assert scatter.mean() == pytest.approx(1.0, abs=0.03)
+    torch.testing.assert_close(
+        made.noise.parallax[determined], torch.exp(made.inputs.log_sigma_parallax)[determined]
+    )
