@@ -86,6 +86,7 @@ html_theme_options = {
     "secondary_sidebar_items": {
         "**": ["page-toc"],
         "guide/command_line": [],
+        "guide/study": [],
         "guide/truth_table": [],
     },
 }

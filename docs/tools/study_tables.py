@@ -18,11 +18,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from neoranging.evaluation import strata as evaluation
 from neoranging.evaluation.page import number
 from neoranging.evaluation.published import SOURCE
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
+MINUS = "\N{MINUS SIGN}"
 DIGEST = 8
 """Digits by which weights are told apart."""
 
@@ -176,15 +179,18 @@ def figure(value: float | None, low: float | None = None, high: float | None = N
     """Cell of a value with its interval below."""
     if value is None:
         return ""
+    text = number(value).replace("-", MINUS) if -1.0 < value < 0.0 else number(value)
     if low is None or high is None or bound(low) == bound(high):
-        return number(value)
-    return f"| {number(value)}\n   | {bound(low)} – {bound(high)}"
+        return text
+    return f"| {text}\n   | {bound(low)} – {bound(high)}"
 
 
 def bound(value: float) -> str:
-    """End of an interval, in two digits where these are no exponent."""
-    text = f"{value:.2g}" if 1e-3 <= abs(value) < 99.5 else number(value)
-    return text.replace("-", "\N{MINUS SIGN}") if value < 0.0 else text
+    """End of an interval, in two digits without an exponent where that is short."""
+    if not 1e-5 <= abs(value) < 99.5:
+        return number(value)
+    text = np.format_float_positional(float(f"{abs(value):.2g}"), trim="-")
+    return MINUS + text if value < 0.0 else text
 
 
 # ---------------------------------------------------------------------- headline
@@ -211,7 +217,7 @@ def _published(row: Row) -> str:
 
 
 def _who(row: Row) -> str:
-    return f"{row['method']}, OK only" if row["answers"] == "OK" else row["method"]
+    return f"{row['method']}, OK" if row["answers"] == "OK" else row["method"]
 
 
 def _origin(row: Row) -> str:
@@ -266,17 +272,18 @@ def strata(study: Study) -> str:
     ]
     found = {(r["metric"], r["method"], r["axis"], r["stratum"]): r for r in rows}
     where = {(r["axis"], r["stratum"]): r for r in rows}
-    header = ["", "method", *(f"{AXES[axis]}: {name}" for axis, name in cells)]
+    units = {r["axis"]: r["axis_unit"] for r in rows}
+    header = ["", "method", *(f"{AXES[axis]} [{units[axis]}]: {name}" for axis, name in cells)]
     lines = [["bounds", "", *(_bounds(where[cell]) for cell in cells)]]
     for metric, label in STRATA.items():
-        for method in dict.fromkeys(r["method"] for r in rows):
+        for k, method in enumerate(dict.fromkeys(r["method"] for r in rows)):
             mine = [found[metric, method, *cell]["value"] for cell in cells]
-            lines.append([label, method, *(figure(value) for value in mine)])
+            lines.append([label if k == 0 else "", method, *(figure(value) for value in mine)])
     return csv_table(f"By tercile, {study.data['kind']} arcs", header, lines)
 
 
 def _bounds(row: Row) -> str:
-    return f"| {bound(row['lower'])} –\n   | {bound(row['upper'])} {row['axis_unit']}"
+    return f"| {bound(row['lower'])} –\n   | {bound(row['upper'])}"
 
 
 def cross(study: Study) -> str:
