@@ -22,7 +22,6 @@ import numpy as np
 from astropy import units as u
 
 import neoranging as nr
-from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.twin import Twin
 from neoranging.evaluation.calibration import HeldOut, cross_conformal
 from neoranging.evaluation.selection import Selection
@@ -30,7 +29,7 @@ from neoranging.evaluation.tables import as_text
 from neoranging.plotting.study_intervals import plot_half_widths, plot_reliability
 
 twin = Twin(objects=1024, seed=11)
-arcs = ArcTable.concatenate([twin.block(k)[0] for k in range(twin.n_blocks)])
+arcs = twin.arcs()
 arcs = Selection(cap=10).of(arcs)
 print(arcs)
 

@@ -26,7 +26,6 @@ nights are sorted first.
 import matplotlib.pyplot as plt
 
 import neoranging as nr
-from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.twin import Twin
 from neoranging.evaluation.metrics import summarise
 from neoranging.evaluation.predictions import predict
@@ -37,7 +36,7 @@ from neoranging.exceptions import NotTrainedError
 from neoranging.plotting.study_strata import plot_cross, plot_strata
 
 twin = Twin(objects=1024, seed=23)
-arcs = ArcTable.concatenate([twin.block(k)[0] for k in range(twin.n_blocks)])
+arcs = twin.arcs()
 print(arcs)
 
 # %%

@@ -30,7 +30,6 @@ from neoranging.constants import C_AU_PER_DAY
 from neoranging.core import admissible
 from neoranging.core.prediction import object_state
 from neoranging.core.solutions import Solutions
-from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.twin import Twin
 from neoranging.estimators.conformal import ConformalEstimator
 from neoranging.evaluation.calibration import HeldOut
@@ -98,7 +97,7 @@ print(tracklets.estimate("rule-of-thumb", speed=15 * u.km / u.s))
 # nights of some of these orbits; the rule has learnt nothing at all.
 
 twin = Twin(objects=1024, seed=31)
-arcs = ArcTable.concatenate([twin.block(k)[0] for k in range(twin.n_blocks)])
+arcs = twin.arcs()
 arcs = Selection(cap=10).of(arcs)
 print(arcs)
 
@@ -178,9 +177,7 @@ plt.show()
 
 # sphinx_gallery_start_ignore
 # The other pages are built in this process, and list the methods that they know of.
-from neoranging.estimators import registry  # noqa: E402
-
-del registry._registered["rule-of-thumb"]
+nr.unregister_estimator("rule-of-thumb")
 # sphinx_gallery_end_ignore
 
 # sphinx_gallery_thumbnail_number = 1

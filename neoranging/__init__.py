@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         available_methods,
         get_estimator,
         register_estimator,
+        unregister_estimator,
     )
     from neoranging.forming import read_tracklets
     from neoranging.observations.observatories import load_obscodes, register_observatory
@@ -55,6 +56,7 @@ _WHERE = {
     "load_obscodes": "observations.observatories",
     "read_tracklets": "forming",
     "register_estimator": "estimators.registry",
+    "unregister_estimator": "estimators.registry",
     "register_observatory": "observations.observatories",
     "sample": "samples",
 }
@@ -81,6 +83,7 @@ __all__ = [
     "register_estimator",
     "register_observatory",
     "sample",
+    "unregister_estimator",
 ]
 
 

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-ORDER = ("plot_discovery_night.py", "plot_admissible_region.py", "plot_messy_file.py")
+ORDER = tuple(
+    f"plot_{name}.py"
+    for name in (
+        "discovery_night",
+        "networks",
+        "admissible_region",
+        "collapse",
+        "intervals",
+        "mlp_and_pinn",
+        "train_small",
+        "own_estimator",
+        "messy_file",
+    )
+)
 
 
 class ReadingOrder:

@@ -188,6 +188,10 @@ class Twin:
             table = ArcTable.concatenate([table, near])
         return table, Account(parts)
 
+    def arcs(self) -> ArcTable:
+        """All arcs of all blocks, in memory: for twins of some thousand objects."""
+        return ArcTable.concatenate(self.block(k)[0] for k in range(self.n_blocks))
+
     def _observed(self, block: int) -> tuple[ArcTable, Counts, Counts]:
         orbits, discovery = self.orbits(block)
         rng = self._rng(2, block)

@@ -9,7 +9,13 @@ from typing import Any
 from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import UnknownMethodError
 
-__all__ = ["available_methods", "estimator_class", "get_estimator", "register_estimator"]
+__all__ = [
+    "available_methods",
+    "estimator_class",
+    "get_estimator",
+    "register_estimator",
+    "unregister_estimator",
+]
 
 GROUP = "neoranging.estimators"
 
@@ -61,6 +67,21 @@ def register_estimator(estimator: type[RangingEstimator], name: str | None = Non
             "neoranging.estimators.base for the one method to write"
         )
     _registered[name or estimator.name] = estimator
+
+
+def unregister_estimator(name: str) -> None:
+    """Forget a method that `register_estimator` made available; entry points stay.
+
+    Raises
+    ------
+    UnknownMethodError
+        If no method was registered under that name in this process.
+    """
+    if name not in _registered:
+        raise UnknownMethodError(
+            f"no method {name!r} was registered here; there are {', '.join(_registered) or 'none'}"
+        )
+    del _registered[name]
 
 
 def get_estimator(method: Any, **options: Any) -> RangingEstimator:

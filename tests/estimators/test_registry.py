@@ -50,6 +50,13 @@ class TestRegistering:
         assert "bold" in nr.available_methods()
         assert "shy" not in nr.available_methods()
 
+    def test_it_can_be_forgotten(self):
+        nr.register_estimator(Shy)
+        nr.unregister_estimator("shy")
+        assert "shy" not in nr.available_methods()
+        with pytest.raises(UnknownMethodError, match="no method 'shy' was registered here"):
+            nr.unregister_estimator("shy")
+
     def test_a_built_in_name_may_be_taken_over(self):
         nr.register_estimator(Shy, name="gauss")
         assert isinstance(nr.get_estimator("gauss"), Shy)
