@@ -31,6 +31,7 @@ DIGEST = 8
 
 Row = Mapping[str, Any]
 
+CLASSICAL_METHODS = ("Gauss", "Laplace")
 HEADLINE = {
     "solved": "arcs with an answer [%]",
     "ok": "status OK [%]",
@@ -63,15 +64,15 @@ CLASSICAL = {
     "d_sh_pseudo": "D_SH, median",
 }
 STRATA = {
-    "median_log10_error": "range, median error [dex]",
+    "median_log10_error": "range [dex]",
     "p_ar": "P_AR [%]",
-    "d_sh_pseudo": "D_SH, median",
+    "d_sh_pseudo": "D_SH",
 }
 AXES = {
     "eta": "proper motion",
     "rho": "true range",
-    "inc": "inclination",
-    "span": "length of arc",
+    "inc": "incl.",
+    "span": "arc",
 }
 CROSS = {"medae_rho": "range [au]", "d_sh_pseudo": "D_SH", "p_ar": "P_AR [%]"}
 SUBSETS = {
@@ -118,6 +119,10 @@ class Study(NamedTuple):
     def labels(self) -> list[str]:
         """Of the methods."""
         return list(dict.fromkeys(row["method"] for row in self.tables["headline"]))
+
+    def is_classical(self, label: str) -> bool:
+        """Whether a method solves for the roots of a polynomial."""
+        return self.settings["methods"][label]["method"] in map(str.lower, CLASSICAL_METHODS)
 
     def _described(self, label: str) -> str:
         """A method as the command takes it; networks that go by another name, by their file."""
@@ -196,9 +201,18 @@ def bound(value: float) -> str:
 # ---------------------------------------------------------------------- headline
 
 
-def headline(study: Study) -> str:
-    """Methods beside the published figures, one row for each figure."""
+def headline(study: Study) -> Iterable[str]:
+    """Networks and classical methods beside those of the literature, a table for each kind."""
     rows, published = study.tables["headline"], study.tables["published"]
+    for kind, is_mine in (("Classical methods", True), ("Networks and others", False)):
+        mine = [row for row in rows if study.is_classical(row["method"]) is is_mine]
+        theirs = [row for row in published if (row["method"] in CLASSICAL_METHODS) is is_mine]
+        if mine:
+            yield _headline(f"{kind}, {study.title}", mine, theirs)
+
+
+def _headline(title: str, rows: Sequence[Row], published: Sequence[Row]) -> str:
+    """One row for each figure, one column for each method."""
     header = [
         "",
         *(_who(row) for row in rows),
@@ -209,7 +223,7 @@ def headline(study: Study) -> str:
     for name, label in HEADLINE.items():
         mine = [_headline_cell(row, name) for row in rows]
         lines.append([label, *mine, *(figure(row.get(name)) for row in published)])
-    return csv_table(study.title.capitalize(), header, lines)
+    return csv_table(title, header, lines)
 
 
 def _published(row: Row) -> str:
@@ -248,7 +262,8 @@ def classical(study: Study) -> Iterable[str]:
 def _alike(study: Study, subset: str, rows: Sequence[Row]) -> str:
     found = {(row["method"], row["metric"]): row for row in rows}
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    literature = [row for row in study.tables["published"] if row["method"] in ("Gauss", "Laplace")]
+    published = study.tables["published"]
+    literature = [row for row in published if row["method"] in CLASSICAL_METHODS]
     beside = literature if subset == "solved from the geocenter" else []
     lines = []
     for name, label in CLASSICAL.items():
@@ -283,7 +298,7 @@ def strata(study: Study) -> str:
 
 
 def _bounds(row: Row) -> str:
-    return f"| {bound(row['lower'])} –\n   | {bound(row['upper'])}"
+    return f"| {number(row['lower'], 2)} –\n   | {number(row['upper'], 2)}"
 
 
 def cross(study: Study) -> str:
@@ -375,7 +390,7 @@ def parts(studies: Sequence[Study]) -> dict[str, list[str]]:
     """Page parts by name of their file."""
     return {
         "study_headline": [
-            piece for s in studies for piece in (described(s), headline(s), remarks(s))
+            piece for s in studies for piece in (described(s), *headline(s), remarks(s))
         ],
         "study_classical": [piece for s in studies for piece in classical(s)],
         "study_strata": [*(strata(s) for s in studies), cross(studies[0])],
