@@ -344,11 +344,16 @@ def coverage(study: Study) -> str:
 
 
 def coverage_by_tercile(study: Study) -> str:
-    """How often the truth was inside among the slow and fast, the close and far."""
+    """How often the truth was inside among the slow and fast, the short and long, the near and far.
+
+    Calibrations know motion and length of an arc, not its range.
+    """
     rows = _judged(study)
     found = {(r["method"], r["source"], r["level"], r["stratum"], r["bin"]): r for r in rows}
     places = dict.fromkeys((row["method"], row["source"], row["level"]) for row in rows)
-    cells = [(axis, name) for axis in ("eta", "rho") for name in evaluation.AXES[axis].names]
+    known = {row["stratum"] for row in rows}
+    axes = [axis for axis in ("eta", "span", "rho") if f"{axis} tercile" in known]
+    cells = [(axis, name) for axis in axes for name in evaluation.AXES[axis].names]
     header = ["method", "calibration", "level", *(f"{AXES[axis]}: {name}" for axis, name in cells)]
     lines = []
     for place in places:

@@ -110,8 +110,8 @@ def _estimator(method: str, observer: str | None, calibration: Path | None) -> R
     from neoranging.evaluation.contenders import WEIGHTS, pretrained
 
     options = {} if observer is None else {"observer": observer}
-    found = pretrained if method.endswith(WEIGHTS) else get_estimator
-    estimator = found(method, **options)
+    named = pretrained if method.endswith(WEIGHTS) else get_estimator
+    estimator = named(method, **options)
     if calibration is None:
         return estimator
     return ConformalEstimator(estimator, Calibration.read(calibration))
