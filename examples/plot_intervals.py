@@ -108,10 +108,11 @@ for ax in (left, right):
 #
 # With the package
 # ----------------
-# A `~neoranging.conformal.Calibration` is just this: widths by tenths of the proper motion (or by
-# fewer parts, where arcs are few), for every level, and apart for answers that are ``OK`` and those
-# that are not. ``cross_conformal`` learns on each half of the asteroids and tests on the other. It
-# takes any method; of a classical one it serves the doubtful answers, too.
+# A `~neoranging.conformal.Calibration` is just this: widths by tenths of the proper motion and,
+# within each, by the length of the arc (or by fewer parts, where arcs are few), for every level,
+# and apart for answers that are ``OK`` and those that are not. ``cross_conformal`` learns on each
+# half of the asteroids and tests on the other. It takes any method; of a classical one it serves
+# the doubtful answers, too.
 
 crosswise = {
     name: cross_conformal(each, levels=(0.2, 0.4, 0.5, 0.68, 0.8, 0.9, 0.95), folds=2)
@@ -164,7 +165,7 @@ for name in held:
 #   has wide ones.
 # - It holds for nights like those it was counted on. An asteroid chosen because it is about to hit
 #   the Earth is not like them: see :doc:`/gallery/plot_networks`.
-# - Count by speed, and divide by asteroid.
+# - Count by speed and length of arc, and divide by asteroid.
 #
 # All about calibrations: :doc:`/guide/intervals`. The same for a method of your own:
 # :doc:`/gallery/plot_own_estimator`. What classical methods carry through:

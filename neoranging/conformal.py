@@ -25,13 +25,14 @@ from neoranging.arguments import values_in
 from neoranging.core import conformal as core
 from neoranging.core.conformal import Answers
 from neoranging.core.geometry import FloatArray
+from neoranging.core.nested_bins import NestedBins
 from neoranging.core.solutions import BoolArray, IntArray
 from neoranging.exceptions import ConformalError
 
 __all__ = ["Calibration", "default_calibration"]
 
-N_BINS: Final = 10
-"""Bins of proper motion: deciles."""
+N_BINS: Final = (10, 6)
+"""Bins of proper motion, deciles, and of the length of the arc within each of them."""
 
 MIN_PER_BIN: Final = 400
 """Arcs that a bin should hold; fewer bins are made rather than smaller ones.
@@ -41,10 +42,11 @@ Three standard errors of a normal law, 0.9973, take 370."""
 LEVELS: Final = np.unique(
     np.round(
         [
-            *np.arange(0.01, 0.5, 0.01),
-            *np.arange(0.5, 0.99, 0.005),
-            *np.arange(0.99, 0.9991, 0.001),
-            *(0.6827, 0.9545, 0.9973, 0.9995, 0.9999),
+            *np.arange(0.05, 0.5, 0.05),
+            *np.arange(0.5, 0.9, 0.02),
+            *np.arange(0.9, 0.99, 0.01),
+            *np.arange(0.99, 0.9991, 0.003),
+            *(0.55, 0.65, 0.6827, 0.75, 0.85, 0.9545, 0.9973),
         ],
         6,
     )
@@ -52,44 +54,46 @@ LEVELS: Final = np.unique(
 """Confidence levels that are kept; another takes the width of the next one above."""
 
 _FORMAT: Final = "neoranging calibration"
-_VERSION: Final = 1
+_VERSION: Final = 2
 _VERDICTS: Final = ("ok", "other")
-_ROUND = Context(prec=6, rounding=ROUND_CEILING)
+_ROUND = Context(prec=5, rounding=ROUND_CEILING)
 
 
 class _Group(NamedTuple):
-    """Half widths of the answers of one verdict, by bin of proper motion."""
+    """Half widths of the answers of one verdict, by proper motion and length of arc."""
 
-    edges: FloatArray
-    """Inner edges of the bins [rad/d], shape (B - 1,)."""
+    bins: NestedBins
+    """C cells of proper motion [rad/d] and, within it, length of arc [d]."""
     counts: IntArray
-    """Calibration arcs of each bin, shape (B,)."""
+    """Calibration arcs of each cell, shape (C,)."""
     widths: FloatArray
-    """Shape (B, L + 1): at each level, infinite where the arcs are too few, and at last the largest
+    """Shape (C, L + 1): at each level, infinite where the arcs are too few, and at last the largest
     score, zero of none."""
 
     @classmethod
-    def fit(cls, scores: FloatArray, eta: FloatArray) -> _Group:
-        n_bins = int(np.clip(len(scores) // MIN_PER_BIN, 1, N_BINS))
-        edges = core.quantile_edges(eta, n_bins)
-        category = core.bin_of(edges, eta)
-        counts, widths = core.quantiles(scores, category, len(edges) + 1, LEVELS)
+    def fit(cls, scores: FloatArray, eta: FloatArray, span: FloatArray) -> _Group:
+        bins = NestedBins.fit(eta, span, N_BINS, MIN_PER_BIN)
+        cell = bins.cell_of(eta, span)
+        counts, widths = core.quantiles(scores, cell, bins.n_cells, LEVELS)
         largest = np.zeros(len(counts))
-        np.maximum.at(largest, category, scores)
-        return cls(edges, counts, _rounded_up(np.column_stack([widths, largest])))
+        np.maximum.at(largest, cell, scores)
+        return cls(bins, counts, _rounded_up(np.column_stack([widths, largest])))
 
-    def half_width(self, eta: FloatArray, levels: FloatArray, level: float) -> FloatArray:
-        """By arc; infinite where the arcs of its bin are too few for the level."""
+    def half_width(
+        self, eta: FloatArray, span: FloatArray, levels: FloatArray, level: float
+    ) -> FloatArray:
+        """By arc; infinite where the arcs of its cell are too few for the level."""
         enough = self.counts >= core.arcs_needed(level)
         # the largest score serves levels between the last one that is kept and none at all
         column = min(int(np.searchsorted(levels, level)), len(levels))
         width = np.where(enough, np.minimum(self.widths[:, column], self.widths[:, -1]), np.inf)
-        return width[core.bin_of(self.edges, eta)]
+        return width[self.bins.cell_of(eta, span)]
 
     def to_json(self, verdict: str) -> dict[str, Any]:
         return {
             "verdict": verdict,
-            "edges_rad_d": self.edges.tolist(),
+            "proper_motion_edges_rad_d": self.bins.outer.tolist(),
+            "arc_length_edges_d": self.bins.inner_lists,
             "n_arcs": self.counts.tolist(),
             "half_widths": [[x if np.isfinite(x) else None for x in row] for row in self._rows],
         }
@@ -100,25 +104,29 @@ class _Group(NamedTuple):
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], n_levels: int) -> _Group:
-        edges = np.array(content["edges_rad_d"], dtype=np.float64)
+        bins = NestedBins.from_lists(
+            content["proper_motion_edges_rad_d"], content["arc_length_edges_d"]
+        )
         counts = np.array(content["n_arcs"], dtype=np.int64)
         rows = [[np.inf if x is None else x for x in row] for row in content["half_widths"]]
         widths = np.array(rows, dtype=np.float64)
-        if widths.shape != (len(edges) + 1, n_levels + 1) or counts.shape != widths.shape[:1]:
+        if widths.shape != (bins.n_cells, n_levels + 1) or counts.shape != widths.shape[:1]:
             raise ValueError("edges, numbers and widths do not belong together")
-        return cls(edges, counts, widths)
+        return cls(bins, counts, widths)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration:
-    """Half widths of intervals, by verdict, proper motion and confidence level.
+    """Half widths of intervals, by verdict, proper motion, length of arc and confidence level.
 
     Made by `fit` of answers whose truth is known, by ``ConformalEstimator.calibrate``, or by
     ``neoranging.evaluation.calibration.calibrate`` of a stored set. Immutable.
 
-    Answers that are OK and others are counted apart, each by deciles of proper motion, or by fewer
-    bins where a decile would hold less than 400 arcs: so an interval holds among the slow and among
-    the fast, and answers that a method does not vouch for widen nobody else's.
+    Answers that are OK and others are counted apart, each by deciles of proper motion and, within
+    each of them, by up to six bins of equal numbers of the length of the arc; of fewer where a bin
+    would hold less than 400 arcs. So an interval holds among the slow and among the fast, minutes
+    of observations do not borrow the narrow intervals of hours, and answers that a method does not
+    vouch for widen nobody else's.
 
     Attributes
     ----------
@@ -177,7 +185,9 @@ class Calibration:
         mine, known = answers.take(given), truth[given]
         score = score or _natural_score(mine)
         off, vouched = core.scores(mine, known, score), mine.determined(score)
-        ok, other = (_Group.fit(off[rows], mine.eta[rows]) for rows in (vouched, ~vouched))
+        ok, other = (
+            _Group.fit(off[rows], mine.eta[rows], mine.span[rows]) for rows in (vouched, ~vouched)
+        )
         counted = {"n_arcs": len(given), "n_without_answer": int((~given).sum())}
         told = {**counted, **(description or {})}
         return cls(dict(identity or {}), score, LEVELS, told, (ok, other))
@@ -185,14 +195,21 @@ class Calibration:
     # ------------------------------------------------------------------ what it says
 
     def half_width(
-        self, proper_motion: u.Quantity, ok: npt.ArrayLike, confidence_level: float
+        self,
+        proper_motion: u.Quantity,
+        arc_length: u.Quantity,
+        ok: npt.ArrayLike,
+        confidence_level: float,
     ) -> FloatArray:
         """Half width of intervals, in the unit of the score.
 
         Parameters
         ----------
         proper_motion : Quantity, shape (...)
-            Outside of all that was seen, the nearest decile counts.
+            Of the fit to all observations.
+        arc_length : Quantity, shape (...)
+            Time from the first to the last observation. Outside of all that was seen, of either,
+            the nearest bin counts.
         ok : array_like of bool, shape (...)
             Whether the status is OK (and, for standard scores, there is a standard error).
         confidence_level : float
@@ -206,16 +223,18 @@ class Calibration:
         ConformalError
             If there are too few calibration arcs for the level; the message says how many it needs.
         """
-        eta = values_in("proper_motion", proper_motion, u.rad / u.d, ConformalError)
-        eta, vouched = np.broadcast_arrays(eta, np.asarray(ok, dtype=bool))
-        width = self._half_width(eta.ravel(), vouched.ravel(), confidence_level)
-        self._require(np.isfinite(width), eta.ravel(), vouched.ravel(), confidence_level)
-        return width.reshape(eta.shape)
+        eta, span = _axes(proper_motion, arc_length)
+        columns = np.broadcast_arrays(eta, span, np.asarray(ok, dtype=bool))
+        eta, span, vouched = (column.ravel() for column in columns)
+        width = self._half_width(eta, span, vouched, confidence_level)
+        self._require(np.isfinite(width), eta, span, vouched, confidence_level)
+        return width.reshape(columns[0].shape)
 
     def interval(
         self,
         range: u.Quantity,  # noqa: A002 (the name that the package gives it)
         proper_motion: u.Quantity,
+        arc_length: u.Quantity,
         ok: npt.ArrayLike,
         confidence_level: float,
         *,
@@ -225,7 +244,9 @@ class Calibration:
 
         Parameters
         ----------
-        range, proper_motion : Quantity, shape (...)
+        range, proper_motion, arc_length : Quantity, shape (...)
+            The answer, the motion of the fit to all observations, and the time from the first to
+            the last of them.
         ok : array_like of bool, shape (...)
             Whether the status is OK.
         confidence_level : float
@@ -243,16 +264,16 @@ class Calibration:
             If there are too few calibration arcs for the level; the message says how many it needs.
         """
         rho = values_in("range", range, u.au, ConformalError)
-        eta = values_in("proper_motion", proper_motion, u.rad / u.d, ConformalError)
+        eta, span = _axes(proper_motion, arc_length)
         error = np.asarray(np.nan)
         if range_error is not None:
             error = values_in("range_error", range_error, u.au, ConformalError)
-        columns = np.broadcast_arrays(rho, error, np.asarray(ok, dtype=bool), eta)
+        columns = np.broadcast_arrays(rho, error, np.asarray(ok, dtype=bool), eta, span)
         answers = Answers._make(column.ravel() for column in columns)
         vouched = answers.determined(self.score)
-        width = self._half_width(answers.eta, vouched, confidence_level)
+        width = self._half_width(answers.eta, answers.span, vouched, confidence_level)
         known = np.isfinite(width) | ~answers.given
-        self._require(known, answers.eta, vouched, confidence_level)
+        self._require(known, answers.eta, answers.span, vouched, confidence_level)
         bounds = core.bounds(answers, width, self.score)
         return bounds.reshape(*columns[0].shape, 2) << u.au
 
@@ -284,28 +305,38 @@ class Calibration:
             not OK have too few calibration arcs.
         """
         vouched = answers.determined(self.score)
-        width = self._half_width(answers.eta, vouched, confidence_level)
+        width = self._half_width(answers.eta, answers.span, vouched, confidence_level)
         if too_few == "raise":
             known = np.isfinite(width) | ~vouched | ~answers.given
-            self._require(known, answers.eta, vouched, confidence_level)
+            self._require(known, answers.eta, answers.span, vouched, confidence_level)
         return core.clipped(core.bounds(answers, width, self.score), limits)
 
-    def _half_width(self, eta: FloatArray, vouched: BoolArray, level: float) -> FloatArray:
+    def _half_width(
+        self, eta: FloatArray, span: FloatArray, vouched: BoolArray, level: float
+    ) -> FloatArray:
         core.checked_level(level)
         width = np.empty(len(eta))
         for group, rows in zip(self._groups, (vouched, ~vouched), strict=True):
             if rows.any():
-                width[rows] = group.half_width(eta[rows], self.levels, level)
+                width[rows] = group.half_width(eta[rows], span[rows], self.levels, level)
         return width
 
-    def _require(self, known: BoolArray, eta: FloatArray, vouched: BoolArray, level: float) -> None:
+    def _require(
+        self,
+        known: BoolArray,
+        eta: FloatArray,
+        span: FloatArray,
+        vouched: BoolArray,
+        level: float,
+    ) -> None:
         """Complain of the first answer whose half width is not known."""
         if known.all():
             return
         k = int(np.argmin(known))
         group = self._groups[0 if vouched[k] else 1]
-        n = int(group.counts[core.bin_of(group.edges, eta[k])])
-        which = f" with answers that are {'' if vouched[k] else 'not '}OK and a like proper motion"
+        n = int(group.counts[group.bins.cell_of(eta[k : k + 1], span[k : k + 1])[0]])
+        verdict = f"answers that are {'' if vouched[k] else 'not '}OK"
+        which = f" with {verdict} and a like proper motion and length"
         raise core.too_few(n, level, which)
 
     def matches(self, identity: Mapping[str, Any]) -> bool:
@@ -338,7 +369,10 @@ class Calibration:
         """
         try:
             if (content["format"], content["version"]) != (_FORMAT, _VERSION):
-                raise ValueError(f"it is {content['format']!r}, version {content['version']!r}")
+                raise ValueError(
+                    f"it is {content['format']!r}, version {content['version']!r}, and what can be "
+                    f"read is {_FORMAT!r}, version {_VERSION}"
+                )
             if content["score"] not in core.SCORES:
                 raise ValueError(f"it has the score {content['score']!r}")
             levels = np.array(content["levels"], dtype=np.float64)
@@ -349,7 +383,8 @@ class Calibration:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ConformalError(
-                f"this is no calibration of this version of neoranging ({error!r}): make it anew"
+                f"this is no calibration of this version of neoranging ({error!r}): make it anew, "
+                "as `neoranging calibrate` does"
             ) from error
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -392,6 +427,14 @@ def default_calibration(name: str) -> Calibration | None:
     return Calibration.read(path) if path.exists() else None
 
 
+def _axes(proper_motion: u.Quantity, arc_length: u.Quantity) -> tuple[FloatArray, FloatArray]:
+    """What intervals depend on beside the verdict, in rad/d and d."""
+    return (
+        values_in("proper_motion", proper_motion, u.rad / u.d, ConformalError),
+        values_in("arc_length", arc_length, u.d, ConformalError),
+    )
+
+
 def _natural_score(answers: Answers) -> str:
     ok = answers.ok
     told = ok.any() and bool((answers.determined("standard") == ok).all())
@@ -399,7 +442,7 @@ def _natural_score(answers: Answers) -> str:
 
 
 def _rounded_up(values: FloatArray) -> FloatArray:
-    """Six digits, which keep a file small; upwards, so that no interval becomes narrower."""
+    """Five digits, which keep a file small; upwards, so that no interval becomes narrower."""
     rounded = [
         float(_ROUND.create_decimal_from_float(x)) if np.isfinite(x) else x
         for x in values.ravel().tolist()

@@ -172,10 +172,10 @@ class RangeEstimate:
         """Range interval that can be quoted at a level.
 
         Of a calibrated method, the interval that held for this share of arcs of a like proper
-        motion that it had never seen, whether its answer was OK or not. Otherwise, where the status
-        is OK, the propagated errors of the observations as a normal interval. Neither reaches
-        beyond the admissible region. Elsewhere nothing narrower than the whole admissible range
-        holds, and that is returned whatever the level.
+        motion and length that it had never seen, whether its answer was OK or not. Otherwise, where
+        the status is OK, the propagated errors of the observations as a normal interval. Neither
+        reaches beyond the admissible region. Elsewhere nothing narrower than the whole admissible
+        range holds, and that is returned whatever the level.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class RangeEstimate:
         """Bounds of `interval`, shape (M, 2) [au]; ``too_few`` as in `Calibration.bounds`."""
         s, limits = self._solutions, admissible_limits(self.attributable._arrays)
         if calibration is not None:
-            answers = Answers.of(self.attributable._arrays, s)
+            answers = Answers.of(self.attributable._arrays, s, self._tracklets._span)
             return calibration.bounds(answers, limits, confidence_level, too_few=too_few)
         low, high = limits.T
         half = ndtri(0.5 + 0.5 * confidence_level) * np.sqrt(s.covariance[:, 0, 0])

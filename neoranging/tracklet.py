@@ -184,6 +184,15 @@ class TrackletSet(Sequence["Tracklet"]):
             [",".join(dict.fromkeys(codes[a:b])) for a, b in pairwise(bounds)], dtype=np.str_
         )
 
+    @property
+    def arc_length(self) -> u.Quantity:
+        """Time from the first to the last observation of each tracklet, shape (M,)."""
+        return (self._span * 24.0) << u.h
+
+    @cached_property
+    def _span(self) -> FloatArray:
+        return self._tdb[self._offsets[1:] - 1] - self._tdb[self._offsets[:-1]]
+
     @cached_property
     def obstime(self) -> Time:
         """Epochs of all observations, UTC, shape (n,)."""
@@ -418,7 +427,7 @@ class Tracklet:
     @property
     def arc_length(self) -> u.Quantity:
         """Time from the first to the last observation."""
-        return ((self._set._tdb[-1] - self._set._tdb[0]) * 24.0) << u.h
+        return self._set.arc_length[0]
 
     def triplet(self) -> Tracklet:
         """First, middle and last observation: what three-observation methods use.

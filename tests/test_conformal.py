@@ -18,19 +18,22 @@ from neoranging.exceptions import ConformalError, EstimationError
 
 NAN = np.nan
 ETA = u.rad / u.d
+SPAN = 0.05 * u.d
 
 
 def draw(n, seed, ok=0.3, missing=0.1):
-    """Answers and truths: OK ones good, errors growing with motion, some missing."""
+    """Answers and truths: OK ones good, errors growing with motion and falling with span."""
     rng = np.random.default_rng(seed)
     eta = 0.01 * rng.lognormal(size=n)
+    span = 0.05 * rng.lognormal(size=n)
     good = rng.random(n) < ok
     error = np.where(good, rng.uniform(0.001, 0.02, n), NAN)
     truth = rng.uniform(0.1, 1.0, n)
-    rho = truth * np.exp(rng.standard_normal(n) * np.minimum(10.0 * eta, 2.0))
+    spread = np.minimum(10.0 * eta, 2.0) / (1.0 + 20.0 * span)
+    rho = truth * np.exp(rng.standard_normal(n) * spread)
     rho[good] = (truth + 1.4 * error * rng.standard_normal(n))[good]
     rho[~good & (rng.random(n) < missing)] = NAN
-    return Answers(rho, error, good, eta), truth
+    return Answers(rho, error, good, eta, span), truth
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +66,27 @@ class TestHalfWidths:
         mine, score = answers.take(given), calibration.score
         off, vouched = core.scores(mine, truth[given], score), mine.determined(score)
         for rows, ok in ((vouched, True), (~vouched, False)):
-            edges = core.quantile_edges(mine.eta[rows], 10)
-            bins = core.bin_of(edges, mine.eta[rows])
+            part, off_part = mine.take(rows), off[rows]
+            decile = core.bin_of(core.quantile_edges(part.eta, 10), part.eta)
+            cells = []
+            for k in range(10):
+                arcs = np.flatnonzero(decile == k)
+                edges = core.quantile_edges(part.span[arcs], min(len(arcs) // 400, 6))
+                column = core.bin_of(edges, part.span[arcs])
+                cells += [arcs[column == j] for j in range(len(edges) + 1)]
+            assert len(cells) == (10 if ok else 30)
+            first = part.take(np.array([cell[0] for cell in cells]))
             for level in (0.5, 0.68, 0.6827, 0.95, 0.99):
-                exact = [core.quantile(off[rows][bins == k], level) for k in range(10)]
-                at = np.array([mine.eta[rows][bins == k][0] for k in range(10)])
-                width = calibration.half_width(at * ETA, ok, level)
-                np.testing.assert_allclose(width, exact, rtol=1e-5)
+                exact = [core.quantile(off_part[cell], level) for cell in cells]
+                width = calibration.half_width(first.eta * ETA, first.span * u.d, ok, level)
+                np.testing.assert_allclose(width, exact, rtol=1e-4)
                 assert (width >= exact).all()
 
     def test_between_levels_take_the_next_above(self, calibration):
         eta = np.array([0.001, 0.01, 0.1]) * ETA
-        between, above = (calibration.half_width(eta, True, x) for x in (0.6801, 0.6827))
+        between, above = (calibration.half_width(eta, SPAN, True, x) for x in (0.6801, 0.6827))
         np.testing.assert_array_equal(between, above)
-        widths = [calibration.half_width(eta, False, x) for x in np.linspace(0.02, 0.995, 40)]
+        widths = [calibration.half_width(eta, SPAN, False, x) for x in np.linspace(0.02, 0.995, 40)]
         assert (np.diff(widths, axis=0) >= 0.0).all()
 
     def test_are_never_narrower_than_exact(self, known):
@@ -86,33 +96,42 @@ class TestHalfWidths:
         one_bin = Calibration.fit(few, truth, score="log")
         exact = core.scores(few, truth, "log")
         for level in np.random.default_rng(3).uniform(0.01, 0.994, 300):
-            width = one_bin.half_width(0.01 * ETA, True, level)
+            width = one_bin.half_width(0.01 * ETA, SPAN, True, level)
             assert width >= core.quantile(exact, level)
         # between the last level kept and 180 / 181 the largest score serves
-        assert one_bin.half_width(0.01 * ETA, True, 0.9944) >= exact.max()
+        assert one_bin.half_width(0.01 * ETA, SPAN, True, 0.9944) >= exact.max()
 
-    def test_outside_of_what_was_seen_the_nearest_decile_counts(self, calibration):
-        width = calibration.half_width([0.0, 1e-5, 10.0, 1e9] * ETA, True, 0.68)
+    def test_outside_of_what_was_seen_the_nearest_bin_counts(self, calibration):
+        width = calibration.half_width([0.0, 1e-5, 10.0, 1e9] * ETA, SPAN, True, 0.68)
         assert width[0] == width[1]
         assert width[2] == width[3]
+        lengths = [0.0, 0.1, 1e3, 1e6] * u.h
+        width = calibration.half_width(0.01 * ETA, lengths, False, 0.68)
+        assert width[0] == width[1] > width[2] == width[3]
 
     def test_shapes_and_units(self, calibration):
-        assert calibration.half_width(0.01 * ETA, True, 0.5).shape == ()
-        assert calibration.half_width(np.full((2, 3), 0.5) * u.deg / u.d, True, 0.5).shape == (2, 3)
+        assert calibration.half_width(0.01 * ETA, SPAN, True, 0.5).shape == ()
+        motion = np.full((2, 3), 0.5) * u.deg / u.d
+        assert calibration.half_width(motion, SPAN, True, 0.5).shape == (2, 3)
+        assert calibration.half_width(0.01 * ETA, [1, 2] * u.h, [[True]] * 3, 0.5).shape == (3, 2)
         with pytest.raises(ConformalError, match="proper_motion must be a Quantity"):
-            calibration.half_width(0.01, True, 0.5)
+            calibration.half_width(0.01, SPAN, True, 0.5)
+        with pytest.raises(ConformalError, match="arc_length must be a Quantity"):
+            calibration.half_width(0.01 * ETA, 0.05, True, 0.5)
+        hours = calibration.half_width(0.01 * ETA, 1.2 * u.h, False, 0.5)
+        assert hours == calibration.half_width(0.01 * ETA, 0.05 * u.d, False, 0.5)
 
     @pytest.mark.parametrize("level", [0.0, 1.0, NAN, 68.0])
     def test_levels_that_are_none(self, calibration, level):
         with pytest.raises(ConformalError, match="between 0 and 1"):
-            calibration.half_width(0.01 * ETA, True, level)
+            calibration.half_width(0.01 * ETA, SPAN, True, level)
 
     def test_too_few_arcs_name_the_number_needed(self, known):
         answers, truth = known
         calibration = Calibration.fit(answers.take(np.arange(90)), truth[:90], score="log")
         n = int((answers.ok & answers.given)[:90].sum())
         with pytest.raises(ConformalError, match=f"0.99 needs 99 .*there are {n}") as caught:
-            calibration.half_width(0.01 * ETA, True, 0.99)
+            calibration.half_width(0.01 * ETA, SPAN, True, 0.99)
         assert caught.value.needed == 99
         assert caught.value.available == n
         copied = pickle.loads(pickle.dumps(caught.value))
@@ -123,15 +142,17 @@ class TestHalfWidths:
         rows = np.nonzero(answers.ok)[0][:1_300]
         calibration = Calibration.fit(answers.take(rows), truth[rows])
         eta = np.geomspace(1e-4, 1.0, 500) * ETA
-        assert len(np.unique(calibration.half_width(eta, True, 0.5))) == 3
+        assert len(np.unique(calibration.half_width(eta, SPAN, True, 0.5))) == 3
+        assert len(np.unique(calibration.half_width(0.01 * ETA, eta.value * u.d, True, 0.5))) == 1
 
     def test_ties(self):
         """All arcs alike: one bin, and every width the same."""
         n = 1000
-        answers = Answers(np.ones(n), np.full(n, NAN), np.ones(n, bool), np.full(n, 0.01))
+        ones = np.ones(n)
+        answers = Answers(ones, NAN * ones, np.ones(n, bool), 0.01 * ones, 0.05 * ones)
         calibration = Calibration.fit(answers, np.full(n, 2.0))
         for level in (0.01, 0.68, 0.99):
-            assert calibration.half_width(0.5 * ETA, True, level) == 0.693148
+            assert calibration.half_width(0.5 * ETA, SPAN, True, level) == 0.69315
 
 
 class TestFit:
@@ -169,11 +190,12 @@ class TestFit:
 
 class TestIntervals:
     @pytest.mark.parametrize("level", [0.68, 0.95])
-    def test_hold_for_new_arcs_at_every_decile_and_verdict(self, calibration, level):
+    def test_hold_for_new_arcs_at_every_decile_span_and_verdict(self, calibration, level):
         answers, truth = draw(20_000, seed=2)
         low, high = calibration.interval(
             answers.rho * u.au,
             answers.eta * ETA,
+            answers.span * u.d,
             answers.ok,
             level,
             range_error=answers.error * u.au,
@@ -181,13 +203,15 @@ class TestIntervals:
         np.testing.assert_array_equal(np.isfinite(low), answers.given)
         inside = (low <= truth) & (truth <= high)
         decile = core.bin_of(core.quantile_edges(answers.eta, 10), answers.eta)
+        tercile = core.bin_of(core.quantile_edges(answers.span, 3), answers.span)
         for ok in (True, False):
-            for k in range(10):
-                rows = answers.given & (answers.ok == ok) & (decile == k)
-                n = rows.sum()
-                assert n > 400
-                bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / n)
-                assert abs(inside[rows].mean() - level) < bound
+            for stratum in (decile, tercile):
+                for k in np.unique(stratum):
+                    rows = answers.given & (answers.ok == ok) & (stratum == k)
+                    n = rows.sum()
+                    assert n > 400
+                    bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / n)
+                    assert abs(inside[rows].mean() - level) < bound
 
     def test_within_the_limits(self, calibration):
         answers, _ = draw(2_000, seed=4)
@@ -217,11 +241,11 @@ class TestIntervals:
         np.testing.assert_array_equal(lenient[answers.ok], whole[answers.ok])
 
     def test_of_nothing(self, calibration):
-        none = Answers(*(np.zeros(0),) * 2, np.zeros(0, dtype=bool), np.zeros(0))
+        none = Answers(*(np.zeros(0),) * 2, np.zeros(0, dtype=bool), *(np.zeros(0),) * 2)
         assert calibration.bounds(none, np.zeros((0, 2)), 0.68).shape == (0, 2)
 
     def test_of_one(self, calibration):
-        one = calibration.interval(0.3 * u.au, 0.5 * u.deg / u.d, True, 0.68)
+        one = calibration.interval(0.3 * u.au, 0.5 * u.deg / u.d, 40.0 * u.min, True, 0.68)
         assert one.shape == (2,)
         assert one.unit == u.au
         assert one[0] < 0.3 * u.au < one[1]
@@ -253,19 +277,33 @@ class TestFiles:
 
     def test_are_small(self, calibration, tmp_path):
         calibration.write(tmp_path / "c.json")
-        assert (tmp_path / "c.json").stat().st_size < 40_000
+        assert (tmp_path / "c.json").stat().st_size < 60_000
+
+    def test_of_all_cells_are_small(self, tmp_path):
+        Calibration.fit(*draw(56_000, seed=8, ok=0.5, missing=0.0), score="log").write(
+            tmp_path / "c.json"
+        )
+        groups = Calibration.read(tmp_path / "c.json").to_json()["groups"]
+        assert [len(group["n_arcs"]) for group in groups] == [60, 60]
+        assert (tmp_path / "c.json").stat().st_size < 60_000
 
     def test_too_few_arcs_survive(self, known, tmp_path):
         answers, truth = known
         Calibration.fit(answers.take(np.arange(40)), truth[:40]).write(tmp_path / "c.json")
         with pytest.raises(ConformalError, match="needs 99"):
-            Calibration.read(tmp_path / "c.json").half_width(0.01 * ETA, True, 0.99)
+            Calibration.read(tmp_path / "c.json").half_width(0.01 * ETA, SPAN, True, 0.99)
 
-    @pytest.mark.parametrize("damage", ["format", "version", "score", "levels", "groups", "edges"])
+    @pytest.mark.parametrize(
+        "damage", ["format", "version", "score", "levels", "groups", "edges", "lengths", "order"]
+    )
     def test_damage(self, calibration, damage):
         content = copy.deepcopy(calibration.to_json())
         if damage == "edges":
-            content["groups"][0]["edges_rad_d"].pop()
+            content["groups"][0]["proper_motion_edges_rad_d"].pop()
+        elif damage == "lengths":
+            content["groups"][1]["arc_length_edges_d"][3].pop()
+        elif damage == "order":
+            content["groups"][1]["arc_length_edges_d"][3].reverse()
         elif damage == "levels":
             content["levels"].pop()
         elif damage == "groups":
@@ -274,6 +312,15 @@ class TestFiles:
             content[damage] = "other"
         with pytest.raises(ConformalError, match="make it anew"):
             Calibration.from_json(content)
+
+    def test_an_older_version_says_so(self, calibration, tmp_path):
+        old = calibration.to_json() | {"version": 1}
+        for group in old["groups"]:
+            group["edges_rad_d"] = group.pop("proper_motion_edges_rad_d")
+            del group["arc_length_edges_d"]
+        (tmp_path / "old.json").write_text(json.dumps(old))
+        with pytest.raises(ConformalError, match=r"version 1, .* version 2.*neoranging calibrate"):
+            Calibration.read(tmp_path / "old.json")
 
     @pytest.mark.parametrize("text", ["", "[1, 2]", '{"format": ', "null"])
     def test_other_files(self, tmp_path, text):
@@ -293,7 +340,7 @@ class TestFiles:
     def test_numbers_are_rounded_upwards(self, calibration):
         for group in calibration.to_json()["groups"]:
             for row in group["half_widths"]:
-                assert all(float(f"{x:.6g}") == x for x in row if x is not None)
+                assert all(float(f"{x:.5g}") == x for x in row if x is not None)
 
     def test_of_the_package(self):
         assert default_calibration("no such method") is None
@@ -313,7 +360,8 @@ class TestEstimates:
         assert calibrated.method == "gauss"
         for level in (0.5, 0.999999):
             np.testing.assert_array_equal(
-                plain.interval(level), calibrated.interval(level, calibrated=False)
+                plain.interval(level, calibrated=False),
+                calibrated.interval(level, calibrated=False),
             )
 
     def test_intervals_are_never_empty_and_admissible(self, pair):
@@ -332,7 +380,8 @@ class TestEstimates:
         plain, calibrated, s = pair
         rows = ~plain.ok & np.isfinite(plain.range.value)
         ratio = [
-            np.median(np.ptp(e.interval(0.5).value[rows], axis=1)) for e in (plain, calibrated)
+            np.median(np.ptp(bounds.value[rows], axis=1))
+            for bounds in (plain.interval(0.5, calibrated=False), calibrated.interval(0.5))
         ]
         assert ratio[1] < 0.8 * ratio[0]
         low, high = calibrated.interval(0.5).value[rows].T

@@ -234,6 +234,12 @@ class TestSet:
             night["S000005"]
         assert "20 tracklets" in repr(night)
 
+    def test_arc_lengths_are_those_of_each(self, night):
+        each = [t.arc_length.to_value(u.h) for t in night]
+        np.testing.assert_array_equal(night.arc_length.to_value(u.h), each)
+        np.testing.assert_array_equal(night.arcs().span * 24.0, each)
+        np.testing.assert_array_equal(night[[5, 2]].arc_length, night.arc_length[[5, 2]])
+
     def test_joining_what_was_taken_apart(self, night):
         joined = TrackletSet.from_tracklets(list(night))
         np.testing.assert_array_equal(joined.counts, night.counts)

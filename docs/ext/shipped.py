@@ -29,6 +29,7 @@ from neoranging.evaluation.page import number
 DATA = Path(neoranging.__file__).parent / "data"
 FIGURES = "value, low, high"
 LEVELS = (0.68, 0.95)
+ENDS = ("slow, short", "fast, long")
 
 
 class ModelCards(SphinxDirective):
@@ -56,7 +57,7 @@ class Calibrations(SphinxDirective):
             self.env.note_dependency(str(path))
         rows = [row for path in files for row in _calibrated(path)]
         header = ["calibration", "arcs", "n", "bins", "half width in"]
-        header += [f"{100.0 * x:g} %: {end}" for x in LEVELS for end in ("slowest bin", "fastest")]
+        header += [f"{100.0 * x:g} %: {end}" for x in LEVELS for end in ENDS]
         made = {_made_of(Calibration.read(path).description) for path in files}
         text = _table("", header, rows) + "\n" + "\n".join(f"Made of {told}." for told in made)
         return self.parse_text_to_nodes(text)
@@ -202,12 +203,13 @@ def _calibrated(path: Path) -> Iterable[Sequence[str]]:
 
 
 def _widths(calibration: Calibration, group: Mapping[str, Any], ok: bool) -> Iterable[float]:
-    """In the slowest and the fastest bin, at each level."""
+    """Of the shortest arcs of the slowest bin and the longest of the fastest, at each level."""
     from astropy import units as u
 
-    edges = group["edges_rad_d"] or [1.0]
-    motion = [0.5 * edges[0], 2.0 * edges[-1]] * u.rad / u.d
-    return (x for level in LEVELS for x in calibration.half_width(motion, ok, level).tolist())
+    edges = group["proper_motion_edges_rad_d"] or [1.0]
+    motion, length = [0.5 * edges[0], 2.0 * edges[-1]] * u.rad / u.d, [0.0, 1e3] * u.d
+    widths = (calibration.half_width(motion, length, ok, level) for level in LEVELS)
+    return (x for row in widths for x in row.tolist())
 
 
 def _unit(score: str, ok: bool) -> str:

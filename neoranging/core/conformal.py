@@ -13,7 +13,7 @@ Shafer 2005, Algorithmic Learning in a Random World, prop. 2.3; Lei et al. 2018,
 Arcs of one object are alike, and objects, not arcs, are exchangeable: whatever is divided is
 divided by object, and coverage is told both ways.
 
-Ranges in au, proper motions in radian per day.
+Ranges in au, proper motions in radian per day, lengths of arcs in days.
 """
 
 from __future__ import annotations
@@ -49,14 +49,16 @@ class Answers(NamedTuple):
     """Status OK."""
     eta: FloatArray
     """Proper motion of the fit to all observations [rad/d]."""
+    span: FloatArray
+    """Time from the first to the last observation [d]."""
 
     @classmethod
-    def of(cls, attributables: Attributables, solutions: Solutions) -> Answers:
-        """Answers of an estimator."""
+    def of(cls, attributables: Attributables, solutions: Solutions, span: FloatArray) -> Answers:
+        """Answers of an estimator to arcs of that ``span`` [d], shape (M,)."""
         a, s = attributables, solutions
         eta = np.hypot(a.ra_rate * np.cos(a.dec), a.dec_rate)
         error = np.sqrt(s.covariance[:, 0, 0])
-        return cls(s.rho, error, s.status == RangeStatus.OK.code, eta)
+        return cls(s.rho, error, s.status == RangeStatus.OK.code, eta, span)
 
     @classmethod
     def join(cls, parts: list[Answers]) -> Answers:

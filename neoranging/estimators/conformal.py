@@ -27,7 +27,8 @@ class ConformalEstimator(RangingEstimator):
 
     The intervals hold for any method, however wrong, as long as new tracklets are like those of the
     calibration: a share of at least ``level`` of the truths lies in ``interval(level)``, at every
-    decile of proper motion. Tracklets that the method was trained on are not like new ones.
+    decile of proper motion, among short arcs and among long ones. Tracklets that the method was
+    trained on are not like new ones.
 
     Parameters
     ----------
@@ -160,7 +161,8 @@ class ConformalEstimator(RangingEstimator):
                 f"true_range and objects need one entry for each of {len(tracklets)} tracklets, "
                 f"got the shapes {truth.shape} and {names.shape}"
             )
-        answers = Answers.of(*self._solve(tracklets.arcs(self.origin)))
+        arcs = tracklets.arcs(self.origin)
+        answers = Answers.of(*self._solve(arcs), arcs.span)
         self._calibration = Calibration.fit(
             answers,
             truth,

@@ -27,6 +27,7 @@ from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import iterate_arcs, read_manifest
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.registry import get_estimator
+from neoranging.evaluation.strata import AXES
 from neoranging.exceptions import ConformalError, NotTrainedError
 
 __all__ = [
@@ -131,9 +132,10 @@ class HeldOut:
 def _ask(
     estimator: RangingEstimator, table: ArcTable
 ) -> tuple[Answers, FloatArray, FloatArray, npt.NDArray[np.str_]]:
-    attributables, solutions = estimator._solve(to_core(table, estimator.origin))
+    arcs = to_core(table, estimator.origin)
+    attributables, solutions = estimator._solve(arcs)
     return (
-        Answers.of(attributables, solutions),
+        Answers.of(attributables, solutions, arcs.span),
         core.admissible_limits(attributables),
         table[_TRUTH[estimator.origin]],
         table["designation"],
@@ -174,7 +176,7 @@ class CrossConformal:
     def coverage(
         self, strata: Mapping[str, npt.NDArray[Any]] | None = None
     ) -> list[dict[str, Any]]:
-        """Coverage of all arcs, by verdict, by decile of proper motion, and by strata.
+        """Coverage of all arcs, by verdict, motion, length of arc, and by strata.
 
         Parameters
         ----------
@@ -203,13 +205,14 @@ class CrossConformal:
     def _own_strata(self) -> dict[str, npt.NDArray[Any]]:
         answers = self.held.answers
         verdict = np.where(answers.given, np.where(answers.ok, "OK", "not OK"), "no answer")
-        edges = core.quantile_edges(answers.eta[answers.given], 10)
-        decile = core.bin_of(edges, answers.eta) + 1
+        decile = _quantile_of(answers.eta, 10, answers.given)
+        tercile = _quantile_of(answers.span, 3, answers.given)
         return {
             "all": np.full(len(self.held), "all"),
             "answered": np.full(len(self.held), "answered"),
             "verdict": verdict,
-            "eta decile": decile,
+            "eta decile": decile + 1,
+            "span tercile": np.array(AXES["span"].names)[tercile],
         }
 
     def _row(self, level: float, mine: BoolArray) -> dict[str, Any]:
@@ -230,6 +233,11 @@ class CrossConformal:
 
 _WHOLE: Final = ("all", "verdict")
 """Divisions of all arcs; the others are of those with an answer."""
+
+
+def _quantile_of(values: FloatArray, n: int, rows: BoolArray) -> IntArray:
+    """Bin of each value, from 0; the bins hold equal numbers of ``rows``."""
+    return core.bin_of(core.quantile_edges(values[rows], n), values)
 
 
 def _bins(labels: npt.NDArray[Any], rows: BoolArray | bool) -> Iterator[tuple[Any, BoolArray]]:

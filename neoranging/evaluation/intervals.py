@@ -119,19 +119,20 @@ def _with_bounds(scored: ScoredArcs, bounds: FloatArray) -> ScoredArcs:
 def _held(
     contender: Contender, table: ArcTable, predictions: Predictions, scored: ScoredArcs
 ) -> HeldOut:
+    arcs = to_core(table, predictions.origin)
     return HeldOut(
         contender.estimator.identity,
-        _answers(predictions),
-        core.admissible_limits(from_fit(to_core(table, predictions.origin))),
+        _answers(predictions, arcs.span),
+        core.admissible_limits(from_fit(arcs)),
         scored.rho_true,
         table["designation"],
     )
 
 
-def _answers(predictions: Predictions) -> Answers:
+def _answers(predictions: Predictions, span: FloatArray) -> Answers:
     p = predictions
     error = np.full(len(p), np.nan) if p.rho_error is None else p.rho_error
-    return Answers(p.rho, error, p.ok, p.eta)
+    return Answers(p.rho, error, p.ok, p.eta, span)
 
 
 def _together_if_few(held: HeldOut) -> tuple[HeldOut, str]:

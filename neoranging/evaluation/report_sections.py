@@ -87,7 +87,7 @@ def intervals(study: Study) -> str:
         f'<p class="small">{escape(_INTERVALS_NOTE)}</p>'
         + table_of([_coverage_row(row) for row in main])
         + _details(
-            "By decile and tercile of proper motion, and by tercile of the true range",
+            "By decile and tercile of proper motion, by tercile of arc length and of true range",
             table_of([_coverage_row(row) for row in rest]),
         )
     )

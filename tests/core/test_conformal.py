@@ -14,8 +14,8 @@ from neoranging.exceptions import ConformalError
 NAN = np.nan
 
 
-def answers(rho, error=NAN, ok=True, eta=0.01):
-    columns = np.broadcast_arrays(*(np.atleast_1d(x) for x in (rho, error, ok, eta)))
+def answers(rho, error=NAN, ok=True, eta=0.01, span=0.05):
+    columns = np.broadcast_arrays(*(np.atleast_1d(x) for x in (rho, error, ok, eta, span)))
     return Answers(*columns)
 
 

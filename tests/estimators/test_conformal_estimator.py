@@ -177,7 +177,7 @@ class TestEstimator:
             known.tracklets(), known.rho * u.au.to(u.km) * u.km
         )
         widths = [
-            x.calibration.half_width(0.01 * u.rad / u.d, True, 0.9)
+            x.calibration.half_width(0.01 * u.rad / u.d, 1.0 * u.h, True, 0.9)
             for x in (made, calibrated(Constant(), known))
         ]
         np.testing.assert_allclose(*widths, rtol=1e-5)

@@ -68,18 +68,18 @@ def folder(arcs, tmp_path_factory):
     return place
 
 
-def held_out(n_objects, arcs_each, seed, shared=0.9):
+def held_out(n_objects, arcs_each, seed, shared=0.9, ok=0.8):
     """Made-up answers of which most of the error is that of the object."""
     rng = np.random.default_rng(seed)
     objects = np.repeat(np.arange(n_objects), rng.integers(1, 2 * arcs_each, n_objects))
     n = len(objects)
-    eta = 0.01 * rng.lognormal(size=n)
+    eta, span = 0.01 * rng.lognormal(size=n), 0.05 * rng.lognormal(size=n)
     error = np.sqrt(shared) * rng.standard_normal(n_objects)[objects]
     error += np.sqrt(1.0 - shared) * rng.standard_normal(n)
     truth = rng.uniform(0.1, 1.0, n)
-    rho = truth * np.exp(20.0 * eta * error)
+    rho = truth * np.exp(20.0 * eta / (1.0 + 20.0 * span) * error)
     rho[rng.random(n) < 0.1] = np.nan
-    answers = Answers(rho, np.full(n, np.nan), rng.random(n) < 0.8, eta)
+    answers = Answers(rho, np.full(n, np.nan), rng.random(n) < ok, eta, span)
     limits = np.broadcast_to([1e-5, 1e5], (n, 2))
     return HeldOut({"method": "made up"}, answers, limits, truth, objects.astype(str))
 
@@ -96,6 +96,7 @@ class TestHeldOut:
         np.testing.assert_array_equal(held.answers.ok, ok)
         np.testing.assert_allclose(held.answers.rho[ok], estimate.range.value[ok], rtol=1e-6)
         np.testing.assert_array_equal(held.truth, arcs.rho)
+        np.testing.assert_allclose(held.answers.span, estimate._tracklets._span, atol=1e-9)
         assert held.objects[3] == "S0001"
         assert "gauss on 900 arcs of 450 objects" in repr(held)
 
@@ -153,7 +154,7 @@ class TestCalibrate:
                 else:
                     assert f"{model}-{kind}.json" in names
         for path in written:
-            assert path.stat().st_size < 40_000
+            assert path.stat().st_size < 60_000
         assert Calibration.read(written[0]).matches(GaussEstimator().identity)
 
     def test_what_was_written_is_found(self, folder, tmp_path, monkeypatch, arcs):
@@ -201,6 +202,17 @@ class TestCrossConformal:
         for row in deciles:
             bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / row["n_arcs"])
             assert abs(row["per_arc"] - level) < bound
+
+    @LEVEL
+    def test_holds_among_short_arcs_and_long_ones(self, level):
+        held = held_out(16_000, 2, seed=8, shared=0.0, ok=1.0)  # six bins within each decile
+        rows = cross_conformal(held, levels=(level,)).coverage()
+        terciles = {row["bin"]: row for row in rows if row["stratum"] == "span tercile"}
+        assert set(terciles) == {"short", "mid", "long"}
+        for row in terciles.values():
+            bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / row["n_arcs"])
+            assert abs(row["per_arc"] - level) < bound
+        assert terciles["short"]["median_ratio"] > terciles["long"]["median_ratio"] > 1.0
 
     def test_of_gauss(self, folder):
         held = HeldOut.read(GaussEstimator(), folder, "test")

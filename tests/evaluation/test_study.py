@@ -277,6 +277,10 @@ def test_crosswise_intervals_are_those_of_the_calibrations(study, arcs, oracle, 
     assert {row["bin"] for row in rows if row["stratum"] == "eta tercile"} == {
         *("slow", "mid", "fast")
     }
+    spans = [row for row in rows if row["stratum"] == "span tercile"]
+    assert {row["bin"] for row in spans} == {"short", "mid", "long"}
+    n_answered = sum(row["n_arcs"] for row in rows if row["stratum"] == "answered")
+    assert sum(row["n_arcs"] for row in spans) == n_answered
     # the same by way of the estimator
     held = HeldOut.of(oracle(arcs, noisy), [study.table])
     direct = cross_conformal(held, levels=(0.68,), folds=4).interval(0.68)
