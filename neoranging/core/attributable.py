@@ -12,15 +12,12 @@ is left in the second derivative is curvature in the sense of Milani & Gronchi (
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import FloatArray, dot, norm, radec, sky_basis, wrap_angle
-
-_T = TypeVar("_T")
 
 
 class SkyMotion(NamedTuple):
@@ -225,22 +222,15 @@ class ParabolaFit:
         return self.plane(self.arcs.direction) - self.along(sky)
 
 
-def parabola_fit(arcs: Arcs) -> ParabolaFit:
-    """The operator of all observations, made once for the arcs."""
-    return _kept(arcs, "_parabola_fit", lambda: ParabolaFit(arcs))
-
-
 def tangent_fit(arcs: Arcs) -> TangentFit:
     """Fit of all observations, made once for the arcs: attributables and methods share it."""
-    return _kept(arcs, "_tangent_fit", lambda: parabola_fit(arcs).fit())
-
-
-def _kept(arcs: Arcs, name: str, make: Callable[[], _T]) -> _T:
-    """What was made for these arcs before, or is made now and kept."""
-    # beside the other cached columns of the frozen object
-    if name not in arcs.__dict__:
-        arcs.__dict__[name] = make()
-    return cast("_T", arcs.__dict__[name])
+    known: TangentFit | None = arcs.__dict__.get("_tangent_fit")
+    if known is None:
+        known = ParabolaFit(arcs).fit()
+        # beside the other cached columns of the frozen object; not the operator, which holds the
+        # arcs themselves: a cycle that only the collector would free
+        arcs.__dict__["_tangent_fit"] = known
+    return known
 
 
 def _inverse_normal(normal: FloatArray, moving: np.ndarray, curved: np.ndarray) -> FloatArray:

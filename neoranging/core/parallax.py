@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import ParabolaFit, parabola_fit
+from neoranging.core.attributable import ParabolaFit
 from neoranging.core.geometry import FloatArray, dot
 
 __all__ = ["LARGEST_ERROR", "Parallax", "parallax"]
@@ -47,14 +47,15 @@ def parallax(arcs: Arcs) -> Parallax:
     Parameters
     ----------
     arcs : Arcs
-        M arcs. Those with three observations or fewer, or seen from the centre of the Earth, leave
-        nothing beyond their parabola and are undetermined.
+        M arcs. Those with three observations or fewer leave nothing beyond their parabola and are
+        undetermined. Seen from the centre of the Earth there is no parallax: what is left of the
+        orbit of the Earth tells the inverse range to some thousands per au at best.
 
     Returns
     -------
     Parallax
     """
-    parabola = parabola_fit(arcs)
+    parabola = ParabolaFit(arcs)
     moved = _beyond(parabola, -_projected(parabola))
     left = _beyond(parabola, parabola.plane(arcs.direction))
     weight = parabola.weight

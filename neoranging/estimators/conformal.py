@@ -26,9 +26,9 @@ class ConformalEstimator(RangingEstimator):
     """Another estimator, and a calibration of it: same numbers, intervals from its own errors.
 
     The intervals hold for any method, however wrong, as long as new tracklets are like those of the
-    calibration: a share of at least ``level`` of the truths lies in ``interval(level)``, at every
-    decile of proper motion, among short arcs and among long ones. Tracklets that the method was
-    trained on are not like new ones.
+    calibration: a share ``level`` of the truths lies in ``interval(level)``, at every decile of
+    proper motion, among short arcs and among long ones. Tracklets that the method was trained on
+    are not like new ones, and neither are many of one object: count few of each.
 
     Parameters
     ----------
@@ -84,14 +84,12 @@ class ConformalEstimator(RangingEstimator):
         return self.base.identity
 
     @property
-    def calibration(self) -> Calibration:
-        """The calibration that estimates get.
+    def calibration(self) -> Calibration | None:
+        """The calibration that estimates get; None if there is none."""
+        return self._calibration
 
-        Raises
-        ------
-        NotTrainedError
-            If there is none, or the base has been trained since.
-        """
+    def _needed(self) -> Calibration:
+        """The calibration, which has to be there and of these answers."""
         if self._calibration is None:
             raise NotTrainedError(
                 f"{self!r} is not calibrated: call .calibrate(tracklets, true_range) with "
@@ -184,7 +182,7 @@ class ConformalEstimator(RangingEstimator):
         EstimationError
             With ``on_failure="raise"``.
         """
-        return self.base._answer(tracklets, on_failure, self.calibration)
+        return self.base._answer(tracklets, on_failure, self._needed())
 
     def _solve(self, arcs: Arcs) -> tuple[Attributables, Solutions]:
         return self.base._solve(arcs)

@@ -13,6 +13,7 @@ from neoranging.datasets.files import read_json, write_json
 from neoranging.datasets.schema import ArcTable
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.classical import ClassicalEstimator
+from neoranging.estimators.conformal import ConformalEstimator
 from neoranging.estimators.registry import get_estimator
 from neoranging.evaluation.predictions import Predictions, predict
 from neoranging.evaluation.selection import fingerprint
@@ -70,14 +71,20 @@ class Contender:
     @property
     def is_classical(self) -> bool:
         """Whether it solves for the roots of a polynomial."""
-        return isinstance(self.estimator, ClassicalEstimator)
+        return isinstance(self._solver, ClassicalEstimator)
+
+    @property
+    def _solver(self) -> RangingEstimator:
+        """What answers, without the calibration around it."""
+        known = self.estimator
+        return known.base if isinstance(known, ConformalEstimator) else known
 
     def from_geocenter(self) -> Self | None:
         """The same method with all observers in the centre of the Earth, as the literature has it.
 
         None unless it is a classical method that knows where they stood.
         """
-        known = self.estimator
+        known = self._solver
         if not isinstance(known, ClassicalEstimator) or known.origin == "geocenter":
             return None
         options = {"refine": known.refine, **asdict(known.thresholds)}

@@ -22,7 +22,7 @@ from neoranging.evaluation.calibration import CrossConformal, HeldOut, cross_con
 from neoranging.evaluation.contenders import Contender, ask
 from neoranging.evaluation.predictions import Predictions
 from neoranging.evaluation.scores import ArcTruth, ScoredArcs, score
-from neoranging.evaluation.selection import Selection
+from neoranging.evaluation.selection import Selection, plain_settings
 from neoranging.evaluation.strata import Strata
 from neoranging.exceptions import ConformalError
 
@@ -75,6 +75,7 @@ class Intervals:
         scored: ScoredArcs,
         *,
         folds: int = 10,
+        data: Mapping[str, Any] | None = None,
     ) -> Self:
         """Intervals of a method on the arcs of a study.
 
@@ -86,19 +87,22 @@ class Intervals:
         predictions, scored : Predictions, ScoredArcs
             Of these arcs.
         folds : int
+        data : mapping, optional
+            What `neoranging.evaluation.selection.describe` says of them. The calibration that a
+            method carries is not judged by the arcs it was made of.
         """
         rows = np.flatnonzero(~table["is_close"])
         mine = _held(contender, table, predictions, scored).take(rows)
-        held, why = _together_if_few(mine)
-        n_objects = len(np.unique(held.objects))
+        folds = min(folds, len(np.unique(mine.objects)))
+        held, why = _together_if_few(mine, folds)
         try:
-            crosswise = cross_conformal(held, levels=_possible(held), folds=min(folds, n_objects))
+            crosswise = cross_conformal(held, levels=_possible(held), folds=folds)
         except ConformalError as error:
             return cls(None, rows, None, [], [], f"no intervals: {error}")
         strata = {f"{axis} tercile": _terciles(scored, axis)[rows] for axis in ("eta", "rho")}
         coverage = crosswise.coverage(strata)
         told = _table(contender.label, "crosswise", coverage)
-        if (package := _of_package(contender, mine)) is not None:
+        if (package := _of_package(contender, mine, data or {})) is not None:
             told += _table(contender.label, "of the method", package.coverage(strata))
         return cls(held, rows, crosswise, coverage, told, why)
 
@@ -135,15 +139,18 @@ def _answers(predictions: Predictions, span: FloatArray) -> Answers:
     return Answers(p.rho, error, p.ok, p.eta, span)
 
 
-def _together_if_few(held: HeldOut) -> tuple[HeldOut, str]:
+def _together_if_few(held: HeldOut, folds: int) -> tuple[HeldOut, str]:
     """Answers whose verdict does not count where too few are OK to be calibrated apart."""
-    n_ok = int((held.answers.given & held.answers.ok).sum())
-    if n_ok == 0 or n_ok >= 2 * core.arcs_needed(max(TABLE_LEVELS)):
+    ok = held.answers.given & held.answers.ok
+    # a fold is calibrated on the others, and one object may own most of the answers that are OK
+    fold = core.folds(held.objects, folds, np.random.default_rng(0))
+    left = int(ok.sum()) - int(np.bincount(fold[ok], minlength=1).max())
+    if not ok.any() or left >= core.arcs_needed(max(TABLE_LEVELS)):
         return held, ""
     together = held.answers._replace(ok=np.zeros(len(held), dtype=bool))
     return (
         replace(held, answers=together),
-        f"only {n_ok} answers are OK: its intervals are calibrated on all answers together",
+        f"only {ok.sum()} answers are OK: its intervals are calibrated on all answers together",
     )
 
 
@@ -160,16 +167,30 @@ def _terciles(scored: ScoredArcs, axis: str) -> Any:
     return np.array([*strata.names, "unknown"])[strata.cell]
 
 
-def _of_package(contender: Contender, held: HeldOut) -> CrossConformal | None:
-    """Intervals of the calibration that a method carries; None if it has none."""
+def _of_package(
+    contender: Contender, held: HeldOut, data: Mapping[str, Any]
+) -> CrossConformal | None:
+    """Intervals of the calibration that a method carries.
+
+    None if it has none, or if that was made of the same part of the same set: it would look better
+    than it is.
+    """
     calibration = contender.estimator.calibration
-    if calibration is None:
+    if calibration is None or _made_of(calibration.description, data):
         return None
     bounds = [
         calibration.bounds(held.answers, held.limits, level, too_few="limits")
         for level in TABLE_LEVELS
     ]
     return CrossConformal(held, TABLE_LEVELS, np.stack(bounds), np.zeros(len(held), dtype=int))
+
+
+def _made_of(description: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
+    """Whether a calibration and a study look at the same part of the same set."""
+    if not data or "split" not in description:
+        return False
+    same_part = description["split"] == data["selection"]["split"]
+    return same_part and plain_settings(description.get("set", {})) == data["settings"]
 
 
 def _table(label: str, source: str, coverage: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

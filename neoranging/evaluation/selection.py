@@ -142,7 +142,7 @@ def describe(
     return {
         "kind": " and ".join(kinds),
         "set": Path(folder).resolve().name,
-        "settings": _plain(manifest.get("settings", {})),
+        "settings": plain_settings(manifest.get("settings", {})),
         "selection": selection.to_json(),
         "n_arcs": len(table),
         "n_objects": len(objects),
@@ -155,7 +155,7 @@ def describe(
     }
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings without those that say nothing."""
     return {name: value for name, value in settings.items() if value not in (None, [], "")}
 

@@ -175,17 +175,17 @@ def run_study(
     both = contenders([*chosen, *twins])
     selection = selection or Selection()
     table = selection.read(folder)
+    data = describe(folder, selection, table)
     with bar(len(both) * len(table), "asking", "arc") as shown:
         predictions = {c.label: ask(c, table, kept, shown.update) for c in both}
     with bar(len(both) + len(chosen) + 6, "judging", "step") as shown:
         truth = _truths(table, both)
-        scored, intervals = _scored(table, chosen, predictions, truth, folds, shown.update)
+        scored, intervals = _scored(table, chosen, predictions, truth, folds, data, shown.update)
         cases = case_studies(folder, selection, table, chosen, scored, intervals)
         shown.update(1)
         tables = _tables(chosen, twins, scored, n_boot, selection.seed, shown.update)
     tables["coverage"] = [row for made in intervals.values() for row in made.rows]
     tables["cases"] = [] if cases is None else cases.rows
-    data = describe(folder, selection, table)
     return Study(
         data=data,
         settings={
@@ -216,6 +216,7 @@ def _scored(
     predictions: Mapping[str, Predictions],
     truth: Mapping[str, ArcTruth],
     folds: int,
+    data: Mapping[str, Any],
     done: Callable[[int], object],
 ) -> tuple[dict[str, ScoredArcs], dict[str, Intervals]]:
     """Scores of all predictions, and intervals of the methods, with which their scores come."""
@@ -225,7 +226,7 @@ def _scored(
         done(1)
     for each in chosen:
         label = each.label
-        made = Intervals.of(each, table, predictions[label], scored[label], folds=folds)
+        made = Intervals.of(each, table, predictions[label], scored[label], folds=folds, data=data)
         intervals[label], scored[label] = made, made.dress(scored[label])
         done(1)
     return scored, intervals

@@ -1,10 +1,13 @@
 """Inverse ranges by diurnal parallax, against the truth of simulated nights."""
 
+import dataclasses
+import weakref
+
 import numpy as np
 import pytest
 
-from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import ParabolaFit
+from neoranging import ephemeris
+from neoranging.core.attributable import ParabolaFit, tangent_fit
 from neoranging.core.parallax import LARGEST_ERROR, parallax
 
 
@@ -58,10 +61,20 @@ def test_three_observations_leave_nothing(simulate):
     assert (found.error == LARGEST_ERROR).all()
 
 
-def test_an_observer_without_parallax_learns_nothing(hours):
+def test_from_the_centre_of_the_earth_next_to_nothing_is_learnt(hours):
     arcs = hours.arcs
-    still = Arcs(
-        arcs.offsets, arcs.t, arcs.ra, arcs.dec, arcs.sigma_ra, arcs.sigma_dec,
-        np.zeros_like(arcs.position), np.zeros_like(arcs.velocity),
-    )  # fmt: skip
+    earth, velocity = ephemeris.earth_state(arcs.t)
+    centre = parallax(dataclasses.replace(arcs, position=earth, velocity=velocity))
+    assert np.median(centre.error) > 500.0 * np.median(parallax(arcs).error)
+    still = dataclasses.replace(arcs, position=np.zeros_like(arcs.position))
     assert not parallax(still).is_determined.any()
+
+
+def test_arcs_are_freed_without_the_collector(simulate):
+    arcs = simulate(5, 0.1, seed=3).arcs
+    tangent_fit(arcs), parallax(arcs)
+    chunk = arcs.chunk(0, 3)
+    tangent_fit(chunk), parallax(chunk)
+    gone = weakref.ref(chunk)
+    del chunk
+    assert gone() is None

@@ -137,8 +137,9 @@ class TestEstimator:
         made = calibrated(Constant(), known)
         assert made.fit(0.4) is made
         assert made.base.rho == 0.4
+        assert made.calibration is None
         with pytest.raises(NotTrainedError, match="not calibrated"):
-            _ = made.calibration
+            made.estimate(new.tracklets())
         made.calibrate(known.tracklets(), known.rho * u.au)
         assert np.nanmax(new.tracklets().estimate(made).range.value) == 0.4
         with pytest.raises(ConformalError, match="not trained"):

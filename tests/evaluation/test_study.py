@@ -6,10 +6,14 @@ import re
 import numpy as np
 import pytest
 
+from neoranging.core.conformal import Answers
 from neoranging.datasets.store import ArcWriter
-from neoranging.evaluation.calibration import HeldOut, cross_conformal
+from neoranging.estimators.conformal import ConformalEstimator
+from neoranging.estimators.gauss import GaussEstimator
+from neoranging.evaluation.calibration import HeldOut, calibrate, cross_conformal
 from neoranging.evaluation.checks import check_answers, check_labels, check_twins
 from neoranging.evaluation.contenders import Contender, ask, contenders
+from neoranging.evaluation.intervals import _together_if_few
 from neoranging.evaluation.published import PUBLISHED
 from neoranging.evaluation.scores import ArcTruth
 from neoranging.evaluation.selection import Selection, describe
@@ -325,3 +329,45 @@ def test_the_identity_of_each_method_is_kept(study):
     kept = json.loads(json.dumps(study.settings["methods"]))
     assert kept["gauss (geocentre)"]["origin"] == "geocenter"
     assert kept["honest"]["method"] == "oracle"
+
+
+# ---------------------------------------------------------------------- intervals
+
+
+def held_out(ok, objects):
+    """Arcs with an answer a tenth off, OK or not, of objects."""
+    m = len(ok)
+    ones = np.ones(m)
+    answers = Answers(0.9 * ones, np.full(m, np.nan), np.asarray(ok), 0.01 * ones, 0.02 * ones)
+    limits = np.stack([1e-4 * ones, 3.0 * ones], axis=1)
+    return HeldOut({"method": "made"}, answers, limits, ones, np.asarray(objects))
+
+
+def test_one_object_with_most_answers_does_not_take_the_intervals_away():
+    """Without it the others would be too few to be calibrated apart: all are taken together."""
+    ok = np.arange(400) < 38
+    objects = np.where(np.arange(400) < 20, "one", np.arange(400).astype(str))
+    together, why = _together_if_few(held_out(ok, objects), 10)
+    assert "only 38 answers are OK" in why
+    crosswise = cross_conformal(together, levels=(0.68, 0.95), folds=10)
+    assert np.isfinite(crosswise.interval(0.95)).all()
+    apart, why = _together_if_few(held_out(np.arange(400) < 200, np.arange(400).astype(str)), 10)
+    assert why == ""
+    assert apart.answers.ok.sum() == 200
+
+
+def test_a_calibration_is_not_judged_by_the_arcs_it_was_made_of(folder, arcs, oracle, noisy):
+    estimator = oracle(arcs, noisy)
+    own = calibrate(estimator, folder, "test")
+    assert own.description["split"] == "test"
+    wrapped = Contender("mine", ConformalEstimator(estimator, own))
+    for split, sources in (("test", {"crosswise"}), ("val", {"crosswise", "of the method"})):
+        made = run_study(folder, [wrapped], selection=Selection(split), n_boot=2, folds=3)
+        assert {row["source"] for row in made.tables["coverage"]} == sources
+
+
+def test_a_calibrated_classical_method_stays_classical():
+    wrapped = Contender("gauss", ConformalEstimator(GaussEstimator()))
+    assert wrapped.is_classical
+    assert wrapped.from_geocenter().estimator.origin == "geocenter"
+    assert wrapped.estimator.calibration is None

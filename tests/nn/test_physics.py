@@ -231,3 +231,15 @@ def test_directions_agree_with_the_numeric_core(night_inputs):
     ra, dec = radec(geometry.direction.numpy())
     np.testing.assert_allclose(ra, night_inputs.sky[:, 0], rtol=1e-12)
     np.testing.assert_allclose(dec, night_inputs.sky[:, 1], rtol=1e-12, atol=1e-14)
+
+
+def test_the_parallax_changes_as_the_inverse_range_does(simulate, to_inputs):
+    h, simulated = 1e-3, simulate(60, 0.06, seed=14)
+    inputs = to_inputs(simulated.arcs)
+    truth = torch.from_numpy(simulated.rho), torch.from_numpy(simulated.rho_dot)
+    _, _, found = jerks(inputs, *truth)
+    determined = inputs.parallax != 0.0
+    assert determined.double().mean() > 0.3
+    ahead, behind = (1.0 / (truth[0] + s * h * truth[1]) for s in (1, -1))
+    expected = torch.where(determined, (ahead - behind) / (2.0 * h), 0.0)
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-9)
