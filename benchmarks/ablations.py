@@ -13,6 +13,7 @@ import math
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from unittest import mock
 
 import torch
@@ -85,6 +86,21 @@ def judged(config: TrainingConfig, train: TrainingArcs, validation: TrainingArcs
     return f"{figures}  {seconds:7.1f}"
 
 
+def page_part(title: str, told: list[list[str]]) -> str:
+    heads = "medAE ρ [au]", "median rel. error", "corr ρ", "medAE rate [au/d]", "admissible"
+    lines = [
+        ".. made by benchmarks/ablations.py; do not edit",
+        "",
+        f".. csv-table:: {title}",
+        "   :header-rows: 1",
+        "   :class: numbers",
+        "",
+    ]
+    rows = [["", *heads], *(row[:-1] for row in told)]  # seconds are of the machine
+    lines += ["   " + ", ".join(f'"{cell}"' for cell in row) for row in rows]
+    return "\n".join([*lines, ""])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("twin")
@@ -92,6 +108,7 @@ def main() -> None:
     parser.add_argument("--arcs", type=int, default=100_000)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--table", type=Path, help="also write a part of a page")
     options = parser.parse_args()
     base = TrainingConfig.invariant("mlp", epochs=options.epochs, seed=options.seed)
     train = load_arcs(options.twin, "train", fresh_noise=True)
@@ -101,15 +118,20 @@ def main() -> None:
     plain = load_arcs(options.twin, "train").map(lambda x: x[rows])
     validation = load_arcs(options.twin, "val")
     heads = ("medAE/au", "rel. err.", "corr", "medAE au/d", "P_AR", "s/epoch")
-    print(f"{len(train)} arcs, {options.epochs} epochs")
+    title = f"{len(train)} arcs, {options.epochs} epochs"
+    print(title)
     print(f"{'':40s}{''.join(f'{head:>11s}' for head in heads)}", flush=True)
+    told = []
     for name in options.names or [*RECIPES, *SHOWN, SYMMETRY]:
         config = RECIPES.get(name, RECIPES["the recipe"])(base)
         shown = SHOWN.get(name, lambda arcs: arcs)
         arcs = train if config.fresh_noise else plain
         signs = torch.ones_like if name == SYMMETRY else features._sign
         with mock.patch.object(features, "_sign", signs):
-            print(f"{name:40s}{judged(config, shown(arcs), shown(validation))}", flush=True)
+            told.append([name, *judged(config, shown(arcs), shown(validation)).split()])
+        print(f"{name:40s}{''.join(f'{figure:>11s}' for figure in told[-1][1:])}", flush=True)
+    if options.table:
+        options.table.write_text(page_part(title, told))
 
 
 if __name__ == "__main__":

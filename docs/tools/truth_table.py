@@ -1,4 +1,4 @@
-"""Set the classical methods beside JPL's range on real tracklets, and write it as a page part.
+"""Set the methods beside JPL's range on real tracklets, and write it as a page part.
 
 One command makes the committed table anew::
 
@@ -31,8 +31,9 @@ from neoranging.observations import observatories
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "docs" / "guide" / "truth_table.inc"
-METHODS = ("gauss", "laplace")
-ORIGINS = ("topocenter", "geocenter")
+CLASSICAL, LEARNED = ("gauss", "laplace"), ("mlp", "pinn")
+METHODS = {"topocenter": (*CLASSICAL, *LEARNED), "geocenter": CLASSICAL}
+LEVEL = 0.68
 CLOSE = 0.1  # relative error of the range that the summary counts as right
 
 
@@ -85,10 +86,10 @@ def comparison(
 ) -> list[str]:
     """Table of all tracklets for one origin."""
     header = ["object", "station", "n", "arc [min]", "JPL"]
-    for method in METHODS:
+    for method in CLASSICAL:
         header += [method.capitalize(), "ratio", "status"]
-    expected = truth.at(estimates[METHODS[0]].epoch.tdb.mjd, origin)
-    tables = [estimates[method].to_table() for method in METHODS]
+    expected = truth.at(estimates[CLASSICAL[0]].epoch.tdb.mjd, origin)
+    tables = [estimates[method].to_table() for method in CLASSICAL]
     rows = []
     for k, tracklet in enumerate(tracklets):
         arc = tracklet.arc_length.to_value("min")
@@ -100,6 +101,27 @@ def comparison(
     return _csv_table(f"Range [au] from the {origin}", header, rows)
 
 
+def learned(
+    tracklets: nr.TrackletSet, estimates: dict[str, RangeEstimate], truth: Truth
+) -> list[str]:
+    """Table of all tracklets for the networks, with intervals."""
+    header = ["object", "station", "n", "JPL"]
+    for method in LEARNED:
+        header += [method.upper(), "ratio", f"{100 * LEVEL:g} %"]
+    expected = truth.at(estimates[LEARNED[0]].epoch.tdb.mjd, "topocenter")
+    bounds = {method: estimates[method].interval(LEVEL).value for method in LEARNED}
+    rows = []
+    for k, tracklet in enumerate(tracklets):
+        row = [tracklet.designation, tracklet.observatory[0], str(len(tracklet))]
+        row.append(f"{expected[k]:#.3g}")
+        for method in LEARNED:
+            rho = estimates[method].range[k].value
+            low, high = bounds[method][k]
+            row += [f"{rho:#.3g}", f"{rho / expected[k]:#.2g}", f"{low:.2g} to {high:.2g}"]
+        rows.append(row)
+    return _csv_table("Range [au] by the networks, from the topocenter", header, rows)
+
+
 def summary(estimates: dict[tuple[str, str], RangeEstimate], truth: Truth) -> list[str]:
     """Table of counts for every method and origin."""
     rows = []
@@ -109,9 +131,13 @@ def summary(estimates: dict[tuple[str, str], RangeEstimate], truth: Truth) -> li
         ok = np.atleast_1d(estimate.ok)
         worst = f"{error[ok].max():.3f}" if ok.any() else ""
         counts = (np.isfinite(rho), error < CLOSE, ok, ok & (error < CLOSE))
-        rows.append([method.capitalize(), origin, *(str(np.sum(c)) for c in counts), worst])
+        dex = np.nanmedian(np.abs(np.log10(rho / truth.at(estimate.epoch.tdb.mjd, origin))))
+        name = method.upper() if method in LEARNED else method.capitalize()
+        told = [str(np.sum(count)) for count in counts]
+        rows.append([name, origin, *told, worst, f"{dex:.2f}"])
     header = ["method", "origin", "a range", "within 10 %", "OK", "OK and within 10 %"]
-    return _csv_table(f"{len(rho)} tracklets", [*header, "largest error where OK"], rows)
+    header += ["largest error where OK", "median error [dex]"]
+    return _csv_table(f"{len(rho)} tracklets", header, rows)
 
 
 def page(path: Path) -> str:
@@ -119,14 +145,16 @@ def page(path: Path) -> str:
     tracklets, truth = read_truth(path)
     estimates = {
         (method, origin): tracklets.estimate(method, observer=origin)
-        for origin in ORIGINS
-        for method in METHODS
+        for origin, methods in METHODS.items()
+        for method in methods
     }
     lines = [".. made by docs/tools/truth_table.py; do not edit", ""]
     lines += summary(estimates, truth)
-    for origin in ORIGINS:
-        chosen = {method: estimates[method, origin] for method in METHODS}
+    for origin, methods in METHODS.items():
+        chosen = {method: estimates[method, origin] for method in methods}
         lines += comparison(tracklets, chosen, truth, origin)
+        if origin == "topocenter":
+            lines += learned(tracklets, chosen, truth)
     return "\n".join(lines)
 
 
