@@ -58,6 +58,12 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
     help="Draw the errors of simulated observations anew in each epoch.",
 )
 @click.option(
+    "--noise-spread",
+    type=click.FloatRange(min=0.0),
+    metavar="F",
+    help="Scatter of the size of that noise from arc to arc, in natural logarithms.",
+)
+@click.option(
     "--two-epoch-fraction",
     type=click.FloatRange(0.0, 1.0),
     metavar="F",

@@ -50,6 +50,9 @@ class TrainingConfig:
         Of the terms of the PINN's loss.
     fresh_noise : bool
         Draw the errors of the observations of simulated arcs anew whenever an arc is seen.
+    noise_spread : float
+        Scatter of the size of that noise from arc to arc, in natural logarithms: stations do not
+        know their errors exactly.
     two_epoch_fraction : float
         Share of arcs, drawn anew in each epoch, that are shown as if they had two epochs.
     close_passages : bool
@@ -72,6 +75,7 @@ class TrainingConfig:
     data_loss: str = "l1"
     weights: LossWeights = field(default_factory=LossWeights)
     fresh_noise: bool = True
+    noise_spread: float = 0.0
     two_epoch_fraction: float = 0.1
     averaging: float = 0.999
     close_passages: bool = True
@@ -83,7 +87,7 @@ class TrainingConfig:
             _require(getattr(self, name) >= 1, name, "at least 1", self)
         for name in ("learning_rate", "clip_norm"):
             _require(getattr(self, name) > 0.0, name, "greater than 0", self)
-        for name in ("seed", "warmup_epochs", "weight_decay"):
+        for name in ("seed", "warmup_epochs", "weight_decay", "noise_spread"):
             _require(getattr(self, name) >= 0, name, "at least 0", self)
         for name in ("final_fraction", "two_epoch_fraction"):
             _require(0.0 <= getattr(self, name) <= 1.0, name, "between 0 and 1", self)

@@ -68,11 +68,11 @@ class TrainingArcs:
         truth = function(self.rho), function(self.rho_dot)
         return type(self)(self.inputs.map(function), *truth, noise, self.facts)
 
-    def observed(self, generator: torch.Generator) -> Self:
-        """Arcs with noise drawn; these themselves where there is none to draw."""
+    def observed(self, generator: torch.Generator, spread: float = 0.0) -> Self:
+        """Arcs with noise drawn, see `FreshNoise.add`; themselves where there is none to draw."""
         if self.noise is None:
             return self
-        inputs = self.noise.add(self.inputs, generator)
+        inputs = self.noise.add(self.inputs, generator, spread)
         return type(self)(inputs, self.rho, self.rho_dot, None, self.facts)
 
     def as_two_epochs(self, rows: Tensor) -> Self:

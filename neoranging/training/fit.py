@@ -319,7 +319,7 @@ class _Run:
 
     def _shown(self, arcs: TrainingArcs, generator: torch.Generator) -> TrainingArcs:
         """Arcs as they are shown this time."""
-        arcs = arcs.observed(generator)
+        arcs = arcs.observed(generator, self.config.noise_spread)
         share = self.config.two_epoch_fraction
         if share > 0.0:
             drawn = torch.rand(len(arcs), generator=generator, device=self.device)

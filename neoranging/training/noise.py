@@ -68,7 +68,9 @@ class FreshNoise(NamedTuple):
         """Apply a function to every column."""
         return FreshNoise(*(function(column) for column in self))
 
-    def add(self, inputs: ArcInputs, generator: torch.Generator) -> ArcInputs:
+    def add(
+        self, inputs: ArcInputs, generator: torch.Generator, spread: float = 0.0
+    ) -> ArcInputs:
         """Inputs as another night with the same weather would have given them.
 
         Parameters
@@ -77,7 +79,12 @@ class FreshNoise(NamedTuple):
             Of noise-free observations.
         generator : torch.Generator
             On the device of the inputs.
+        spread : float
+            Scatter of the logarithm of the size of the errors from arc to arc.
         """
+        if spread > 0.0:
+            size = torch.exp(spread * self._normal(self.parallax.shape, generator))
+            return self._scaled(size).add(inputs, generator)
         fit = (self.factor @ self._normal(self.factor.shape[:-1], generator)[..., None])[..., 0]
         triplet = self.sigma * self._normal(self.sigma.shape, generator)
         sky_dec = inputs.sky[..., 1]
@@ -91,6 +98,14 @@ class FreshNoise(NamedTuple):
             sky_rate=inputs.sky_rate + fit[..., 1],
             sky_acc=inputs.sky_acc + fit[..., 2],
             parallax=inputs.parallax + self.parallax * self._normal(self.parallax.shape, generator),
+        )
+
+    def _scaled(self, size: Tensor) -> FreshNoise:
+        """The same noise, each arc's (B,) times as large."""
+        return FreshNoise(
+            self.factor * size[:, None, None, None],
+            self.sigma * size[:, None, None],
+            self.parallax * size,
         )
 
     def _normal(self, shape: torch.Size, generator: torch.Generator) -> Tensor:

@@ -201,3 +201,23 @@ def test_noise_of_the_parallax_has_the_size_of_its_error(table, exact_arcs):
     torch.testing.assert_close(
         made.noise.parallax[determined], torch.exp(made.inputs.log_sigma_parallax)[determined]
     )
+
+
+def test_the_size_of_fresh_noise_may_scatter(table):
+    made = make_training_arcs(table, fresh_noise=True)
+    same = made.observed(generator(3)).inputs
+    torch.testing.assert_close(made.observed(generator(3), 0.0).inputs.sky_acc, same.sky_acc)
+    off = [
+        torch.stack(
+            [made.observed(generator(k), spread).inputs.sky_acc[:, 0] for k in range(80)]
+        ) - made.inputs.sky_acc[:, 0]
+        for spread in (0.0, 0.5)
+    ]  # fmt: skip
+    plain, wide = (x / plain_error(made) for x in off)
+    # a log-normal size of spread s gives the kurtosis 3 exp(4 s^2), and the variance exp(2 s^2)
+    assert float(plain.square().mean()) == pytest.approx(1.0, abs=0.05)
+    assert float(wide.square().mean()) == pytest.approx(np.exp(0.5), rel=0.15)
+
+
+def plain_error(made):
+    return torch.linalg.vector_norm(made.noise.factor[:, 0, 2], dim=-1)
