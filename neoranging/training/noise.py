@@ -68,9 +68,7 @@ class FreshNoise(NamedTuple):
         """Apply a function to every column."""
         return FreshNoise(*(function(column) for column in self))
 
-    def add(
-        self, inputs: ArcInputs, generator: torch.Generator, spread: float = 0.0
-    ) -> ArcInputs:
+    def add(self, inputs: ArcInputs, generator: torch.Generator, spread: float = 0.0) -> ArcInputs:
         """Inputs as another night with the same weather would have given them.
 
         Parameters
