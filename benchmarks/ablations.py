@@ -67,7 +67,16 @@ def without_parallax(arcs: TrainingArcs) -> TrainingArcs:
 
 
 def without_curvature(arcs: TrainingArcs) -> TrainingArcs:
-    return without_parallax(arcs).as_two_epochs(torch.ones_like(arcs.rho, dtype=torch.bool))
+    arcs = without_parallax(arcs)
+    none = torch.zeros_like(arcs.inputs.sky_acc)
+    inputs = arcs.inputs._replace(
+        sky_acc=none, log_sigma_acc=none, observer_acc=torch.zeros_like(arcs.inputs.observer_acc)
+    )
+    if arcs.noise is None:
+        return replace(arcs, inputs=inputs)
+    factor = arcs.noise.factor.clone()
+    factor[..., 2, :] = 0.0
+    return replace(arcs, inputs=inputs, noise=arcs.noise._replace(factor=factor))
 
 
 SHOWN: dict[str, Callable[[TrainingArcs], TrainingArcs]] = {
