@@ -27,6 +27,7 @@ from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import iterate_arcs, read_manifest
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.registry import get_estimator
+from neoranging.evaluation.resampling import capped
 from neoranging.evaluation.strata import AXES
 from neoranging.exceptions import ConformalError, NotTrainedError
 
@@ -47,6 +48,14 @@ COLUMNS_NEEDED: Final = (
     *("designation", "rho_geo_au", "rho_topo_au", "is_close"),
 )
 """Columns of a set that a calibration looks at."""
+
+ARCS_OF_OBJECT: Final = 20
+"""Most arcs of an object that count in a calibration, drawn at random.
+
+Arcs of one object err alike. If all counted, intervals would be those of the few objects with
+hundreds of arcs, and too narrow for new ones; a single one of each would waste what arcs of one
+object do not share.
+"""
 
 _TRUTH: Final = {"geocenter": "rho_geo_au", "topocenter": "rho_topo_au"}
 
@@ -118,10 +127,20 @@ class HeldOut:
     def calibration(
         self, score: str | None = None, description: Mapping[str, Any] | None = None
     ) -> Calibration:
-        """Calibration of all of them, for new arcs; see `Calibration.fit`."""
-        told = {"n_objects": len(np.unique(self.objects)), **(description or {})}
+        """Calibration for new arcs, by at most `ARCS_OF_OBJECT` of each object.
+
+        See `Calibration.fit`.
+        """
+        objects, number = np.unique(self.objects, return_inverse=True)
+        some = self.take(capped(number, ARCS_OF_OBJECT))
+        told = {
+            "n_objects": len(objects),
+            "n_held_out": len(self),
+            "most_of_an_object": ARCS_OF_OBJECT,
+            **(description or {}),
+        }
         return Calibration.fit(
-            self.answers, self.truth, score=score, identity=self.identity, description=told
+            some.answers, some.truth, score=score, identity=self.identity, description=told
         )
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -354,6 +355,17 @@ def test_one_object_with_most_answers_does_not_take_the_intervals_away():
     apart, why = _together_if_few(held_out(np.arange(400) < 200, np.arange(400).astype(str)), 10)
     assert why == ""
     assert apart.answers.ok.sum() == 200
+
+
+def test_one_object_with_hundreds_of_arcs_does_not_make_the_intervals():
+    """1000 arcs of it are a tenth off, one arc of each of 400 others by the factor 1.5."""
+    objects = np.r_[np.full(1000, "one"), np.arange(400).astype(str)]
+    held = held_out(np.ones(1400, dtype=bool), objects)
+    rho = np.where(np.arange(1400) < 1000, 0.9, 1.5)
+    calibration = replace(held, answers=held.answers._replace(rho=rho)).calibration("log")
+    bounds = calibration.bounds(held.answers, held.limits, 0.68)
+    np.testing.assert_allclose(bounds[:, 1] / held.answers.rho, 1.5, rtol=1e-4)
+    assert calibration.description["most_of_an_object"] == 20
 
 
 def test_a_calibration_is_not_judged_by_the_arcs_it_was_made_of(folder, arcs, oracle, noisy):
