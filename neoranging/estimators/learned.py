@@ -264,6 +264,8 @@ def _named(outside: BoolArray, names: Sequence[str]) -> npt.NDArray[np.str_]:
     """Names of the features outside, by arc, ``(M, F) -> (M,)``."""
     told = np.full(len(outside), "", dtype=object)
     rows = np.flatnonzero(outside.any(axis=1))
+    if not len(rows):
+        return told.astype(np.str_)
     # few combinations occur, and a name for each is quickly made
     kinds, which = np.unique(outside[rows], axis=0, return_inverse=True)
     for k, kind in enumerate(kinds.tolist()):
