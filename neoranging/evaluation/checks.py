@@ -166,12 +166,19 @@ def _wrong_sign(s: ScoredArcs) -> _Told:
 
 def _uninformative(s: ScoredArcs) -> _Told:
     together = _rank_correlation(s.rho, s.rho_true)
-    if together < 0.1:
-        yield (
-            True,
-            f"ranges tell nothing of the true ones (rank correlation {together:.2f}): broken, "
-            "degenerate, or scored on the labels of other arcs",
-        )
+    if together >= 0.1:
+        return
+    # a method that says which of its answers are worth something is not broken for the others
+    vouched = _rank_correlation(s.rho[s.ok], s.rho_true[s.ok]) if s.ok.sum() >= ENOUGH else 0.0
+    if not s.ok.all() and vouched > 0.5:
+        text = "only ranges with status OK tell of the true ones (rank correlation"
+        yield False, f"{text} {vouched:.2f}, all together {together:.2f})"
+        return
+    yield (
+        True,
+        f"ranges tell nothing of the true ones (rank correlation {together:.2f}): broken, "
+        "degenerate, or scored on the labels of other arcs",
+    )
 
 
 def _shifted(s: ScoredArcs) -> _Told:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from neoranging.core.conformal import Answers
+from neoranging.core.status import RangeStatus
 from neoranging.datasets.store import ArcWriter
 from neoranging.estimators.conformal import ConformalEstimator
 from neoranging.estimators.gauss import GaussEstimator
@@ -174,6 +175,21 @@ def test_planted_errors_raise_an_alarm(made, truth, noisy, plant, text):
     rho, rho_dot = plant(*noisy(truth["rho_true"], truth["rho_dot_true"]))
     told = alarms(made, rho, rho_dot=rho_dot, **truth)
     assert any(re.search(text, each) for each in told), told
+
+
+def test_a_method_is_not_broken_for_answers_it_does_not_vouch_for(made, truth, noisy):
+    """Sound where it says OK, noise elsewhere: a remark, and an alarm if OK means nothing."""
+    rho, rho_dot = noisy(truth["rho_true"], truth["rho_dot_true"])
+    rng, m = np.random.default_rng(8), len(rho)
+    ok = np.arange(m) % 5 == 0
+    mixed = np.where(ok, rho, rng.permutation(rho) / truth["rho_true"])
+    status = np.where(ok, RangeStatus.OK.code, RangeStatus.UNDETERMINED.code).astype("i1")
+    columns = {"rho_dot": rho_dot, "status": status, "ok": ok, **truth}
+    told = [r for r in check_answers(made(mixed, **columns)) if "of the true ones" in r.text]
+    assert [remark.is_alarm for remark in told] == [False]
+    nothing = rng.permutation(rho) / truth["rho_true"]
+    told = [r for r in check_answers(made(nothing, **columns)) if "of the true ones" in r.text]
+    assert [remark.is_alarm for remark in told] == [True]
 
 
 def test_answers_that_are_the_truth_raise_an_alarm(made, truth):
