@@ -49,7 +49,7 @@ def parallax(arcs: Arcs) -> Parallax:
     arcs : Arcs
         M arcs. Those with three observations or fewer leave nothing beyond their parabola and are
         undetermined. Seen from the centre of the Earth there is no parallax: what is left of the
-        orbit of the Earth tells the inverse range to some thousands per au at best.
+        orbit of the Earth beyond a parabola tells next to nothing.
 
     Returns
     -------

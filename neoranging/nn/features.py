@@ -169,7 +169,7 @@ class InvariantFeatures(Features):
     leads towards the Sun: the observer's components along and across are never negative. Where one
     of them passes through zero, at opposition and for motion in the plane of Sun and sight, the
     scene is exchanged for its image; the answers of a network on either side differ by as much as
-    it fails to have learnt that, a percent in the median.
+    it fails to have learnt that.
 
     Always: logarithms of proper motion and of arc length; position and velocity of the observer.
     With three epochs or more: the curvature of the path along and across the motion, once in units
