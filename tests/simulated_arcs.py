@@ -16,8 +16,19 @@ from astropy.time import Time
 from neoranging import ephemeris
 from neoranging.constants import ARCSEC, C_AU_PER_DAY, GM_SUN
 from neoranging.core.arcs import Arcs
-from neoranging.core.geometry import cross, dot, ecliptic_to_equatorial, norm, radec
+from neoranging.core.elements import state_to_elements
+from neoranging.core.geometry import (
+    cross,
+    dot,
+    ecliptic_to_equatorial,
+    equatorial_to_ecliptic,
+    norm,
+    radec,
+)
 from neoranging.core.kepler import propagate
+from neoranging.core.prediction import sight
+from neoranging.datasets.arcs import make_arcs
+from neoranging.datasets.schema import ArcTable
 from neoranging.observations import observatories
 from neoranging.tracklet import TrackletSet
 
@@ -48,6 +59,39 @@ class SimulatedArcs:
         )
         columns = (x[index] for x in (self.rho, self.rho_dot, self.r, self.v, self.epoch))
         return SimulatedArcs(self.arcs.take(index), *columns, self.station[rows])
+
+    def labelled(self, arcs_of_object: int = 4) -> ArcTable:
+        """The arcs as a table with their truth, named so that each object has as many arcs."""
+        a = self.arcs
+        table, counts = make_arcs(
+            a.offsets,
+            a.t,
+            a.ra,
+            a.dec,
+            sigma_ra=a.sigma_ra,
+            sigma_dec=a.sigma_dec,
+            stations=self.station,
+            designation=np.arange(len(self)).astype(str),
+            night=a.t[a.offsets[:-1]].astype(np.int64),
+        )
+        assert counts.n_used > 0.9 * len(self)
+        rows = table["designation"].astype(np.int64)
+        s, t2 = self.take(rows), table["t2_mjd_tdb"]
+        seen = sight(s.r, s.v, s.epoch, t2, *ephemeris.earth_state(t2))
+        orbit = state_to_elements(*(equatorial_to_ecliptic(x) for x in (s.r, s.v)))
+        return table.with_columns(
+            designation=np.char.add("S", (rows // arcs_of_object).astype(str)),
+            rho_topo_au=s.rho,
+            rho_dot_topo_au_d=s.rho_dot,
+            rho_geo_au=seen.rho,
+            rho_dot_geo_au_d=seen.rho_dot,
+            q_au=orbit.q,
+            ecc=orbit.ecc,
+            inc_rad=orbit.inc,
+            raan_rad=orbit.raan,
+            argp_rad=orbit.argp,
+            is_simulated=True,
+        )
 
     def tracklets(self, order: np.ndarray | None = None) -> TrackletSet:
         """The same observations through the public door, rows in any order."""

@@ -3,13 +3,9 @@
 import numpy as np
 import pytest
 
-from neoranging import ephemeris
-from neoranging.core.elements import state_to_elements
-from neoranging.core.geometry import equatorial_to_ecliptic
-from neoranging.core.prediction import object_state, sight
+from neoranging.core.prediction import object_state
 from neoranging.core.solutions import Solutions
 from neoranging.core.status import RangeStatus
-from neoranging.datasets.arcs import make_arcs
 from neoranging.datasets.splits import split_set
 from neoranging.datasets.store import ArcWriter
 from neoranging.estimators.base import RangingEstimator
@@ -24,47 +20,16 @@ TRUTH = {
 }
 
 
-def labelled_table(s):
-    """`ArcTable` of simulated arcs with labels, four arcs to an object."""
-    a = s.arcs
-    table, _ = make_arcs(
-        a.offsets,
-        a.t,
-        a.ra,
-        a.dec,
-        sigma_ra=a.sigma_ra,
-        sigma_dec=a.sigma_dec,
-        stations=s.station,
-        designation=np.arange(len(s)).astype(str),
-        night=a.t[a.offsets[:-1]].astype(np.int64),
-    )
-    rows = table["designation"].astype(np.int64)
-    s = s.take(rows)
-    t2 = table["t2_mjd_tdb"]
-    seen = sight(s.r, s.v, s.epoch, t2, *ephemeris.earth_state(t2))
-    orbit = state_to_elements(*(equatorial_to_ecliptic(x) for x in (s.r, s.v)))
-    names = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
-    return table.with_columns(
-        designation=np.char.add("S", (rows // 4).astype(str)),
-        rho_topo_au=s.rho,
-        rho_dot_topo_au_d=s.rho_dot,
-        rho_geo_au=seen.rho,
-        rho_dot_geo_au_d=seen.rho_dot,
-        **dict(zip(names, orbit[:5], strict=True)),
-        is_simulated=True,
-    )
-
-
 @pytest.fixture(scope="session")
 def exact_table(simulate):
     """200 arcs of two hours without noise, of 50 objects."""
-    return labelled_table(simulate(200, 0.08, seed=31))
+    return simulate(200, 0.08, seed=31).labelled()
 
 
 @pytest.fixture(scope="session")
 def table(simulate):
     """The same arcs with noise."""
-    return labelled_table(simulate(200, 0.08, seed=31).with_noise(np.random.default_rng(32)))
+    return simulate(200, 0.08, seed=31).with_noise(np.random.default_rng(32)).labelled()
 
 
 class Oracle(RangingEstimator):

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from neoranging.core.elements import state_to_elements
-from neoranging.core.geometry import equatorial_to_ecliptic
 from neoranging.core.status import RangeStatus
-from neoranging.datasets.arcs import make_arcs
 from neoranging.evaluation.scores import ScoredArcs
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -77,29 +74,7 @@ def made():
 @pytest.fixture(scope="session")
 def table(simulate):
     """60 labelled arcs of two hours, five to an object."""
-    s = simulate(60, 0.08, seed=31)
-    a = s.arcs
-    table, _ = make_arcs(
-        a.offsets,
-        a.t,
-        a.ra,
-        a.dec,
-        sigma_ra=a.sigma_ra,
-        sigma_dec=a.sigma_dec,
-        stations=s.station,
-        designation=np.arange(len(s)).astype(str),
-        night=a.t[a.offsets[:-1]].astype(np.int64),
-    )
-    rows = table["designation"].astype(np.int64)
-    s = s.take(rows)
-    orbit = state_to_elements(*(equatorial_to_ecliptic(x) for x in (s.r, s.v)))
-    names = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
-    return table.with_columns(
-        designation=np.char.add("S", (rows // 5).astype(str)),
-        rho_topo_au=s.rho,
-        rho_dot_topo_au_d=s.rho_dot,
-        **dict(zip(names, orbit[:5], strict=True)),
-    )
+    return simulate(60, 0.08, seed=31).labelled(arcs_of_object=5)
 
 
 @pytest.fixture
