@@ -36,7 +36,8 @@ EXPLANATION = """\
 3. From the centre of the Earth, parallax is mistaken for motion of the asteroid and the solutions
    collapse onto the observer. This is why the station is the default.
 4. The network (pinn) always answers: with the range that objects which move like this mostly have.
-   In 68 of 100 cases the true range lies in its interval; objects about to hit are the rare others.
+   Its interval held in 68 of 100 simulated cases; of real ones fewer, and objects about to hit are
+   like none it has seen.
 """
 
 
