@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     Array = npt.NDArray[np.float64]
     Limits = tuple[float, float]
 
+_LEGEND, _HANDLE = 96, 9  # characters that fit beside each other, and what a line takes of them
+
 __all__ = ["RHO", "RHO_DOT", "Quantity", "draw_legend", "draw_row", "panels", "plot_estimates"]
 
 
@@ -99,10 +101,11 @@ def draw_legend(fig: Any, labels: Mapping[str, str], title: str = "") -> None:
     handles: list[Any] = [Patch(facecolor=study_style.TRUTH, label="truth")]
     for method, mark in study_style.marks(list(labels)).items():
         handles.append(Line2D([], [], color=mark.color, linestyle=mark.line, label=labels[method]))
+    longest = max(map(len, labels.values()))
     fig.legend(
         handles=handles,
         loc="outside upper center",
-        ncols=len(handles),
+        ncols=min(len(handles), max(1, _LEGEND // (longest + _HANDLE))),
         frameon=False,
         handlelength=2.4,
         columnspacing=1.4,
