@@ -18,8 +18,10 @@ from unittest import mock
 
 import torch
 
+from neoranging import arc_inputs
 from neoranging.core.parallax import LARGEST_ERROR
 from neoranging.nn import features
+from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.losses import LossWeights
 from neoranging.training.config import TrainingConfig
 from neoranging.training.data import TrainingArcs, load_arcs
@@ -43,7 +45,7 @@ def recipe(**changes: object) -> Change:
 RECIPES: dict[str, Change] = {
     "the recipe": recipe(),
     "log output": network(output="log"),
-    "noise as observed": recipe(fresh_noise=False),
+    "errors drawn once": recipe(drawings=0),
     "no running mean": recipe(averaging=0.0),
     "squared errors": recipe(data_loss="mse"),
     "no arcs of two epochs": recipe(two_epoch_fraction=0.0),
@@ -57,36 +59,35 @@ RECIPES: dict[str, Change] = {
 }
 
 
-def without_parallax(arcs: TrainingArcs) -> TrainingArcs:
-    inputs = arcs.inputs._replace(
-        parallax=torch.zeros_like(arcs.rho),
-        log_sigma_parallax=torch.full_like(arcs.rho, math.log(LARGEST_ERROR)),
+def without_parallax(inputs: ArcInputs) -> ArcInputs:
+    return inputs._replace(
+        parallax=torch.zeros_like(inputs.parallax),
+        log_sigma_parallax=torch.full_like(inputs.parallax, math.log(LARGEST_ERROR)),
     )
-    noise = arcs.noise and arcs.noise._replace(parallax=torch.zeros_like(arcs.rho))
-    return replace(arcs, inputs=inputs, noise=noise)
 
 
-def without_curvature(arcs: TrainingArcs) -> TrainingArcs:
-    arcs = without_parallax(arcs)
-    none = torch.zeros_like(arcs.inputs.sky_acc)
-    inputs = arcs.inputs._replace(
-        sky_acc=none, log_sigma_acc=none, observer_acc=torch.zeros_like(arcs.inputs.observer_acc)
-    )
-    if arcs.noise is None:
-        return replace(arcs, inputs=inputs)
-    factor = arcs.noise.factor.clone()
-    factor[..., 2, :] = 0.0
-    return replace(arcs, inputs=inputs, noise=arcs.noise._replace(factor=factor))
+def without_curvature(inputs: ArcInputs) -> ArcInputs:
+    none, observer = torch.zeros_like(inputs.sky_acc), torch.zeros_like(inputs.observer_acc)
+    inputs = without_parallax(inputs)
+    return inputs._replace(sky_acc=none, log_sigma_acc=none, observer_acc=observer)
 
 
-SHOWN: dict[str, Callable[[TrainingArcs], TrainingArcs]] = {
+SHOWN: dict[str, Callable[[ArcInputs], ArcInputs]] = {
     "no parallax beyond the parabola": without_parallax,
     "no curvature either": without_curvature,
 }
 SYMMETRY = "left, right, past and future told apart"
+SCATTER = "errors as usual, whatever an arc shows"
+
+
+def shown(arcs: TrainingArcs, change: Callable[[ArcInputs], ArcInputs]) -> TrainingArcs:
+    drawings = tuple(change(inputs) for inputs in arcs.drawings)
+    return replace(arcs, inputs=change(arcs.inputs), drawings=drawings)
 
 
 def judged(config: TrainingConfig, train: TrainingArcs, validation: TrainingArcs) -> str:
+    if not config.drawings:
+        train = replace(train, drawings=())
     with tempfile.TemporaryDirectory() as folder:
         result = fit(config, train, validation, folder, device="cpu", threads=1)
     best = result.history[-1]
@@ -110,6 +111,13 @@ def page_part(title: str, told: list[list[str]]) -> str:
     return "\n".join([*lines, ""])
 
 
+def loaded(twin: str, n_arcs: int, config: TrainingConfig) -> tuple[TrainingArcs, TrainingArcs]:
+    train = load_arcs(twin, "train", drawings=config.drawings, seed=config.seed)
+    chance = torch.Generator().manual_seed(config.seed)
+    rows = torch.randperm(len(train), generator=chance)[:n_arcs]
+    return train.map(lambda x: x[rows]), load_arcs(twin, "val")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("twin")
@@ -120,24 +128,22 @@ def main() -> None:
     parser.add_argument("--table", type=Path, help="also write a part of a page")
     options = parser.parse_args()
     base = TrainingConfig.invariant("mlp", epochs=options.epochs, seed=options.seed)
-    train = load_arcs(options.twin, "train", fresh_noise=True)
-    chance = torch.Generator().manual_seed(options.seed)
-    rows = torch.randperm(len(train), generator=chance)[: options.arcs]
-    train = train.map(lambda x: x[rows])
-    plain = load_arcs(options.twin, "train").map(lambda x: x[rows])
-    validation = load_arcs(options.twin, "val")
+    parts = loaded(options.twin, options.arcs, base)
     heads = ("medAE/au", "rel. err.", "corr", "medAE au/d", "P_AR", "s/epoch")
-    title = f"{len(train)} arcs, {options.epochs} epochs"
+    title = f"{len(parts[0])} arcs, {options.epochs} epochs"
     print(title)
     print(f"{'':40s}{''.join(f'{head:>11s}' for head in heads)}", flush=True)
     told = []
-    for name in options.names or [*RECIPES, *SHOWN, SYMMETRY]:
+    for name in options.names or [*RECIPES, *SHOWN, SYMMETRY, SCATTER]:
         config = RECIPES.get(name, RECIPES["the recipe"])(base)
-        shown = SHOWN.get(name, lambda arcs: arcs)
-        arcs = train if config.fresh_noise else plain
+        change = SHOWN.get(name, lambda inputs: inputs)
+        arcs = parts
+        if name == SCATTER:
+            with mock.patch.object(arc_inputs, "_WEIGHT_OF_USUAL", 1e9):
+                arcs = loaded(options.twin, options.arcs, base)
         signs = torch.ones_like if name == SYMMETRY else features._sign
         with mock.patch.object(features, "_sign", signs):
-            told.append([name, *judged(config, shown(arcs), shown(validation)).split()])
+            told.append([name, *judged(config, *(shown(part, change) for part in arcs)).split()])
         print(f"{name:40s}{''.join(f'{figure:>11s}' for figure in told[-1][1:])}", flush=True)
     if options.table:
         options.table.write_text(page_part(title, told))

@@ -15,6 +15,12 @@ from neoranging.nn.inputs import ArcInputs
 __all__ = ["arc_inputs"]
 
 
+_USUAL_SCATTER = 0.25
+"""Errors of an arc, in units of what is claimed, where it does not show them itself."""
+_WEIGHT_OF_USUAL = 2.0
+"""Number of squares that this expectation counts for."""
+
+
 def arc_inputs(arcs: Arcs) -> ArcInputs:
     """Inputs of arcs: the triplet, and the fit of all observations.
 
@@ -27,7 +33,8 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
     -------
     ArcInputs
         Double precision, M arcs. With two epochs accelerations and the logarithms of their errors
-        are zero; parallaxes that are not determined are zero.
+        are zero; parallaxes that are not determined are zero. Errors are those claimed, times what
+        the arc scatters: an estimate that few observations change little from its usual value.
     """
     rows = arcs.triplet
     middle = rows[:, 1]
@@ -37,18 +44,20 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
     plane = np.stack(sky_basis(ra, dec), axis=1)
     curved, seen = arcs.n_epochs >= 3, parallax(arcs)
     acceleration = np.where(curved[:, None], fit.acceleration, 0.0)
-    variance = np.where(curved[:, None], fit.covariance[:, :, 2, 2], 1.0)
+    expected = _WEIGHT_OF_USUAL * _USUAL_SCATTER**2
+    scatter = (expected + seen.misfit) / (_WEIGHT_OF_USUAL + seen.freedom)
+    variance = fit.covariance[:, :, 2, 2] * scatter[:, None]
     columns = (
         *(t[:, 0] - t[:, 1], t[:, 2] - t[:, 1], arcs.ra[rows] % (2.0 * np.pi), arcs.dec[rows]),
         *(earth, earth_rate),
         np.stack([ra, dec], axis=1),
         *(np.einsum("mij,mj->mi", plane, vector) for vector in (fit.rate, acceleration)),
         np.log(t[:, 2] - t[:, 0]),
-        0.5 * np.log(variance),
+        0.5 * np.log(np.where(curved[:, None], variance, 1.0)),
         *(arcs.counts, curved),
         *np.moveaxis(fit.observer, 2, 0),
         arcs.velocity[middle],
         seen.inverse_range,
-        np.log(seen.error),
+        np.log(np.where(seen.is_determined, np.sqrt(scatter), 1.0) * seen.error),
     )
     return ArcInputs(*(torch.as_tensor(column, dtype=torch.float64) for column in columns))

@@ -42,7 +42,7 @@ __all__ = ["command"]
     default=1.0,
     show_default=True,
     metavar="F",
-    help="Errors in standard deviations of the stations; 0 for exact directions and times.",
+    help="Factor by which the errors of the stations are taken; 0 for exact directions and times.",
 )
 @click.option(
     "--limiting-magnitude",

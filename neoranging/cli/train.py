@@ -53,15 +53,10 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
     help="Of the terms of the PINN's loss: errors, motion, kinematics, distribution.",
 )
 @click.option(
-    "--fresh-noise/--no-fresh-noise",
-    default=None,
-    help="Draw the errors of simulated observations anew in each epoch.",
-)
-@click.option(
-    "--noise-spread",
-    type=click.FloatRange(min=0.0),
-    metavar="F",
-    help="Scatter of the size of that noise from arc to arc, in natural logarithms.",
+    "--drawings",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Draw the errors of simulated observations N more times; epochs take turns.",
 )
 @click.option(
     "--two-epoch-fraction",

@@ -9,6 +9,8 @@ of the object itself that a parabola describes well:
 with ``p = 1 / rho``. Here p is the weighted least-squares value of that model. By the theorem of
 Frisch, Waugh and Lovell it is the regression of what the parabola leaves of the observations on
 what it leaves of g, so that it and the parabola of `neoranging.core.attributable` share no error.
+
+What neither explains is the scatter of the observations: how large their errors are in truth.
 """
 
 from __future__ import annotations
@@ -34,6 +36,10 @@ class Parallax(NamedTuple):
     """Least-squares value of ``1 / rho`` [1/au], shape (M,); zero where undetermined."""
     error: FloatArray
     """Its standard error [1/au], shape (M,); `LARGEST_ERROR` where undetermined."""
+    misfit: FloatArray
+    """Sum of squares of what is left, in units of what the observations claim, shape (M,)."""
+    freedom: FloatArray
+    """Number of squares in it that are independent, shape (M,)."""
 
     @property
     def is_determined(self) -> np.ndarray:
@@ -66,7 +72,14 @@ def parallax(arcs: Arcs) -> Parallax:
         value = arcs.sum(weight * np.sum(moved * left, axis=1)) / information
         error = np.sqrt(scatter) / information
     determined = (arcs.n_epochs > 3) & (error < LARGEST_ERROR)
-    return Parallax(np.where(determined, value, 0.0), np.where(determined, error, LARGEST_ERROR))
+    value = np.where(determined, value, 0.0)
+    left = left - value[arcs.owner, None] * moved
+    return Parallax(
+        value,
+        np.where(determined, error, LARGEST_ERROR),
+        arcs.sum(weight * np.sum(left * left, axis=1)),
+        2.0 * (arcs.counts - np.minimum(arcs.n_epochs, 3)) - determined,
+    )
 
 
 def _projected(parabola: ParabolaFit) -> FloatArray:

@@ -10,10 +10,11 @@ import numpy.typing as npt
 from astropy.time import Time
 
 from neoranging.constants import ARCSEC
-from neoranging.core.geometry import FloatArray, dot, norm, radec, sky_basis
+from neoranging.core.geometry import FloatArray, dot, norm, radec
 from neoranging.core.prediction import Sighting, sight
 from neoranging.datasets.account import Counts
 from neoranging.datasets.arcs import make_arcs
+from neoranging.datasets.errors import displaced, draw_errors
 from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.survey import Aspect, Survey, aspect, year_of
 from neoranging.ephemeris import earth_state, observer_state, tdb_mjd
@@ -198,8 +199,8 @@ def observe(
         Of K visits.
     survey : Survey
     noise : float
-        Size of the errors in standard deviations of the stations. At 0 directions and times are
-        exact, not even rounded.
+        Factor by which the errors of `neoranging.datasets.errors` are taken. At 0 directions and
+        times are exact, not even rounded.
     rng : numpy.random.Generator
     motion : callable, optional
         Gives the states (n, 3) of the objects of visits (n,) at epochs (n,) [MJD TDB]; by default
@@ -229,7 +230,7 @@ def observe(
     else:
         states = *motion(owner, t), t
     seen = sight(*states, t, *observer_state(survey.itrf[station], t))
-    report = _report(seen, utc, survey, station, noise, rng)
+    report = _report(seen, utc, survey, station, owner, noise, rng)
     magnitude = visits.magnitude[owner] + noise * MAGNITUDE_ERROR * rng.standard_normal(len(utc))
     t = report.utc + tdb_utc
     order = np.lexsort((t, arc[owner]))
@@ -264,6 +265,7 @@ def _report(
     utc: FloatArray,
     survey: Survey,
     station: Integers,
+    visit: Integers,
     noise: float,
     rng: np.random.Generator,
 ) -> _Report:
@@ -277,19 +279,13 @@ def _report(
     step_ra = 1.5 * step_dec
     sigma_ra = np.maximum(sigma, ROUNDING * step_ra * np.cos(dec)) * ARCSEC
     sigma_dec = np.maximum(sigma, ROUNDING * step_dec) * ARCSEC
-    error = rng.standard_normal((2, len(utc)))
+    error = draw_errors(np.stack([sigma_ra, sigma_dec]), visit, rng)
     if noise > 0.0:
-        ra, dec = _displace(seen.direction, noise * error * (sigma_ra, sigma_dec))
+        ra, dec = displaced(seen.direction, noise * error)
         ra = np.mod(_round(ra, step_ra * ARCSEC), 2.0 * np.pi)
         dec = _round(dec, step_dec * ARCSEC)
         utc = _round(utc, np.where(fine, 1e-6, 1e-5))
     return _Report(utc, ra, dec, sigma_ra, sigma_dec)
-
-
-def _displace(direction: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Directions moved to the east and the north; also right at the poles."""
-    east, north = sky_basis(*radec(direction))
-    return radec(direction + offset[0][:, None] * east + offset[1][:, None] * north)
 
 
 def _round(values: FloatArray, step: FloatArray) -> FloatArray:

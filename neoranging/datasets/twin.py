@@ -60,7 +60,7 @@ class Twin:
     objects : int, optional
         Number of objects, drawn at random; all by default.
     noise : float
-        Size of the errors in standard deviations of the stations; 0 for exact directions.
+        Factor by which the errors of the stations are taken; 0 for exact directions and times.
     limiting_magnitude : float
         Magnitude at which half of the objects are found in 2022.
     stations : tuple of str

@@ -48,11 +48,9 @@ class TrainingConfig:
         Of errors in the normalised space; a name of ``neoranging.nn.losses.DATA_LOSSES``.
     weights : LossWeights
         Of the terms of the PINN's loss.
-    fresh_noise : bool
-        Draw the errors of the observations of simulated arcs anew whenever an arc is seen.
-    noise_spread : float
-        Scatter of the size of that noise from arc to arc, in natural logarithms: stations do not
-        know their errors exactly.
+    drawings : int
+        How many more times the errors of the observations of simulated arcs are drawn; epochs show
+        the set and its drawings in turn.
     two_epoch_fraction : float
         Share of arcs, drawn anew in each epoch, that are shown as if they had two epochs.
     close_passages : bool
@@ -74,8 +72,7 @@ class TrainingConfig:
     patience: int = 60
     data_loss: str = "l1"
     weights: LossWeights = field(default_factory=LossWeights)
-    fresh_noise: bool = True
-    noise_spread: float = 0.0
+    drawings: int = 3
     two_epoch_fraction: float = 0.1
     averaging: float = 0.999
     close_passages: bool = True
@@ -87,7 +84,7 @@ class TrainingConfig:
             _require(getattr(self, name) >= 1, name, "at least 1", self)
         for name in ("learning_rate", "clip_norm"):
             _require(getattr(self, name) > 0.0, name, "greater than 0", self)
-        for name in ("seed", "warmup_epochs", "weight_decay", "noise_spread"):
+        for name in ("seed", "warmup_epochs", "weight_decay", "drawings"):
             _require(getattr(self, name) >= 0, name, "at least 0", self)
         for name in ("final_fraction", "two_epoch_fraction"):
             _require(0.0 <= getattr(self, name) <= 1.0, name, "between 0 and 1", self)
@@ -115,7 +112,7 @@ class TrainingConfig:
                 "clip_norm": 10.0,
                 "patience": 100,
                 "data_loss": "mse" if model == "mlp" else "log_cosh",
-                "fresh_noise": False,
+                "drawings": 0,
                 "two_epoch_fraction": 0.0,
                 "averaging": 0.0,
                 "close_passages": False,
@@ -125,7 +122,7 @@ class TrainingConfig:
 
     @classmethod
     def invariant(cls, model: str = "mlp", **changes: Any) -> Self:
-        """Recipe for the invariant representation: log range, fresh noise, averaged weights.
+        """Recipe for the invariant representation: log range, several drawings, averaged weights.
 
         The physics weighs a thousandth of what it does in the paper. Features that show the
         curvature of an arc turn over within hours, so an error of its range that two instants do

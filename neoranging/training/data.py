@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import iterate_arcs, read_manifest
 from neoranging.exceptions import DatasetError
 from neoranging.nn.inputs import ArcInputs
-from neoranging.training.noise import ORBIT, FreshNoise, noise_free
+from neoranging.training.noise import ORBIT, noise_free, redrawn
 
 __all__ = ["ORIGINS", "TrainingArcs", "load_arcs", "make_training_arcs"]
 
@@ -44,11 +44,11 @@ class TrainingArcs:
     Attributes
     ----------
     inputs : ArcInputs
-        As observed; of noise-free observations where there is ``noise``.
+        As observed.
     rho, rho_dot : Tensor, shape (B,)
         True range [au] and range-rate [au/d].
-    noise : FreshNoise, optional
-        To be added anew whenever an arc is seen.
+    drawings : tuple of ArcInputs
+        The same arcs with other errors of their observations.
     facts : dict
         What a model card tells of them.
     """
@@ -56,7 +56,7 @@ class TrainingArcs:
     inputs: ArcInputs
     rho: Tensor
     rho_dot: Tensor
-    noise: FreshNoise | None = None
+    drawings: tuple[ArcInputs, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -64,16 +64,14 @@ class TrainingArcs:
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
         """Apply a function to every column, as in ``arcs.map(lambda x: x[rows])``."""
-        noise = None if self.noise is None else self.noise.map(function)
+        drawings = tuple(inputs.map(function) for inputs in self.drawings)
         truth = function(self.rho), function(self.rho_dot)
-        return type(self)(self.inputs.map(function), *truth, noise, self.facts)
+        return type(self)(self.inputs.map(function), *truth, drawings, self.facts)
 
-    def observed(self, generator: torch.Generator, spread: float = 0.0) -> Self:
-        """Arcs with noise drawn, see `FreshNoise.add`; themselves where there is none to draw."""
-        if self.noise is None:
-            return self
-        inputs = self.noise.add(self.inputs, generator, spread)
-        return type(self)(inputs, self.rho, self.rho_dot, None, self.facts)
+    def drawn(self, number: int) -> Self:
+        """Arcs with the errors that are due when they are seen for the ``number``-th time."""
+        inputs = (self.inputs, *self.drawings)[number % (1 + len(self.drawings))]
+        return type(self)(inputs, self.rho, self.rho_dot, (), self.facts)
 
     def as_two_epochs(self, rows: Tensor) -> Self:
         """Arcs of which those of a mask (B,) show no curvature, as with two epochs."""
@@ -84,23 +82,26 @@ class TrainingArcs:
             observer_acc=self.inputs.observer_acc * kept[:, None],
             parallax=self.inputs.parallax * kept,
         )
-        return type(self)(inputs, self.rho, self.rho_dot, self.noise, self.facts)
+        return type(self)(inputs, self.rho, self.rho_dot, (), self.facts)
 
     @classmethod
     def concatenate(cls, parts: Iterable[TrainingArcs]) -> Self:
         """Arcs one after the other."""
-        columns = [part._columns() for part in parts]
-        joined = [torch.cat(column) for column in zip(*columns, strict=True)]
-        n = len(ArcInputs._fields)
-        noise = FreshNoise(*joined[n + 2 :]) if len(joined) > n + 2 else None
-        return cls(ArcInputs(*joined[:n]), joined[n], joined[n + 1], noise)
-
-    def _columns(self) -> list[Tensor]:
-        return [*self.inputs, self.rho, self.rho_dot, *(self.noise or ())]
+        whole = list(parts)
+        inputs, *drawings = (
+            ArcInputs(*map(torch.cat, zip(*variants, strict=True)))
+            for variants in zip(*((part.inputs, *part.drawings) for part in whole), strict=True)
+        )
+        rho, rho_dot = (torch.cat([getattr(p, name) for p in whole]) for name in ("rho", "rho_dot"))
+        return cls(inputs, rho, rho_dot, tuple(drawings))
 
 
 def make_training_arcs(
-    table: ArcTable, origin: str = "topocenter", *, fresh_noise: bool = False
+    table: ArcTable,
+    origin: str = "topocenter",
+    *,
+    drawings: int = 0,
+    rng: np.random.Generator | None = None,
 ) -> TrainingArcs:
     """Inputs and truth of labelled arcs.
 
@@ -110,8 +111,10 @@ def make_training_arcs(
         M arcs with their truth.
     origin : {"topocenter", "geocenter"}
         Where the ranges count from.
-    fresh_noise : bool
-        Take the noise off simulated arcs and keep what draws it anew. Real arcs stay as they are.
+    drawings : int
+        How many more times to draw the errors of simulated arcs. Real arcs stay as they are.
+    rng : numpy.random.Generator, optional
+        Of the drawings; seeded by 0 where none is given.
 
     Raises
     ------
@@ -120,21 +123,25 @@ def make_training_arcs(
     """
     if not len(table):
         raise DatasetError("no arcs to learn from; divide the set, or take another part of it")
-    place = to_core(table)
-    noise = None
-    if fresh_noise:
-        place, exact = noise_free(table, place)
-        noise = FreshNoise.of(place, exact & table["is_simulated"])
-    arcs = place if origin == "topocenter" else _with_directions(to_core(table, origin), place)
+    arcs = to_core(table, origin)
     rho, rho_dot = (torch.from_numpy(table[name]) for name in _TRUTH[origin])
-    made = TrainingArcs(arc_inputs(arcs), rho, rho_dot, noise)
+    made = TrainingArcs(arc_inputs(arcs), rho, rho_dot)
+    if drawings:
+        made = replace(made, drawings=_drawn(table, arcs, drawings, rng))
     _require_finite(made)
     return made
 
 
-def _with_directions(arcs: Arcs, other: Arcs) -> Arcs:
-    sigma = arcs.sigma_ra, arcs.sigma_dec
-    return Arcs(arcs.offsets, arcs.t, other.ra, other.dec, *sigma, arcs.position, arcs.velocity)
+def _drawn(
+    table: ArcTable, arcs: Arcs, number: int, rng: np.random.Generator | None
+) -> tuple[ArcInputs, ...]:
+    rng = np.random.default_rng(0) if rng is None else rng
+    clean, exact = noise_free(table, to_core(table))
+    noisy = exact & table["is_simulated"]
+    rows = noisy[arcs.owner]
+    ra, dec = (np.where(rows, *pair) for pair in ((clean.ra, arcs.ra), (clean.dec, arcs.dec)))
+    place, stations = replace(arcs, ra=ra, dec=dec), table["stations"]
+    return tuple(arc_inputs(redrawn(place, stations, noisy, rng)) for _ in range(number))
 
 
 def _require_finite(arcs: TrainingArcs) -> None:
@@ -153,7 +160,8 @@ def load_arcs(
     split: str,
     origin: str = "topocenter",
     *,
-    fresh_noise: bool = False,
+    drawings: int = 0,
+    seed: int = 0,
     close_passages: bool = True,
 ) -> TrainingArcs:
     """Labelled arcs of one part of a stored set.
@@ -164,8 +172,10 @@ def load_arcs(
         Of a set that is complete and divided.
     split : {"train", "val", "test", "unseen"}
     origin : {"topocenter", "geocenter"}
-    fresh_noise : bool
+    drawings : int
         As for `make_training_arcs`.
+    seed : int
+        Of the drawings.
     close_passages : bool
         Whether to take arcs labelled ``is_close`` as well.
 
@@ -176,11 +186,12 @@ def load_arcs(
     """
     manifest = read_manifest(folder)
     parts, objects = [], set()
-    for part in iterate_arcs(folder, _NEEDED, split):
+    for number, part in enumerate(iterate_arcs(folder, _NEEDED, split)):
         table = part if close_passages else part.take(~part["is_close"])
         if not len(table):
             continue
-        parts.append(make_training_arcs(table, origin, fresh_noise=fresh_noise))
+        rng = np.random.default_rng((seed, number))
+        parts.append(make_training_arcs(table, origin, drawings=drawings, rng=rng))
         objects.update(np.unique(table["designation"]).tolist())
     if not parts:
         raise DatasetError(
@@ -196,4 +207,4 @@ def load_arcs(
         "n_objects": len(objects),
         "close_passages": close_passages,
     }
-    return TrainingArcs(whole.inputs, whole.rho, whole.rho_dot, whole.noise, facts)
+    return replace(whole, facts=facts)

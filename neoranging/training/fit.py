@@ -1,6 +1,6 @@
 """The loop that fits a network, and goes on exactly where a killed run stopped.
 
-All chance of an epoch (order, noise, which arcs show two epochs) comes from a generator seeded by
+All chance of an epoch (order, which arcs show two epochs) comes from a generator seeded by
 the run's seed and the number of the epoch, so what is saved at the end of an epoch is all there is:
 weights, their running mean, the best so far, and the moments of the optimiser.
 """
@@ -188,10 +188,11 @@ def fit_set(
             data,
             split,
             origin,
-            fresh_noise=fresh,
+            drawings=drawings,
+            seed=config.seed,
             close_passages=config.close_passages,
         )
-        for split, fresh in (("train", config.fresh_noise), ("val", False))
+        for split, drawings in (("train", config.drawings), ("val", 0))
     )
     return fit(config, train, validation, folder, **options)
 
@@ -262,8 +263,7 @@ class _Run:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.config.seed)
             network = RangingNetwork(self.config.network)
-        seen = train.observed(_generator(self.config.seed, 0, train.rho.device))
-        network.fit(seen.inputs, seen.rho, seen.rho_dot)
+        network.fit(train.inputs, train.rho, train.rho_dot)
         return network
 
     @property
@@ -307,10 +307,11 @@ class _Run:
         generator = _generator(self.config.seed, self.epoch + 1, self.device)
         order = torch.randperm(len(self.train), generator=generator, device=self.device)
         sums: dict[str, Tensor] = {}
+        train = self.train.drawn(self.epoch)
         self.network.train()
         for k in range(self.steps_per_epoch):
             rows = order[k * self.batch : (k + 1) * self.batch]
-            arcs = self._shown(self.train.map(lambda x: x[rows]), generator)  # noqa: B023
+            arcs = self._shown(train.map(lambda x: x[rows]), generator)  # noqa: B023
             terms = self._step(arcs, self.epoch * self.steps_per_epoch + k)
             for name, term in terms.items():
                 sums[name] = sums.get(name, torch.zeros_like(term)) + term
@@ -319,7 +320,6 @@ class _Run:
 
     def _shown(self, arcs: TrainingArcs, generator: torch.Generator) -> TrainingArcs:
         """Arcs as they are shown this time."""
-        arcs = arcs.observed(generator, self.config.noise_spread)
         share = self.config.two_epoch_fraction
         if share > 0.0:
             drawn = torch.rand(len(arcs), generator=generator, device=self.device)

@@ -35,7 +35,7 @@ def parts(arc_set):
     """Training and validation arcs by origin."""
     return {
         origin: (
-            load_arcs(arc_set, "train", origin, fresh_noise=True),
+            load_arcs(arc_set, "train", origin, drawings=1),
             load_arcs(arc_set, "val", origin),
         )
         for origin in ("topocenter", "geocenter")

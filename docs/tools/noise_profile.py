@@ -1,0 +1,79 @@
+"""Print how much the observations of a real set scatter, against what they claim.
+
+Run ``python docs/tools/noise_profile.py STATIONS NIGHTS``: two sets of the same observations, made
+with ``--group-by night,station`` and ``--group-by night``. The arcs are held against their orbits,
+shifted to the middle observation. Scatter is what is left of an arc of one station about its mean;
+the offset is told by the difference of the means of two stations in one night.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.constants import ARCSEC
+from neoranging.core.arcs import Arcs
+from neoranging.datasets.arcs import to_core
+from neoranging.datasets.schema import ArcTable
+from neoranging.datasets.store import read_arcs
+from neoranging.evaluation.selection import Selection
+from neoranging.training.noise import noise_free
+
+CAP = 60
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+FAINT = 20.0
+Floats = npt.NDArray[np.float64]
+
+
+def errors(folder: Path) -> tuple[ArcTable, Arcs, Floats, npt.NDArray[np.bool_]]:
+    """Observed minus true directions, (2, n) in units of what is claimed; arcs that have them."""
+    table = Selection(None, cap=CAP).of(read_arcs(folder))
+    arcs = to_core(table)
+    clean, exact = noise_free(table, arcs)
+    east = (arcs.ra - clean.ra) * np.cos(arcs.dec) / arcs.sigma_ra
+    return table, arcs, np.stack([east, (arcs.dec - clean.dec) / arcs.sigma_dec]), exact
+
+
+def shares(folder: Path) -> None:
+    """Scatter of arcs of one station about their mean."""
+    table, arcs, error, exact = errors(folder)
+    mean = np.stack([arcs.sum(axis) / arcs.counts for axis in error])
+    left = error - mean[:, arcs.owner]
+    share = np.sqrt(arcs.sum(np.sum(left**2, axis=0)) / (2.0 * (arcs.counts - 1.0)))
+    claimed = arcs.sigma_dec[arcs.offsets[:-1]] / ARCSEC
+    faint = table["mag"] >= FAINT
+    for name, rows in (("all", exact), (f"magnitude {FAINT:g} or fainter", exact & faint)):
+        print(f"{name}: {rows.sum()} arcs of {len(np.unique(table['designation'][rows]))} objects")
+        for what, value in (("scatter / claimed", share), ("arcsec", share * claimed)):
+            print(f"  {what}, quantiles {LEVELS}: {np.quantile(value[rows], LEVELS).round(3)}")
+        print(f"  scatter of its logarithm: {np.std(np.log(share[rows])):.2f}")
+
+
+def offsets(folder: Path) -> None:
+    """Differences between the means of stations in one night."""
+    table, arcs, error, exact = errors(folder)
+    stations = np.unique(table["stations"], return_inverse=True)[1]
+    visit = np.unique(np.stack([arcs.owner, stations]), axis=1, return_inverse=True)
+    (owner, _), row = visit
+    mean = np.stack([np.bincount(row, axis) / np.bincount(row) for axis in error])
+    same = (owner[1:] == owner[:-1]) & exact[owner[1:]]
+    off = np.diff(mean, axis=1)[:, same] / np.sqrt(2.0)
+    robust = 1.4826 * np.median(np.abs(off))
+    print(f"offset / claimed, of {same.sum()} pairs of stations: {robust:.2f} (by the median)")
+
+
+def main() -> None:
+    """Print both."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stations", type=Path)
+    parser.add_argument("nights", type=Path)
+    options = parser.parse_args()
+    shares(options.stations)
+    offsets(options.nights)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""How observations err: by less than they claim, and those of one visit alike.
+
+What stations claim serves the fit of orbits over years, where the errors of a catalogue and of a
+clock count. Within a visit, that is one station in one night, directions scatter by a fraction of
+it that differs from visit to visit, about an offset which they share.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from neoranging.core.geometry import FloatArray, radec, sky_basis
+from neoranging.core.solutions import IntArray
+
+__all__ = ["LARGEST_SHARE", "OFFSET", "SHARE", "SHARE_SPREAD", "displaced", "draw_errors"]
+
+SHARE: Final = 0.25
+"""Scatter within a visit, as a fraction of the standard deviation claimed: the median.
+
+Of real arcs of one station, of magnitude 20 or fainter; by ``docs/tools/noise_profile.py``, as
+`OFFSET` is.
+"""
+
+SHARE_SPREAD: Final = 0.85
+"""Scatter of the natural logarithm of that fraction from visit to visit."""
+
+LARGEST_SHARE: Final = 1.5
+"""Above which a tracklet would not have been reported, or not been kept."""
+
+OFFSET: Final = 0.25
+"""Standard deviation of the offset of a visit, in units of what is claimed."""
+
+
+def draw_errors(sigma: FloatArray, visit: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Errors of observations.
+
+    Parameters
+    ----------
+    sigma : ndarray, shape (2, n)
+        Standard deviations that are claimed, east and north.
+    visit : ndarray of int, shape (n,)
+        Number of the visit that each observation belongs to, from 0 on.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (2, n)
+        In the unit of ``sigma``.
+    """
+    n_visits = int(visit.max(initial=-1)) + 1
+    share = SHARE * np.exp(SHARE_SPREAD * rng.standard_normal(n_visits))
+    share = np.minimum(share, LARGEST_SHARE)
+    offset = OFFSET * rng.standard_normal((2, n_visits))
+    scatter = share[visit] * rng.standard_normal(sigma.shape)
+    return sigma * (scatter + offset[:, visit])
+
+
+def displaced(direction: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Right ascension and declination of directions moved on the sky; also right at the poles.
+
+    Parameters
+    ----------
+    direction : ndarray, shape (n, 3)
+        Unit vectors.
+    offset : ndarray, shape (2, n)
+        To the east and to the north [rad].
+    """
+    east, north = sky_basis(*radec(direction))
+    return radec(direction + offset[0][:, None] * east + offset[1][:, None] * north)
