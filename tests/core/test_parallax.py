@@ -78,3 +78,20 @@ def test_arcs_are_freed_without_the_collector(simulate):
     gone = weakref.ref(chunk)
     del chunk
     assert gone() is None
+
+
+def test_what_is_left_of_noise_has_as_many_squares_as_it_says(simulate):
+    night = simulate(600, 0.06, seed=23, n_observations=(3, 12))
+    found = parallax(night.with_noise(np.random.default_rng(7)).arcs)
+    few = night.arcs.counts == 3
+    assert not found.freedom[few].any()
+    assert np.abs(found.misfit[few]).max() < 1e-6
+    n = found.freedom.sum()
+    assert abs(found.misfit.sum() / n - 1.0) < 4.0 * np.sqrt(2.0 / n)
+
+
+def test_errors_twice_as_large_leave_four_times_as_much(hours):
+    one, two = (
+        parallax(hours.with_noise(np.random.default_rng(8), size).arcs) for size in (1.0, 2.0)
+    )
+    assert np.median(two.misfit / one.misfit) == pytest.approx(4.0, rel=0.02)

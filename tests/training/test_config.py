@@ -20,7 +20,7 @@ def test_the_hyperparameters_of_the_paper():
     assert (config.weight_decay, config.clip_norm) == (1e-4, 10.0)
     assert config.weights == LossWeights(1.0, 0.30, 0.21, 0.05)
     assert config.data_loss == "log_cosh"
-    assert not config.fresh_noise
+    assert config.drawings == 0
     assert TrainingConfig.paper("mlp").data_loss == "mse"
 
 
