@@ -87,9 +87,9 @@ class Steps:
 
     def step(self, kind: str) -> float:
         """Seconds of one step."""
+        start = time.process_time()
         rows = torch.randint(len(self.arcs), (BATCH,))
         arcs = self.arcs.map(lambda x: x[rows])
-        start = time.process_time()
         self.optimiser.zero_grad(set_to_none=True)
         terms, _ = self.objectives[kind](self.network, arcs)
         terms["total"].backward()
