@@ -1,8 +1,9 @@
 """What a training step of the PINN costs beside one of the MLP, and what an estimate costs.
 
-Run ``OMP_NUM_THREADS=1 python benchmarks/bench_nn.py [steps]``. Steps of both kinds alternate in
-one process, so that whatever else the machine does falls on both; times are of the processor.
-Features and their derivatives, which hold no parameter, are made beforehand as in training.
+Run ``OMP_NUM_THREADS=1 python benchmarks/bench_nn.py [steps]``. Steps are those of training from
+the inputs of a batch on: features, which fresh noise changes in every step, loss, gradients and
+optimiser. Both kinds alternate in one process, so that whatever else the machine does falls on
+both; times are of the processor, and ratios the median of those of neighbours.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import torch
 
 from neoranging.constants import GM_SUN
 from neoranging.nn.inputs import ArcInputs
-from neoranging.nn.losses import LossWeights, physics_loss, residual_loss, transport_loss
 from neoranging.nn.modules import NetworkConfig, RangingNetwork
-from neoranging.nn.outputs import MinMaxOutput
-from neoranging.nn.physics import SightGeometry, residuals
+from neoranging.nn.scaling import Scaling
+from neoranging.training.config import TrainingConfig
+from neoranging.training.data import TrainingArcs
+from neoranging.training.objective import Objective
 
-BATCH = 512
+BATCH = TrainingConfig().batch_size
 CASES = {
     "paper": NetworkConfig.paper(),
     "invariant": NetworkConfig(),
@@ -64,54 +66,34 @@ def inputs(n: int, seed: int = 0) -> ArcInputs:
 
 
 class Steps:
-    """One step of either kind on networks of the same shape, optimiser included."""
+    """Steps of either kind on networks of the same shape."""
 
-    def __init__(self, config: NetworkConfig) -> None:
+    def __init__(self, network: NetworkConfig) -> None:
         n = 64 * BATCH
-        self.inputs = inputs(n)
-        self.rho = 0.25 * torch.exp(torch.randn(n, dtype=torch.float64))
-        self.rho_dot = 0.007 * torch.randn(n, dtype=torch.float64)
-        self.network = RangingNetwork(config)
-        self.network.fit(self.inputs, self.rho, self.rho_dot)
-        self.tangent = self.inputs.tangent()
-        self.features = self.network.features.with_tangent(self.inputs, self.tangent)
-        self.linear = MinMaxOutput(self.network.origin)
-        self.linear.fit(self.inputs, self.rho, self.rho_dot)
-        self.optimiser = torch.optim.AdamW(self.network.parameters(), lr=2e-4, amsgrad=True)
-
-    def mlp(self, rows: torch.Tensor) -> torch.Tensor:
-        arcs, truth = self.inputs.map(lambda x: x[rows]), (self.rho[rows], self.rho_dot[rows])
-        normalise = self.network.output.normalise
-        estimate = normalise(*self.network(arcs, self.features[0][rows]))
-        return (estimate - normalise(*truth)).square().mean()
-
-    def pinn(self, rows: torch.Tensor) -> torch.Tensor:
-        arcs, truth = self.inputs.map(lambda x: x[rows]), (self.rho[rows], self.rho_dot[rows])
-        output, weights = self.network.output, LossWeights()
-        tangent, features = self.tangent.map(lambda x: x[rows]), [x[rows] for x in self.features]
-        state, rate = self.network.with_tangent(arcs, tangent, features)
-        geometry = SightGeometry.of(arcs, self.network.origin)
-        physics = physics_loss(residuals(geometry, state, rate))
-        transport = transport_loss(
-            self.linear.normalise(*state),
-            self.linear.normalise(*truth),
-            geometry.proper_motion_square,
-            arcs.dec[:, 1],
-        )
-        return (
-            weights.residual * residual_loss(output.normalise(*state), output.normalise(*truth))
-            + weights.kinematic * physics.kinematic
-            + weights.motion * physics.motion
-            + weights.transport * torch.stack(transport).sum()
+        rho = 0.25 * torch.exp(torch.randn(n, dtype=torch.float64))
+        self.arcs = TrainingArcs(inputs(n), rho, 0.007 * torch.randn(n, dtype=torch.float64))
+        self.network = RangingNetwork(network)
+        self.network.fit(self.arcs.inputs, self.arcs.rho, self.arcs.rho_dot)
+        population = Scaling(("rho", "rho_dot"))
+        population.fit_range(torch.stack([self.arcs.rho, self.arcs.rho_dot], dim=-1))
+        self.config = TrainingConfig()
+        self.objectives = {
+            kind: Objective(TrainingConfig(model=kind, network=network), population)
+            for kind in ("mlp", "pinn")
+        }
+        self.optimiser = torch.optim.AdamW(
+            self.network.parameters(), lr=self.config.learning_rate, amsgrad=True, fused=True
         )
 
     def step(self, kind: str) -> float:
         """Seconds of one step."""
         start = time.process_time()
+        rows = torch.randint(len(self.arcs), (BATCH,))
+        arcs = self.arcs.map(lambda x: x[rows])
         self.optimiser.zero_grad(set_to_none=True)
-        rows = torch.randint(len(self.rho), (BATCH,))
-        getattr(self, kind)(rows).backward()
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 10.0)
+        terms, _ = self.objectives[kind](self.network, arcs)
+        terms["total"].backward()
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip_norm)
         self.optimiser.step()
         return time.process_time() - start
 
@@ -119,25 +101,23 @@ class Steps:
 def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 60
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 40
     for name, config in CASES.items():
         steps = Steps(config)
         for kind in ("mlp", "pinn") * 3:
             steps.step(kind)
-        seconds = {kind: [] for kind in ("mlp", "pinn")}
-        for _ in range(count):
-            for kind, each in seconds.items():
-                each.append(steps.step(kind))
-        mlp, pinn = (1e3 * statistics.median(each) for each in seconds.values())
+        pairs = [(steps.step("mlp"), steps.step("pinn")) for _ in range(count)]
+        mlp, pinn = (1e3 * statistics.median(each) for each in zip(*pairs, strict=True))
         print(f"{name:22s} step of {BATCH}: MLP {mlp:6.2f} ms, PINN {pinn:6.2f} ms", end="; ")
-        print(f"ratio {pinn / mlp:.2f}", end="; ")
+        print(f"ratio {statistics.median(b / a for a, b in pairs):.2f}", end="; ", flush=True)
         steps.network.freeze()
+        n, arcs = len(steps.arcs), steps.arcs.inputs
         with torch.no_grad():
             start = time.process_time()
-            for part in range(0, len(steps.rho), 4096):
-                steps.network(steps.inputs.map(lambda x, a=part: x[a : a + 4096]))
-            print(f"{len(steps.rho) / (time.process_time() - start):9.0f} estimates/s", end="; ")
-            one = steps.inputs.map(lambda x: x[:1])
+            for part in range(0, n, 4096):
+                steps.network(arcs.map(lambda x, a=part: x[a : a + 4096]))
+            print(f"{n / (time.process_time() - start):9.0f} estimates/s", end="; ")
+            one = arcs.map(lambda x: x[:1])
             times = []
             for _ in range(count):
                 start = time.process_time()

@@ -4,7 +4,7 @@ import torch
 
 from neoranging.core.attributable import three_point as numpy_three_point
 from neoranging.nn.forward_mode import jvp
-from neoranging.nn.geometry import MotionFrame, three_point
+from neoranging.nn.geometry import MotionFrame, speed, three_point
 from neoranging.nn.inputs import MAX_ACCELERATION, MAX_RATE, ArcInputs
 from neoranging.nn.physics import jerks
 
@@ -96,7 +96,7 @@ def test_slid_parabola_moves_the_frame_as_the_tangent_says(night_inputs):
 
     def rate_vector(inputs):
         frame = MotionFrame.of(inputs.sky, inputs.sky_rate)
-        return frame.along * torch.linalg.vector_norm(inputs.sky_rate, dim=-1, keepdim=True)
+        return frame.along * speed(inputs.sky_rate)[..., None]
 
     _, found = jvp(rate_vector, (night_inputs,), (night_inputs.tangent(),))
     frame = MotionFrame.of(night_inputs.sky, night_inputs.sky_rate)
