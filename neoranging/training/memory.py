@@ -17,7 +17,7 @@ def keep_freed_memory() -> bool:
     """Let the process keep what it frees, for the next step to use.
 
     Every step frees a hundred megabytes of activations. By default glibc gives them back to the
-    system, which hands them out again page by page and cleared: up to a fifth of the time of a
+    system, which hands them out again page by page and cleared: up to a sixth of the time of a
     step. What is asked for in blocks of 32 MB and more is still given back.
 
     Returns
