@@ -21,6 +21,7 @@ from neoranging.nn.modules import NetworkConfig, RangingNetwork
 from neoranging.nn.scaling import Scaling
 from neoranging.training.config import TrainingConfig
 from neoranging.training.data import TrainingArcs
+from neoranging.training.memory import keep_freed_memory
 from neoranging.training.objective import Objective
 
 BATCH = TrainingConfig().batch_size
@@ -99,6 +100,7 @@ class Steps:
 
 
 def main() -> None:
+    keep_freed_memory()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 40

@@ -86,10 +86,10 @@ class _Tanh:
         return torch.tanh(x)
 
     @staticmethod
-    def slopes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        y = torch.tanh(x)
+    def slopes(x: Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
+        y = torch.tanh(x, out=out)
         first = torch.mul(y, y).neg_().add_(1.0)
-        return y, first, torch.mul(y, first).mul_(-2.0)
+        return first, torch.mul(y, first).mul_(-2.0)
 
 
 class _Silu:
@@ -98,14 +98,14 @@ class _Silu:
         return functional.silu(x)
 
     @staticmethod
-    def slopes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def slopes(x: Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
         s = torch.sigmoid(x)
-        y = x * s
-        # with s' = s (1 - s): y' = s + x s' = s + y (1 - s), y'' = s' (2 + x - 2 y)
+        y = torch.mul(x, s, out=out)
+        # with s' = s (1 - s): y' = s + y (1 - s), y'' = (1 - s) (y' + s - s y)
         complement = 1.0 - s
-        first = torch.addcmul(s, y, complement)
-        second = torch.sub(x, y, alpha=2.0).add_(2.0).mul_(complement).mul_(s)
-        return y, first, second
+        second = torch.addcmul(s, s, y, value=-1.0)
+        first = s.addcmul_(y, complement)
+        return first, second.add_(first).mul_(complement)
 
 
 _ACTIVATIONS: dict[str, type[_Tanh] | type[_Silu]] = {"tanh": _Tanh, "silu": _Silu}
@@ -117,22 +117,21 @@ class _StackedActivation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, stacked: Tensor, bias: Tensor, activation: Any) -> Tensor:
         half = len(stacked) // 2
-        value, first, second = activation.slopes(stacked[:half] + bias)
-        rate = stacked[half:]
-        ctx.save_for_backward(rate, first, second)
-        out = torch.empty_like(stacked)
-        out[:half] = value
+        out, rate = torch.empty_like(stacked), stacked[half:]
+        first, second = activation.slopes(stacked[:half] + bias, out[:half])
         torch.mul(first, rate, out=out[half:])
+        # their product instead of both: a third less to keep of each layer
+        ctx.save_for_backward(first, second.mul_(rate))
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
-        rate, first, second = ctx.saved_tensors
-        half = len(rate)
+        first, bend = ctx.saved_tensors
+        half = len(first)
         out = torch.empty_like(gradient)
         torch.mul(gradient[half:], first, out=out[half:])
-        upper = torch.mul(gradient[half:], rate, out=out[:half]).mul_(second)
+        upper = torch.mul(gradient[half:], bend, out=out[:half])
         upper.addcmul_(gradient[:half], first)
         return out, upper.sum(dim=0), None
 
@@ -344,7 +343,7 @@ class RangingNetwork(nn.Module):
         """
         tangent = inputs.tangent() if tangent is None else tangent
         features = self.features.with_tangent(inputs, tangent) if features is None else features
-        y, y_dot = (self._ahead(x, inputs) for x in self.raw_with_tangent(*features))
+        y, y_dot = self._ahead(torch.stack(self.raw_with_tangent(*features)), inputs)
         state, rate = self.output.with_tangent(y, y_dot, inputs, tangent)
         return RangingState(*state), RangingState(*rate)
 
