@@ -107,7 +107,9 @@ def train(
       tensorboard --logdir paper-pinn
     """  # noqa: D301 (the character by which click keeps lines apart)
     from neoranging.training.fit import WEIGHTS, fit_set
+    from neoranging.training.memory import keep_freed_memory
 
+    keep_freed_memory()  # of the whole process, which is that of this command
     result = fit_set(
         _config(model, representation, recipe),
         data,

@@ -31,7 +31,6 @@ from neoranging.nn.scaling import Scaling
 from neoranging.training.config import TrainingConfig
 from neoranging.training.data import ORIGINS, TrainingArcs, load_arcs
 from neoranging.training.log import RunLog
-from neoranging.training.memory import keep_freed_memory
 from neoranging.training.objective import Objective, metrics
 
 __all__ = ["WEIGHTS", "FitResult", "fit", "fit_set", "pick_device"]
@@ -134,7 +133,6 @@ def fit(
         If the folder holds a run that is not to be gone on with, or one of another configuration
         or other data, or if the loss is not finite.
     """
-    keep_freed_memory()
     place = Path(folder)
     run = _Run(config, train, validation, pick_device(device))
     if (place / STATE).exists() and not overwrite:
