@@ -1,9 +1,9 @@
 """Print how much the observations of a real set scatter, against what they claim.
 
 Run ``python docs/tools/noise_profile.py STATIONS NIGHTS``: two sets of the same observations, made
-with ``--group-by night,station`` and ``--group-by night``. The arcs are held against their orbits,
-shifted to the middle observation. Scatter is what is left of an arc of one station about its mean;
-the offset is told by the difference of the means of two stations in one night.
+without and with ``--group-by night``. The arcs are held against their orbits, shifted to the middle
+observation. Scatter is what is left of an arc of one station about its mean; the offset is told by
+the difference of the means of two stations in one night.
 """
 
 from __future__ import annotations

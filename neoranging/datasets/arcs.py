@@ -20,7 +20,7 @@ from neoranging.forming import TrackletReport, read_tracklets
 from neoranging.observations import observatories
 from neoranging.tracklet import TrackletSet
 
-__all__ = ["QUALITY", "Quality", "form_arcs", "local_night", "make_arcs", "to_core"]
+__all__ = ["OBSERVED", "QUALITY", "Quality", "form_arcs", "local_night", "make_arcs", "to_core"]
 
 
 class Quality(NamedTuple):
@@ -36,6 +36,9 @@ QUALITY: Final = Quality(proper_motion=1e-4, span=1e-3)
 """Limits of the paper: 0.0057 deg/d and 1.44 minutes."""
 
 _CORE_COLUMNS: Final = ("t_mjd_tdb", "ra_rad", "dec_rad", "sigma_ra_rad", "sigma_dec_rad")
+
+OBSERVED: Final = (*_CORE_COLUMNS, "station", "stations")
+"""Columns that `to_core` needs: what was observed, and from where."""
 
 
 def form_arcs(
@@ -266,7 +269,7 @@ def to_core(table: ArcTable, origin: str = "topocenter") -> Arcs:
     Parameters
     ----------
     table : ArcTable
-        With the columns by observation.
+        With the columns `OBSERVED`.
     origin : {"topocenter", "geocenter"}
         Where the observer stood, or the centre of the Earth instead.
 

@@ -22,7 +22,7 @@ from neoranging.core import conformal as core
 from neoranging.core.conformal import Answers
 from neoranging.core.geometry import FloatArray
 from neoranging.core.solutions import BoolArray, IntArray
-from neoranging.datasets.arcs import to_core
+from neoranging.datasets.arcs import OBSERVED, to_core
 from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import iterate_arcs, read_manifest
 from neoranging.estimators.base import RangingEstimator
@@ -44,7 +44,7 @@ __all__ = [
 LEVELS: Final = (0.5, 0.68, 0.9, 0.95)
 
 COLUMNS_NEEDED: Final = (
-    *("t_mjd_tdb", "ra_rad", "dec_rad", "sigma_ra_rad", "sigma_dec_rad", "station", "stations"),
+    *OBSERVED,
     *("designation", "rho_geo_au", "rho_topo_au", "is_close"),
 )
 """Columns of a set that a calibration looks at."""

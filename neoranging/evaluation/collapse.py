@@ -27,15 +27,12 @@ import numpy as np
 
 from neoranging.constants import GM_SUN
 from neoranging.core.geometry import FloatArray, cross, dot, norm
-from neoranging.datasets.arcs import to_core
+from neoranging.datasets.arcs import OBSERVED, to_core
 from neoranging.datasets.schema import ArcTable
 
 __all__ = ["COLUMNS_NEEDED", "DiurnalSignal", "diurnal_signal"]
 
-COLUMNS_NEEDED: Final = (
-    *("t_mjd_tdb", "ra_rad", "dec_rad", "sigma_ra_rad", "sigma_dec_rad"),
-    *("station", "stations", "rho_topo_au"),
-)
+COLUMNS_NEEDED: Final = (*OBSERVED, "rho_topo_au")
 """Columns of a set that are looked at."""
 
 

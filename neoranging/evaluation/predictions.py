@@ -30,13 +30,7 @@ from neoranging.estimators.registry import get_estimator
 from neoranging.exceptions import EvaluationError
 from neoranging.tracklet import ORIGINS
 
-__all__ = ["COLUMNS_NEEDED", "Predictions", "predict"]
-
-COLUMNS_NEEDED: Final = (
-    *("t_mjd_tdb", "ra_rad", "dec_rad", "sigma_ra_rad", "sigma_dec_rad"),
-    *("station", "stations"),
-)
-"""Columns of a set that methods are asked with: what was observed, and from where."""
+__all__ = ["Predictions", "predict"]
 
 _CHUNK: Final = 32_768
 """Arcs asked for at once: a step of the progress, and some hundred megabytes."""
@@ -248,7 +242,7 @@ def predict(
     estimator : str, type or RangingEstimator
         Name of a registered method, its class, or one that is made already.
     table : ArcTable
-        M arcs with at least `COLUMNS_NEEDED`; labels are not looked at.
+        M arcs with at least `neoranging.datasets.arcs.OBSERVED`; labels are not looked at.
     label : str, optional
         What to call it; the name of the method by default.
     chunk : int

@@ -23,9 +23,8 @@ from neoranging.core.elements import state_to_elements
 from neoranging.core.geometry import FloatArray, equatorial_to_ecliptic
 from neoranging.core.prediction import object_state
 from neoranging.core.solutions import BoolArray, IntArray
-from neoranging.datasets.arcs import to_core
+from neoranging.datasets.arcs import OBSERVED, to_core
 from neoranging.datasets.schema import ArcTable
-from neoranging.evaluation.predictions import COLUMNS_NEEDED as _OBSERVED
 from neoranging.evaluation.predictions import Predictions, proper_motion, rows_of
 from neoranging.exceptions import EvaluationError
 
@@ -38,7 +37,7 @@ _LABEL: Final = {
 _CATALOGUE: Final = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
 
 COLUMNS_NEEDED: Final = (
-    *_OBSERVED,
+    *OBSERVED,
     *(name for names in _LABEL.values() for name in names),
     *_CATALOGUE,
     *("designation", "span_d"),

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from neoranging.arc_inputs import arc_inputs
 from neoranging.core.arcs import Arcs
-from neoranging.datasets.arcs import to_core
+from neoranging.datasets.arcs import OBSERVED, to_core
 from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import iterate_arcs, read_manifest
 from neoranging.exceptions import DatasetError
@@ -30,8 +30,8 @@ _TRUTH = {
     "topocenter": ("rho_topo_au", "rho_dot_topo_au_d"),
 }
 _NEEDED = (
-    *("designation", "station", "stations", "is_simulated", "is_close"),
-    *("t_mjd_tdb", "ra_rad", "dec_rad", "sigma_ra_rad", "sigma_dec_rad"),
+    *OBSERVED,
+    *("designation", "is_simulated", "is_close"),
     *("rho_geo_au", "rho_dot_geo_au_d", "rho_topo_au", "rho_dot_topo_au_d"),
     *ORBIT,
 )

@@ -5,8 +5,9 @@ import pytest
 
 from neoranging.constants import R_EARTH
 from neoranging.core.status import RangeStatus
+from neoranging.datasets.arcs import OBSERVED
 from neoranging.estimators.gauss import GaussEstimator
-from neoranging.evaluation.predictions import COLUMNS_NEEDED, Predictions, predict
+from neoranging.evaluation.predictions import Predictions, predict
 from neoranging.exceptions import DatasetError, EvaluationError, UnknownMethodError
 
 
@@ -72,7 +73,7 @@ def test_by_name_by_class_and_as_it_is(table):
 
 def test_observations_are_all_that_is_asked_for(table, oracle):
     bare = table.take(slice(0, 5))
-    observed = type(bare)(bare.offsets, {k: bare.columns[k] for k in COLUMNS_NEEDED if k in bare})
+    observed = type(bare)(bare.offsets, {k: bare.columns[k] for k in OBSERVED if k in bare})
     assert len(predict("laplace", observed)) == 5
     with pytest.raises(DatasetError, match="t_mjd_tdb"):
         predict("laplace", type(bare)(bare.offsets, {"station": bare["station"]}))
