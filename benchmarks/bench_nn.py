@@ -1,9 +1,9 @@
 """What a training step of the PINN costs beside one of the MLP, and what an estimate costs.
 
 Run ``OMP_NUM_THREADS=1 python benchmarks/bench_nn.py [steps]``. Steps are those of training from
-the inputs of a batch on: features, which fresh noise changes in every step, loss, gradients and
-optimiser. Both kinds alternate in one process, so that whatever else the machine does falls on
-both; times are of the processor, and ratios the median of those of neighbours.
+the inputs of a batch on: features, loss, gradients and optimiser. Both kinds alternate in one
+process, so that whatever else the machine does falls on both; times are of the processor, and
+ratios the median of those of neighbours.
 """
 
 from __future__ import annotations

@@ -53,9 +53,9 @@ print(division)
 # Train
 # -----
 # The recipe is that of the package, for a smaller network and fewer passes. In each pass the
-# network sees every night once, with errors drawn anew, and is corrected a little where it was
-# wrong. The folder of the run keeps the log, the best network, and what it takes to go on after an
-# interruption.
+# network sees every night once, with other errors than in the pass before, and is corrected a
+# little where it was wrong. The folder of the run keeps the log, the best network, and what it
+# takes to go on after an interruption.
 
 recipe = TrainingConfig.invariant(
     "mlp",

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from neoranging import ephemeris
+from neoranging.constants import SHARE_OF_CLAIM
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import tangent_fit
 from neoranging.core.geometry import radec, sky_basis
@@ -15,10 +16,8 @@ from neoranging.nn.inputs import ArcInputs
 __all__ = ["arc_inputs"]
 
 
-_USUAL_SCATTER = 0.25
-"""Errors of an arc, in units of what is claimed, where it does not show them itself."""
 _WEIGHT_OF_USUAL = 2.0
-"""Number of squares that this expectation counts for."""
+"""Number of squares that count for the usual share of what is claimed, beside those of an arc."""
 
 
 def arc_inputs(arcs: Arcs) -> ArcInputs:
@@ -33,8 +32,9 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
     -------
     ArcInputs
         Double precision, M arcs. With two epochs accelerations and the logarithms of their errors
-        are zero; parallaxes that are not determined are zero. Errors are those claimed, times what
-        the arc scatters: an estimate that few observations change little from its usual value.
+        are zero; parallaxes that are not determined are zero. Errors are those claimed, scaled by
+        how the arc itself scatters and, the fewer observations it has the more, by the usual share
+        of what is claimed (`neoranging.constants.SHARE_OF_CLAIM`): three observations show nothing.
     """
     rows = arcs.triplet
     middle = rows[:, 1]
@@ -44,9 +44,9 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
     plane = np.stack(sky_basis(ra, dec), axis=1)
     curved, seen = arcs.n_epochs >= 3, parallax(arcs)
     acceleration = np.where(curved[:, None], fit.acceleration, 0.0)
-    expected = _WEIGHT_OF_USUAL * _USUAL_SCATTER**2
-    scatter = (expected + seen.misfit) / (_WEIGHT_OF_USUAL + seen.freedom)
-    variance = fit.covariance[:, :, 2, 2] * scatter[:, None]
+    usual = _WEIGHT_OF_USUAL * SHARE_OF_CLAIM**2
+    square = (usual + seen.misfit) / (_WEIGHT_OF_USUAL + seen.freedom)
+    variance = fit.covariance[:, :, 2, 2] * square[:, None]
     columns = (
         *(t[:, 0] - t[:, 1], t[:, 2] - t[:, 1], arcs.ra[rows] % (2.0 * np.pi), arcs.dec[rows]),
         *(earth, earth_rate),
@@ -58,6 +58,6 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
         *np.moveaxis(fit.observer, 2, 0),
         arcs.velocity[middle],
         seen.inverse_range,
-        np.log(np.where(seen.is_determined, np.sqrt(scatter), 1.0) * seen.error),
+        np.log(np.where(seen.is_determined, np.sqrt(square), 1.0) * seen.error),
     )
     return ArcInputs(*(torch.as_tensor(column, dtype=torch.float64) for column in columns))

@@ -53,3 +53,8 @@ EARTH_ROTATION_RATE: Final = 2.0 * math.pi * 1.002_737_811_911_354_48
 
 TT_TAI_S: Final = 32.184
 """TT - TAI [s]; exact (IAU 1991 Resolution A4)."""
+
+SHARE_OF_CLAIM: Final = 0.25
+"""Scatter of astrometric observations of one station in one night, as a fraction of the standard
+deviation that services assign to them: the median of real arcs of magnitude 20 and fainter, by
+``docs/tools/noise_profile.py``."""

@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from neoranging.arc_inputs import arc_inputs
+from neoranging.constants import SHARE_OF_CLAIM
 from neoranging.core.attributable import tangent_fit
-
-USUAL = 0.25
 
 
 def errors(night, size, seed=5):
@@ -21,13 +20,13 @@ def errors(night, size, seed=5):
 def test_arcs_of_many_observations_tell_their_scatter(simulate, size):
     night = simulate(100, 0.06, seed=31, n_observations=30)
     found = errors(night, size)
-    expected = np.sqrt((2.0 * USUAL**2 + 54.0 * size**2) / 56.0)
+    expected = np.sqrt((2.0 * SHARE_OF_CLAIM**2 + 54.0 * size**2) / 56.0)
     assert np.median(found) == pytest.approx(expected, rel=0.03)
 
 
 def test_three_observations_tell_nothing_of_their_scatter(simulate):
     triplets = simulate(50, 0.06, seed=32, n_observations=3)
-    np.testing.assert_allclose(errors(triplets, 3.0), USUAL, rtol=1e-6)
+    np.testing.assert_allclose(errors(triplets, 3.0), SHARE_OF_CLAIM, rtol=1e-6)
 
 
 def test_the_parallax_is_told_with_the_same_scatter(simulate):

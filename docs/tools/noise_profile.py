@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from neoranging.constants import ARCSEC
 from neoranging.core.arcs import Arcs
+from neoranging.core.geometry import wrap_angle
 from neoranging.datasets.arcs import to_core
 from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import read_arcs
@@ -33,7 +33,7 @@ def errors(folder: Path) -> tuple[ArcTable, Arcs, Floats, npt.NDArray[np.bool_]]
     table = Selection(None, cap=CAP).of(read_arcs(folder))
     arcs = to_core(table)
     clean, exact = noise_free(table, arcs)
-    east = (arcs.ra - clean.ra) * np.cos(arcs.dec) / arcs.sigma_ra
+    east = wrap_angle(arcs.ra - clean.ra) * np.cos(arcs.dec) / arcs.sigma_ra
     return table, arcs, np.stack([east, (arcs.dec - clean.dec) / arcs.sigma_dec]), exact
 
 
@@ -42,27 +42,48 @@ def shares(folder: Path) -> None:
     table, arcs, error, exact = errors(folder)
     mean = np.stack([arcs.sum(axis) / arcs.counts for axis in error])
     left = error - mean[:, arcs.owner]
-    share = np.sqrt(arcs.sum(np.sum(left**2, axis=0)) / (2.0 * (arcs.counts - 1.0)))
-    claimed = arcs.sigma_dec[arcs.offsets[:-1]] / ARCSEC
-    faint = table["mag"] >= FAINT
-    for name, rows in (("all", exact), (f"magnitude {FAINT:g} or fainter", exact & faint)):
+    freedom = 2.0 * (arcs.counts - 1.0)
+    share = np.sqrt(arcs.sum(np.sum(left**2, axis=0)) / freedom)
+    faint, half = table["mag"] >= FAINT, halves(table)
+    parts = {
+        "all": exact,
+        "one half of the objects": exact & half,
+        "the other half": exact & ~half,
+        f"magnitude {FAINT:g} or fainter": exact & faint,
+    }
+    for name, rows in parts.items():
         print(f"{name}: {rows.sum()} arcs of {len(np.unique(table['designation'][rows]))} objects")
-        for what, value in (("scatter / claimed", share), ("arcsec", share * claimed)):
-            print(f"  {what}, quantiles {LEVELS}: {np.quantile(value[rows], LEVELS).round(3)}")
-        print(f"  scatter of its logarithm: {np.std(np.log(share[rows])):.2f}")
+        print(
+            f"  scatter / claimed, quantiles {LEVELS}: {np.quantile(share[rows], LEVELS).round(3)}"
+        )
+        # a logarithm of a root mean square of f squares scatters by 1 / sqrt(2 f) of its own
+        seen, drawn = np.var(np.log(share[rows])), np.mean(0.5 / freedom[rows])
+        print(
+            f"  spread of its logarithm: {np.sqrt(seen):.2f}, {np.sqrt(seen - drawn):.2f} of visits"
+        )
+
+
+def halves(table: ArcTable) -> npt.NDArray[np.bool_]:
+    """Whether an arc is of the first half of the objects, in random order."""
+    names, row = np.unique(table["designation"], return_inverse=True)
+    return np.random.default_rng(0).permutation(len(names))[row] < len(names) // 2
 
 
 def offsets(folder: Path) -> None:
     """Differences between the means of stations in one night."""
     table, arcs, error, exact = errors(folder)
     stations = np.unique(table["stations"], return_inverse=True)[1]
-    visit = np.unique(np.stack([arcs.owner, stations]), axis=1, return_inverse=True)
-    (owner, _), row = visit
+    (owner, _), row = np.unique(np.stack([arcs.owner, stations]), axis=1, return_inverse=True)
     mean = np.stack([np.bincount(row, axis) / np.bincount(row) for axis in error])
     same = (owner[1:] == owner[:-1]) & exact[owner[1:]]
-    off = np.diff(mean, axis=1)[:, same] / np.sqrt(2.0)
-    robust = 1.4826 * np.median(np.abs(off))
-    print(f"offset / claimed, of {same.sum()} pairs of stations: {robust:.2f} (by the median)")
+    off = np.diff(mean, axis=1) / np.sqrt(2.0)
+    half = halves(table)[owner[1:]]
+    parts = {"all": same, "one half of the objects": same & half, "the other half": same & ~half}
+    for name, rows in parts.items():
+        robust = 1.4826 * np.median(np.abs(off[:, rows]))
+        print(
+            f"offset / claimed by the median, {name}, {rows.sum()} pairs of stations: {robust:.2f}"
+        )
 
 
 def main() -> None:

@@ -10,7 +10,8 @@ with ``p = 1 / rho``. Here p is the weighted least-squares value of that model. 
 Frisch, Waugh and Lovell it is the regression of what the parabola leaves of the observations on
 what it leaves of g, so that it and the parabola of `neoranging.core.attributable` share no error.
 
-What neither explains is the scatter of the observations: how large their errors are in truth.
+What neither explains is the scatter of the observations, hence the true size of their errors, and
+for fast objects over hours whatever of the motion no parabola describes.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Parallax(NamedTuple):
     misfit: FloatArray
     """Sum of squares of what is left, in units of what the observations claim, shape (M,)."""
     freedom: FloatArray
-    """Number of squares in it that are independent, shape (M,)."""
+    """What it would be in the mean if the observations erred as they claim, shape (M,)."""
 
     @property
     def is_determined(self) -> np.ndarray:
@@ -67,10 +68,12 @@ def parallax(arcs: Arcs) -> Parallax:
     weight = parabola.weight
     information = arcs.sum(weight * np.sum(moved * moved, axis=1))
     variance = np.stack([arcs.sigma_ra**2, arcs.sigma_dec**2], axis=1)
-    scatter = arcs.sum(weight**2 * np.sum(moved * moved * variance, axis=1))
+    spread = arcs.sum(weight**2 * np.sum(moved * moved * variance, axis=1))
     with np.errstate(divide="ignore", invalid="ignore"):
         value = arcs.sum(weight * np.sum(moved * left, axis=1)) / information
-        error = np.sqrt(scatter) / information
+        error = np.sqrt(spread) / information
+        # squares that the parallax explains; 1 if sigmas are equal
+        taken = np.where(information > 0.0, spread / information, 0.0)
     determined = (arcs.n_epochs > 3) & (error < LARGEST_ERROR)
     value = np.where(determined, value, 0.0)
     left = left - value[arcs.owner, None] * moved
@@ -78,7 +81,7 @@ def parallax(arcs: Arcs) -> Parallax:
         value,
         np.where(determined, error, LARGEST_ERROR),
         arcs.sum(weight * np.sum(left * left, axis=1)),
-        2.0 * (arcs.counts - np.minimum(arcs.n_epochs, 3)) - determined,
+        2.0 * (arcs.counts - np.minimum(arcs.n_epochs, 3)) - determined * taken,
     )
 
 

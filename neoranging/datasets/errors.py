@@ -11,20 +11,17 @@ from typing import Final
 
 import numpy as np
 
+from neoranging.constants import SHARE_OF_CLAIM
 from neoranging.core.geometry import FloatArray, radec, sky_basis
 from neoranging.core.solutions import IntArray
 
-__all__ = ["LARGEST_SHARE", "OFFSET", "SHARE", "SHARE_SPREAD", "displaced", "draw_errors"]
-
-SHARE: Final = 0.25
-"""Scatter within a visit, as a fraction of the standard deviation claimed: the median.
-
-Of real arcs of one station, of magnitude 20 or fainter; by ``docs/tools/noise_profile.py``, as
-`OFFSET` is.
-"""
+__all__ = ["LARGEST_SHARE", "OFFSET", "SHARE_SPREAD", "displaced", "draw_errors"]
 
 SHARE_SPREAD: Final = 0.85
-"""Scatter of the natural logarithm of that fraction from visit to visit."""
+"""Scatter of the natural logarithm of the share `SHARE_OF_CLAIM` from visit to visit.
+
+Measured, like that and the next two, by ``docs/tools/noise_profile.py`` on real arcs.
+"""
 
 LARGEST_SHARE: Final = 1.5
 """Above which a tracklet would not have been reported, or not been kept."""
@@ -50,7 +47,7 @@ def draw_errors(sigma: FloatArray, visit: IntArray, rng: np.random.Generator) ->
         In the unit of ``sigma``.
     """
     n_visits = int(visit.max(initial=-1)) + 1
-    share = SHARE * np.exp(SHARE_SPREAD * rng.standard_normal(n_visits))
+    share = SHARE_OF_CLAIM * np.exp(SHARE_SPREAD * rng.standard_normal(n_visits))
     share = np.minimum(share, LARGEST_SHARE)
     offset = OFFSET * rng.standard_normal((2, n_visits))
     scatter = share[visit] * rng.standard_normal(sigma.shape)

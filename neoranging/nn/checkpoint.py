@@ -26,7 +26,7 @@ from neoranging.nn.modules import NetworkConfig, RangingNetwork
 __all__ = ["card_path", "load", "save"]
 
 _KEY: Final = "neoranging network"
-_VERSION: Final = 1
+_VERSION: Final = 2
 
 
 def card_path(path: str | os.PathLike[str]) -> Path:

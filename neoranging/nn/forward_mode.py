@@ -38,7 +38,7 @@ def jvp(
     Returns
     -------
     value, derivative
-        In the form that the function returns.
+        A tensor or a tuple of tensors, as the function returns.
 
     Raises
     ------
@@ -146,11 +146,13 @@ def _where(condition: Tensor, a: Any, b: Any) -> Dual:
     return Dual(torch.where(condition, _value(a), _value(b)), torch.where(condition, *slopes))
 
 
-def _choice(better: Function) -> Function:
-    """Rule of a function that takes one of two numbers."""
+def _choice(function: Function, better: Function) -> Function:
+    """Rule of a function that takes one of two numbers; of two equal ones, the first."""
 
     def rule(a: Any, b: Any) -> Dual:
-        return _where(better(_value(a), _value(b)), a, b)
+        x, y = _value(a), _value(b)
+        # by the function itself, which lets pass what is not a number
+        return Dual(function(x, y), _where(better(x, y), a, b).rate)
 
     return rule
 
@@ -212,7 +214,7 @@ class Dual:
     __le__, __ge__ = _plain(operator.le), _plain(operator.ge)
     __eq__, __ne__ = _plain(operator.eq), _plain(operator.ne)
     sum, unbind, to = _linear(Tensor.sum), _linear(Tensor.unbind), _linear(Tensor.to)
-    clamp_min = _choice(operator.ge)
+    clamp_min = _choice(torch.clamp_min, operator.ge)
     square = _curve(torch.square, lambda x, _: 2.0 * x)
     detach = _plain(Tensor.detach)
 
@@ -223,8 +225,8 @@ _RULES: Final[dict[str, Function]] = {
     "mul": Dual.__mul__,
     "div": _div,
     "where": _where,
-    "maximum": _choice(operator.ge),
-    "minimum": _choice(operator.le),
+    "maximum": _choice(torch.maximum, operator.ge),
+    "minimum": _choice(torch.minimum, operator.le),
     "linalg_cross": _product(torch.linalg.cross),
     "stack": _linear(torch.stack),
     "cat": _linear(torch.cat),

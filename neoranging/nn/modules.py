@@ -328,7 +328,6 @@ class RangingNetwork(nn.Module):
         self,
         inputs: ArcInputs,
         tangent: ArcInputs | None = None,
-        features: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[RangingState, RangingState]:
         """Range and range-rate, and the derivatives of both along the motion of the arc.
 
@@ -337,12 +336,9 @@ class RangingNetwork(nn.Module):
         inputs : ArcInputs
         tangent : ArcInputs, optional
             Derivative of the inputs; `ArcInputs.tangent` where none is given.
-        features : tuple of Tensor, optional
-            What ``self.features.with_tangent(inputs, tangent)`` gives, where it is at hand. Neither
-            holds a parameter: training makes both once for many arcs, not anew in each step.
         """
         tangent = inputs.tangent() if tangent is None else tangent
-        features = self.features.with_tangent(inputs, tangent) if features is None else features
+        features = self.features.with_tangent(inputs, tangent)
         y, y_dot = self._ahead(torch.stack(self.raw_with_tangent(*features)), inputs)
         state, rate = self.output.with_tangent(y, y_dot, inputs, tangent)
         return RangingState(*state), RangingState(*rate)

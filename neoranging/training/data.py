@@ -69,7 +69,7 @@ class TrainingArcs:
         return type(self)(self.inputs.map(function), *truth, drawings, self.facts)
 
     def drawn(self, number: int) -> Self:
-        """Arcs with the errors that are due when they are seen for the ``number``-th time."""
+        """Arcs with the errors that are due in an epoch, counted from 0."""
         inputs = (self.inputs, *self.drawings)[number % (1 + len(self.drawings))]
         return type(self)(inputs, self.rho, self.rho_dot, (), self.facts)
 
@@ -101,6 +101,7 @@ def make_training_arcs(
     origin: str = "topocenter",
     *,
     drawings: int = 0,
+    noise: float = 1.0,
     rng: np.random.Generator | None = None,
 ) -> TrainingArcs:
     """Inputs and truth of labelled arcs.
@@ -113,6 +114,8 @@ def make_training_arcs(
         Where the ranges count from.
     drawings : int
         How many more times to draw the errors of simulated arcs. Real arcs stay as they are.
+    noise : float
+        Factor by which drawn errors are taken, as the set's own were.
     rng : numpy.random.Generator, optional
         Of the drawings; seeded by 0 where none is given.
 
@@ -127,25 +130,27 @@ def make_training_arcs(
     rho, rho_dot = (torch.from_numpy(table[name]) for name in _TRUTH[origin])
     made = TrainingArcs(arc_inputs(arcs), rho, rho_dot)
     if drawings:
-        made = replace(made, drawings=_drawn(table, arcs, drawings, rng))
+        rng = np.random.default_rng(0) if rng is None else rng
+        made = replace(made, drawings=_drawn(table, arcs, drawings, noise, rng))
     _require_finite(made)
     return made
 
 
 def _drawn(
-    table: ArcTable, arcs: Arcs, number: int, rng: np.random.Generator | None
+    table: ArcTable, arcs: Arcs, number: int, noise: float, rng: np.random.Generator
 ) -> tuple[ArcInputs, ...]:
-    rng = np.random.default_rng(0) if rng is None else rng
     clean, exact = noise_free(table, to_core(table))
-    noisy = exact & table["is_simulated"]
-    rows = noisy[arcs.owner]
+    size = np.where(exact & table["is_simulated"], noise, 0.0)
+    rows = size[arcs.owner] > 0.0
     ra, dec = (np.where(rows, *pair) for pair in ((clean.ra, arcs.ra), (clean.dec, arcs.dec)))
-    place, stations = replace(arcs, ra=ra, dec=dec), table["stations"]
-    return tuple(arc_inputs(redrawn(place, stations, noisy, rng)) for _ in range(number))
+    bare, stations = replace(arcs, ra=ra, dec=dec), table["stations"]
+    return tuple(arc_inputs(redrawn(bare, stations, size, rng)) for _ in range(number))
 
 
 def _require_finite(arcs: TrainingArcs) -> None:
     columns = {**arcs.inputs._asdict(), "rho": arcs.rho, "rho_dot": arcs.rho_dot}
+    for number, drawing in enumerate(arcs.drawings, 1):
+        columns |= {f"{name} of drawing {number}": x for name, x in drawing._asdict().items()}
     wrong = {name: int((~column.isfinite()).sum()) for name, column in columns.items()}
     listed = ", ".join(f"{name} ({n})" for name, n in wrong.items() if n)
     if listed:
@@ -185,13 +190,15 @@ def load_arcs(
         If the set is not finished, was not divided, or the part has no arcs.
     """
     manifest = read_manifest(folder)
+    noise = manifest.get("settings", {}).get("noise", 1.0)
     parts, objects = [], set()
     for number, part in enumerate(iterate_arcs(folder, _NEEDED, split)):
         table = part if close_passages else part.take(~part["is_close"])
         if not len(table):
             continue
         rng = np.random.default_rng((seed, number))
-        parts.append(make_training_arcs(table, origin, drawings=drawings, rng=rng))
+        made = make_training_arcs(table, origin, drawings=drawings, noise=noise, rng=rng)
+        parts.append(made)
         objects.update(np.unique(table["designation"]).tolist())
     if not parts:
         raise DatasetError(

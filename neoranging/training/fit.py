@@ -228,6 +228,11 @@ class _Run:
         validation: TrainingArcs,
         device: torch.device,
     ) -> None:
+        if len(train.drawings) != config.drawings:
+            raise TrainingError(
+                f"the recipe asks for {config.drawings} drawings of the errors and the arcs have "
+                f"{len(train.drawings)}: give both the same number"
+            )
         self.config, self.device, self.state = config, device, _State()
         # by which data are known again, whatever the device
         self.facts = {
@@ -465,7 +470,7 @@ def _copied(source: RangingNetwork | dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _generator(seed: int, epoch: int, device: torch.device) -> torch.Generator:
-    """All chance of an epoch; epoch 0 is that before the first."""
+    """All chance of an epoch, counted from 1."""
     drawn = np.random.SeedSequence([seed, epoch]).generate_state(2, np.uint32)
     return torch.Generator(device).manual_seed(int(drawn[0]) << 31 | int(drawn[1]) >> 1)
 

@@ -23,7 +23,7 @@ def keep_freed_memory() -> bool:
     Returns
     -------
     bool
-        False where there is no glibc; nothing is done then.
+        Whether it will; False where there is no glibc.
     """
     if not sys.platform.startswith("linux"):
         return False

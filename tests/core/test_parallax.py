@@ -95,3 +95,15 @@ def test_errors_twice_as_large_leave_four_times_as_much(hours):
         parallax(hours.with_noise(np.random.default_rng(8), size).arcs) for size in (1.0, 2.0)
     )
     assert np.median(two.misfit / one.misfit) == pytest.approx(4.0, rel=0.02)
+
+
+def test_squares_are_counted_right_where_the_axes_differ(simulate):
+    a = simulate(800, 0.25, seed=24, n_observations=4)
+    wide = dataclasses.replace(a, arcs=dataclasses.replace(a.arcs, sigma_ra=3.0 * a.arcs.sigma_dec))
+    found, exact = (
+        parallax(wide.with_noise(np.random.default_rng(9), size).arcs) for size in (1.0, 0.0)
+    )
+    slow = found.is_determined & (exact.misfit < 0.01)
+    assert slow.mean() > 0.5
+    n = found.freedom[slow].sum()
+    assert found.misfit[slow].sum() / n == pytest.approx(1.0, abs=6.0 / np.sqrt(n))

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from neoranging.constants import SHARE_OF_CLAIM
 from neoranging.core.geometry import line_of_sight
 from neoranging.datasets.errors import (
     LARGEST_SHARE,
     OFFSET,
-    SHARE,
     SHARE_SPREAD,
     displaced,
     draw_errors,
@@ -31,7 +31,7 @@ def test_a_visit_errs_alike(drawn):
 def test_scatter_is_a_share_of_what_is_claimed_and_differs_by_visit(drawn):
     share = drawn.std(axis=2, ddof=1) / [[1.0], [2.0]]
     both = np.sqrt(np.mean(share**2, axis=0))
-    assert np.median(both) == pytest.approx(SHARE, rel=0.05)
+    assert np.median(both) == pytest.approx(SHARE_OF_CLAIM, rel=0.05)
     # twenty-two squares tell the size of a scatter to 15 %
     assert np.std(np.log(both)) == pytest.approx(np.hypot(SHARE_SPREAD, 0.15), rel=0.1)
     assert np.quantile(both, 0.999) < 1.5 * LARGEST_SHARE

@@ -93,3 +93,14 @@ def test_what_has_no_rule_is_refused():
         jvp(torch.atan, (primal,), (tangent,))
     with pytest.raises(AttributeError, match="cumsum"):
         jvp(lambda x: x.cumsum(-1), (primal,), (tangent,))
+
+
+def test_what_is_not_a_number_is_not_hidden():
+    nan = torch.tensor([torch.nan, 1.0], dtype=torch.float64)
+    for function in (
+        lambda x: x.clamp_min(0.5),
+        lambda x: torch.maximum(x, torch.zeros_like(x)),
+        lambda x: torch.minimum(torch.ones(2, dtype=torch.float64), x),
+    ):
+        value, _ = jvp(function, (nan,), (torch.ones_like(nan),))
+        assert value.isnan().tolist() == [True, False]

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from neoranging.arc_inputs import arc_inputs
-from neoranging.constants import ARCSEC
+from neoranging.constants import ARCSEC, SHARE_OF_CLAIM
 from neoranging.core.geometry import norm
 from neoranging.datasets.arcs import to_core
-from neoranging.datasets.errors import OFFSET, SHARE
+from neoranging.datasets.errors import OFFSET
 from neoranging.datasets.store import ArcWriter, read_arcs
 from neoranging.exceptions import DatasetError
 from neoranging.training.data import load_arcs, make_training_arcs
@@ -104,11 +104,12 @@ def test_drawings_scatter_as_the_errors_of_stations_do(exact_table):
     north = torch.stack([drawing.dec - made.inputs.dec for drawing in made.drawings])
     off = torch.stack([east, north / (0.2 * ARCSEC)])
     # one station, one night: a common offset, and a scatter about it
-    assert off.mean(dim=-1).std() > OFFSET
+    common = np.hypot(OFFSET, SHARE_OF_CLAIM / np.sqrt(3.0))
+    assert 1.4826 * off.mean(dim=-1).abs().median() == pytest.approx(common, rel=0.15)
     within = off - off.mean(dim=-1, keepdim=True)
     usual = within.square().sum(dim=(0, -1)).div(4.0).sqrt().median()
     # half of all chi-square of four degrees of freedom lie below 0.839 of their mean
-    assert usual == pytest.approx(np.sqrt(0.839) * SHARE, rel=0.1)
+    assert usual == pytest.approx(np.sqrt(0.839) * SHARE_OF_CLAIM, rel=0.1)
 
 
 def test_drawings_are_a_matter_of_the_generator(table):

@@ -17,7 +17,7 @@ from neoranging.exceptions import DatasetError, TrainingError
 from neoranging.nn import checkpoint
 from neoranging.nn.modules import NetworkConfig
 from neoranging.training.config import TrainingConfig
-from neoranging.training.data import TrainingArcs, load_arcs
+from neoranging.training.data import load_arcs
 from neoranging.training.fit import fit, fit_set, pick_device
 
 SMALL = NetworkConfig(width=16, blocks=1)
@@ -26,7 +26,7 @@ PAPER = dataclasses.replace(NetworkConfig.paper(), widths=(16, 8))
 
 def recipe(model="mlp", representation="invariant", **changes):
     network = PAPER if representation == "paper" else SMALL
-    options = {"epochs": 4, "batch_size": 64, "network": network, **changes}
+    options = {"epochs": 4, "batch_size": 64, "network": network, "drawings": 1, **changes}
     return TrainingConfig.default(model, representation, **options)
 
 
@@ -217,12 +217,17 @@ def test_values_that_are_not_finite(parts, tmp_path):
     train, validation = parts["topocenter"]
     rho = train.rho.clone()
     rho[::2] = -1.0  # of which there is no logarithm
-    broken = TrainingArcs(train.inputs, rho, train.rho_dot)
+    broken = dataclasses.replace(train, rho=rho)
     with pytest.raises(DatasetError, match="log_rho"):
         fit(recipe(), broken, validation, tmp_path / "labels", device="cpu")
     wild = recipe(learning_rate=1e12, warmup_epochs=0.0, clip_norm=1e9)
     with pytest.raises(TrainingError, match="lower the learning rate"):
         fit(wild, train, validation, tmp_path / "rate", device="cpu")
+
+
+def test_drawings_of_arcs_and_recipe_are_the_same(parts, tmp_path):
+    with pytest.raises(TrainingError, match=r"asks for 3 drawings .* have 1"):
+        fit(recipe(drawings=3), *parts["topocenter"], tmp_path, device="cpu")
 
 
 def test_learning_rates(parts, tmp_path):
