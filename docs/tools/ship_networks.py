@@ -1,10 +1,12 @@
 """Put trained networks into the package: weights, judged model cards, calibrations.
 
-Run ``python docs/tools/ship_networks.py RUNS --twin DIR [--real DIR ...]``, where RUNS are folders
-that ``neoranging train`` wrote and the twin is the divided set that they learnt from. The card of
+Run ``python docs/tools/ship_networks.py RUNS --twin DIR --claimed DIR [--real DIR ...]``, where
+RUNS are folders that ``neoranging train`` wrote and the twin is the divided set that they learnt
+from. The card of
 each network gets the figures that it reaches on objects it has never seen: those of the twin's test
 part, those never to train on (``unseen``), and those of real sets with at most 20 arcs an object.
-The calibrations of all methods of the package are made anew from the test part of the twin.
+The calibrations of all methods of the package are made anew: those of networks from the test part
+of the twin, those of classical methods from that of a twin whose errors are as large as claimed.
 """
 
 from __future__ import annotations
@@ -65,6 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--twin", required=True, type=Path)
+    parser.add_argument("--claimed", required=True, type=Path)
     parser.add_argument("--real", nargs="*", default=[], type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -78,7 +81,9 @@ def main() -> None:
             card["metrics"][name] = judged(run / WEIGHTS, model, folder, selection)
             print(model, representation, name, card["metrics"][name], flush=True)
         checkpoint.save(network, DATA / "weights" / f"{model}-{representation}.safetensors", card)
-    for path in calibrate_defaults(options.twin, "test", DATA / "calibration"):
+    for path in calibrate_defaults(
+        options.twin, "test", DATA / "calibration", claimed=options.claimed
+    ):
         print(path.name, path.stat().st_size)
 
 

@@ -37,6 +37,14 @@ __all__ = ["command"]
     "0.1 au; they bear the label is_close.",
 )
 @click.option(
+    "--errors",
+    type=click.Choice(["measured", "claimed"]),
+    default="measured",
+    show_default=True,
+    help="Errors of observations as real ones have them, less than claimed and partly common to a "
+    "visit, or as claimed and each on its own.",
+)
+@click.option(
     "--noise",
     type=click.FloatRange(min=0.0),
     default=1.0,

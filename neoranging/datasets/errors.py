@@ -7,7 +7,8 @@ it that differs from visit to visit, about an offset which they share.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from neoranging.constants import SHARE_OF_CLAIM
 from neoranging.core.geometry import FloatArray, radec, sky_basis
 from neoranging.core.solutions import IntArray
 
-__all__ = ["LARGEST_SHARE", "OFFSET", "SHARE_SPREAD", "displaced", "draw_errors"]
+__all__ = ["KINDS", "LARGEST_SHARE", "OFFSET", "SHARE_SPREAD", "Errors", "displaced"]
 
 SHARE_SPREAD: Final = 0.85
 """Scatter of the natural logarithm of the share `SHARE_OF_CLAIM` from visit to visit.
@@ -30,28 +31,46 @@ OFFSET: Final = 0.25
 """Standard deviation of the offset of a visit, in units of what is claimed."""
 
 
-def draw_errors(sigma: FloatArray, visit: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Errors of observations.
+KINDS: Final = ("measured", "claimed")
 
-    Parameters
-    ----------
-    sigma : ndarray, shape (2, n)
-        Standard deviations that are claimed, east and north.
-    visit : ndarray of int, shape (n,)
-        Number of the visit that each observation belongs to, from 0 on.
-    rng : numpy.random.Generator
 
-    Returns
-    -------
-    ndarray, shape (2, n)
-        In the unit of ``sigma``.
-    """
-    n_visits = int(visit.max(initial=-1)) + 1
-    share = SHARE_OF_CLAIM * np.exp(SHARE_SPREAD * rng.standard_normal(n_visits))
-    share = np.minimum(share, LARGEST_SHARE)
-    offset = OFFSET * rng.standard_normal((2, n_visits))
-    scatter = share[visit] * rng.standard_normal(sigma.shape)
-    return sigma * (scatter + offset[:, visit])
+class Errors(NamedTuple):
+    """Errors of simulated observations."""
+
+    kind: str = "measured"
+    """As real ones err, or Gaussian, each on its own and as large as it claims."""
+    size: float = 1.0
+    """Factor by which they are taken; at 0 directions and times are exact, not even rounded."""
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """Those of a set, by the settings in its manifest."""
+        return cls(settings.get("errors", "claimed"), settings.get("noise", 1.0))
+
+    def draw(self, sigma: FloatArray, visit: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Errors of observations.
+
+        Parameters
+        ----------
+        sigma : ndarray, shape (2, n)
+            Standard deviations that are claimed, east and north.
+        visit : ndarray of int, shape (n,)
+            Number of the visit that each observation belongs to, from 0 on.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        ndarray, shape (2, n)
+            In the unit of ``sigma``.
+        """
+        if self.kind == "claimed":
+            return self.size * sigma * rng.standard_normal(sigma.shape)
+        n_visits = int(visit.max(initial=-1)) + 1
+        share = SHARE_OF_CLAIM * np.exp(SHARE_SPREAD * rng.standard_normal(n_visits))
+        share = np.minimum(share, LARGEST_SHARE)
+        offset = OFFSET * rng.standard_normal((2, n_visits))
+        scatter = share[visit] * rng.standard_normal(sigma.shape)
+        return self.size * sigma * (scatter + offset[:, visit])
 
 
 def displaced(direction: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -14,7 +14,7 @@ from neoranging.core.geometry import FloatArray, dot, norm, radec
 from neoranging.core.prediction import Sighting, sight
 from neoranging.datasets.account import Counts
 from neoranging.datasets.arcs import make_arcs
-from neoranging.datasets.errors import displaced, draw_errors
+from neoranging.datasets.errors import Errors, displaced
 from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.survey import Aspect, Survey, aspect, year_of
 from neoranging.ephemeris import earth_state, observer_state, tdb_mjd
@@ -186,7 +186,7 @@ def observe(
     visits: Visits,
     cadence: Cadence,
     survey: Survey,
-    noise: float,
+    errors: Errors,
     rng: np.random.Generator,
     motion: Motion | None = None,
     arc: Integers | None = None,
@@ -198,9 +198,7 @@ def observe(
     visits, cadence
         Of K visits.
     survey : Survey
-    noise : float
-        Factor by which the errors of `neoranging.datasets.errors` are taken. At 0 directions and
-        times are exact, not even rounded.
+    errors : Errors
     rng : numpy.random.Generator
     motion : callable, optional
         Gives the states (n, 3) of the objects of visits (n,) at epochs (n,) [MJD TDB]; by default
@@ -230,8 +228,9 @@ def observe(
     else:
         states = *motion(owner, t), t
     seen = sight(*states, t, *observer_state(survey.itrf[station], t))
-    report = _report(seen, utc, survey, station, owner, noise, rng)
-    magnitude = visits.magnitude[owner] + noise * MAGNITUDE_ERROR * rng.standard_normal(len(utc))
+    report = _report(seen, utc, survey, station, owner, errors, rng)
+    scatter = errors.size * MAGNITUDE_ERROR
+    magnitude = visits.magnitude[owner] + scatter * rng.standard_normal(len(utc))
     t = report.utc + tdb_utc
     order = np.lexsort((t, arc[owner]))
     first = np.unique(arc, return_index=True)[1]
@@ -246,7 +245,7 @@ def observe(
         stations=survey.columns.code[station[order]],
         designation=np.arange(len(first)).astype(np.str_),
         night=survey.night(visits.station[first], visits.middle[first]),
-        mag=(np.round(magnitude, 1) if noise else magnitude)[order],
+        mag=(np.round(magnitude, 1) if errors.size else magnitude)[order],
         band=np.full(len(utc), "V"),
     )
     return table.with_columns(is_simulated=True), table["designation"].astype(np.int64), counts
@@ -266,7 +265,7 @@ def _report(
     survey: Survey,
     station: Integers,
     visit: Integers,
-    noise: float,
+    errors: Errors,
     rng: np.random.Generator,
 ) -> _Report:
     """Directions with errors, rounded with the times to what the formats hold."""
@@ -279,9 +278,9 @@ def _report(
     step_ra = 1.5 * step_dec
     sigma_ra = np.maximum(sigma, ROUNDING * step_ra * np.cos(dec)) * ARCSEC
     sigma_dec = np.maximum(sigma, ROUNDING * step_dec) * ARCSEC
-    error = draw_errors(np.stack([sigma_ra, sigma_dec]), visit, rng)
-    if noise > 0.0:
-        ra, dec = displaced(seen.direction, noise * error)
+    error = errors.draw(np.stack([sigma_ra, sigma_dec]), visit, rng)
+    if errors.size > 0.0:
+        ra, dec = displaced(seen.direction, error)
         ra = np.mod(_round(ra, step_ra * ARCSEC), 2.0 * np.pi)
         dec = _round(dec, step_dec * ARCSEC)
         utc = _round(utc, np.where(fine, 1e-6, 1e-5))

@@ -29,6 +29,7 @@ from neoranging.datasets.account import Account, Counts, Sieve
 from neoranging.datasets.apparitions import designation_dates, redraw_anomalies
 from neoranging.datasets.catalogue import Catalogue, load_catalogue
 from neoranging.datasets.close import close_passages
+from neoranging.datasets.errors import KINDS, Errors
 from neoranging.datasets.exposures import draw_cadence, observe
 from neoranging.datasets.schedule import Plan, perturbed_motion, replan, schedule
 from neoranging.datasets.schema import ArcTable
@@ -59,6 +60,9 @@ class Twin:
     seed : int
     objects : int, optional
         Number of objects, drawn at random; all by default.
+    errors : {"measured", "claimed"}
+        How observations err: by less than they claim and those of a visit alike, as real ones do,
+        or each on its own and as much as it claims.
     noise : float
         Factor by which the errors of the stations are taken; 0 for exact directions and times.
     limiting_magnitude : float
@@ -87,6 +91,7 @@ class Twin:
 
     seed: int = 0
     objects: int | None = None
+    errors: str = "measured"
     noise: float = 1.0
     limiting_magnitude: float = 22.0
     stations: tuple[str, ...] = ()
@@ -99,6 +104,8 @@ class Twin:
     def __post_init__(self) -> None:
         if self.noise < 0.0 or self.close_fraction < 0.0 or self.seed < 0:
             raise DatasetError("seed, noise and close_fraction must not be negative")
+        if self.errors not in KINDS:
+            raise DatasetError(f"errors must be one of {', '.join(KINDS)}, got {self.errors!r}")
         if self.dynamics not in DYNAMICS:
             raise DatasetError(
                 f"dynamics must be one of {', '.join(DYNAMICS)}, got {self.dynamics!r}"
@@ -113,6 +120,10 @@ class Twin:
                 f"the last date must follow the first, got {self.first_date} to {self.last_date}"
             )
         _ = self.survey  # refuses unknown stations
+
+    @property
+    def _errors(self) -> Errors:
+        return Errors(self.errors, self.noise)
 
     @cached_property
     def span(self) -> tuple[float, float]:
@@ -206,7 +217,7 @@ class Twin:
         seen = plan.take(possible)
         arc, first = self._joined(seen)
         table, kept, observed = observe(
-            seen.visits, seen.cadence, self.survey, self.noise, rng, motion, arc
+            seen.visits, seen.cadence, self.survey, self._errors, rng, motion, arc
         )
         table, labelled = self._labelled(table, orbits, seen.owner[first[kept]])
         lost = Counts(len(plan.possible), len(possible), _reason(NOT_SEEN, ~plan.possible))
@@ -227,7 +238,7 @@ class Twin:
         found = np.flatnonzero(passages.possible)
         visits = passages.visits.take(found)
         cadence = draw_cadence(self.survey, visits.station, passages.rate[found], rng)
-        table, arc, observed = observe(visits, cadence, self.survey, self.noise, rng)
+        table, arc, observed = observe(visits, cadence, self.survey, self._errors, rng)
         # every arc has an orbit of its own; it bears the name of the object it was turned from
         table, labelled = self._labelled(table, passages.orbits.take(found), arc, "kepler")
         lost = Counts(n, len(found), _reason(NOT_SEEN, ~passages.possible))

@@ -14,6 +14,7 @@ from torch import Tensor
 from neoranging.arc_inputs import arc_inputs
 from neoranging.core.arcs import Arcs
 from neoranging.datasets.arcs import OBSERVED, to_core
+from neoranging.datasets.errors import Errors
 from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import iterate_arcs, read_manifest
 from neoranging.exceptions import DatasetError
@@ -101,7 +102,7 @@ def make_training_arcs(
     origin: str = "topocenter",
     *,
     drawings: int = 0,
-    noise: float = 1.0,
+    errors: Errors | None = None,
     rng: np.random.Generator | None = None,
 ) -> TrainingArcs:
     """Inputs and truth of labelled arcs.
@@ -114,8 +115,8 @@ def make_training_arcs(
         Where the ranges count from.
     drawings : int
         How many more times to draw the errors of simulated arcs. Real arcs stay as they are.
-    noise : float
-        Factor by which drawn errors are taken, as the set's own were.
+    errors : Errors, optional
+        Of which kind drawings are; as real ones where nothing is said.
     rng : numpy.random.Generator, optional
         Of the drawings; seeded by 0 where none is given.
 
@@ -131,20 +132,20 @@ def make_training_arcs(
     made = TrainingArcs(arc_inputs(arcs), rho, rho_dot)
     if drawings:
         rng = np.random.default_rng(0) if rng is None else rng
-        made = replace(made, drawings=_drawn(table, arcs, drawings, noise, rng))
+        made = replace(made, drawings=_drawn(table, arcs, drawings, errors or Errors(), rng))
     _require_finite(made)
     return made
 
 
 def _drawn(
-    table: ArcTable, arcs: Arcs, number: int, noise: float, rng: np.random.Generator
+    table: ArcTable, arcs: Arcs, number: int, errors: Errors, rng: np.random.Generator
 ) -> tuple[ArcInputs, ...]:
     clean, exact = noise_free(table, to_core(table))
-    size = np.where(exact & table["is_simulated"], noise, 0.0)
-    rows = size[arcs.owner] > 0.0
+    noisy = exact & table["is_simulated"]
+    rows = noisy[arcs.owner]
     ra, dec = (np.where(rows, *pair) for pair in ((clean.ra, arcs.ra), (clean.dec, arcs.dec)))
     bare, stations = replace(arcs, ra=ra, dec=dec), table["stations"]
-    return tuple(arc_inputs(redrawn(bare, stations, size, rng)) for _ in range(number))
+    return tuple(arc_inputs(redrawn(bare, stations, noisy, errors, rng)) for _ in range(number))
 
 
 def _require_finite(arcs: TrainingArcs) -> None:
@@ -190,14 +191,14 @@ def load_arcs(
         If the set is not finished, was not divided, or the part has no arcs.
     """
     manifest = read_manifest(folder)
-    noise = manifest.get("settings", {}).get("noise", 1.0)
+    errors = Errors.of(manifest.get("settings", {}))
     parts, objects = [], set()
     for number, part in enumerate(iterate_arcs(folder, _NEEDED, split)):
         table = part if close_passages else part.take(~part["is_close"])
         if not len(table):
             continue
         rng = np.random.default_rng((seed, number))
-        made = make_training_arcs(table, origin, drawings=drawings, noise=noise, rng=rng)
+        made = make_training_arcs(table, origin, drawings=drawings, errors=errors, rng=rng)
         parts.append(made)
         objects.update(np.unique(table["designation"]).tolist())
     if not parts:

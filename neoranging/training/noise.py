@@ -22,7 +22,7 @@ from neoranging.core.geometry import (
     wrap_angle,
 )
 from neoranging.core.prediction import sight
-from neoranging.datasets.errors import displaced, draw_errors
+from neoranging.datasets.errors import Errors, displaced
 from neoranging.datasets.schema import ArcTable
 
 __all__ = ["ORBIT", "noise_free", "redrawn"]
@@ -74,7 +74,8 @@ def noise_free(table: ArcTable, arcs: Arcs) -> tuple[Arcs, npt.NDArray[np.bool_]
 def redrawn(
     arcs: Arcs,
     stations: npt.NDArray[np.str_],
-    size: FloatArray,
+    noisy: npt.NDArray[np.bool_],
+    errors: Errors,
     rng: np.random.Generator,
 ) -> Arcs:
     """Arcs as another night with the same weather would have given them.
@@ -85,16 +86,17 @@ def redrawn(
         M arcs without errors.
     stations : ndarray of str, shape (n,)
         Of each observation: those of a station err alike.
-    size : ndarray, shape (M,)
-        Factor of the errors of each arc; 0 for none. They are not rounded to what formats hold.
+    noisy : ndarray of bool, shape (M,)
+        Arcs that are to have errors.
+    errors : Errors
+        Of which kind; not rounded to what formats hold.
     rng : numpy.random.Generator
     """
     station = np.unique(stations, return_inverse=True)[1]
     visit = np.unique(arcs.owner * len(stations) + station, return_inverse=True)[1]
     sigma = np.stack([arcs.sigma_ra, arcs.sigma_dec])
-    factor = size[arcs.owner]
-    ra, dec = displaced(arcs.direction, factor * draw_errors(sigma, visit, rng))
-    rows = factor > 0.0  # the others stay to the last bit
+    ra, dec = displaced(arcs.direction, errors.draw(sigma, visit, rng))
+    rows = noisy[arcs.owner]  # the others stay to the last bit
     return replace(arcs, ra=np.where(rows, ra, arcs.ra), dec=np.where(rows, dec, arcs.dec))
 
 

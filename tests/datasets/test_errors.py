@@ -9,8 +9,8 @@ from neoranging.datasets.errors import (
     LARGEST_SHARE,
     OFFSET,
     SHARE_SPREAD,
+    Errors,
     displaced,
-    draw_errors,
 )
 
 
@@ -19,7 +19,7 @@ def drawn():
     """20,000 visits of 12 observations that claim 1 and 2."""
     visit = np.repeat(np.arange(20_000), 12)
     sigma = np.stack([np.ones(len(visit)), np.full(len(visit), 2.0)])
-    return draw_errors(sigma, visit, np.random.default_rng(1)).reshape(2, -1, 12)
+    return Errors().draw(sigma, visit, np.random.default_rng(1)).reshape(2, -1, 12)
 
 
 def test_a_visit_errs_alike(drawn):
@@ -40,7 +40,9 @@ def test_scatter_is_a_share_of_what_is_claimed_and_differs_by_visit(drawn):
 
 
 def test_no_observations():
-    assert draw_errors(np.empty((2, 0)), np.empty(0, dtype=int), np.random.default_rng(0)).size == 0
+    assert (
+        Errors().draw(np.empty((2, 0)), np.empty(0, dtype=int), np.random.default_rng(0)).size == 0
+    )
 
 
 def test_displacements_are_to_the_east_and_north():
@@ -48,3 +50,17 @@ def test_displacements_are_to_the_east_and_north():
     moved_ra, moved_dec = displaced(line_of_sight(ra, dec), np.array([[1e-6, 0.0], [0.0, 1e-6]]))
     np.testing.assert_allclose((moved_ra - ra) * np.cos(dec), [1e-6, 0.0], atol=1e-12)
     np.testing.assert_allclose(moved_dec - dec, [0.0, 1e-6], atol=1e-12)
+
+
+def test_errors_as_claimed_are_independent():
+    visit = np.repeat(np.arange(2000), 10)
+    sigma = np.stack([np.ones(len(visit)), np.full(len(visit), 3.0)])
+    drawn = Errors("claimed", 2.0).draw(sigma, visit, np.random.default_rng(2))
+    np.testing.assert_allclose(drawn.std(axis=1), [2.0, 6.0], rtol=0.03)
+    mean = drawn.reshape(2, -1, 10).mean(axis=2)
+    np.testing.assert_allclose(mean.std(axis=1), np.array([2.0, 6.0]) / np.sqrt(10.0), rtol=0.1)
+
+
+def test_the_errors_of_a_set_are_those_of_its_settings():
+    assert Errors.of({"errors": "measured", "noise": 0.5}) == Errors("measured", 0.5)
+    assert Errors.of({"noise": 2.0}) == Errors("claimed", 2.0)  # made before there were others
