@@ -166,7 +166,7 @@ class Dual:
     """A tensor and its derivative by the one variable along which a function is followed.
 
     Its operators and methods, and functions of torch, obey the chain rule as far as they have a
-    rule here. Comparisons and `detach` give plain tensors: constants.
+    rule here. Comparisons and ``detach`` give plain tensors: constants.
     """
 
     __slots__ = ("rate", "value")
