@@ -20,8 +20,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import ParabolaFit
+from neoranging.core.arcs import Arcs, IntArray
+from neoranging.core.attributable import logarithm, tangent_fit
 from neoranging.core.geometry import FloatArray, dot
 
 __all__ = ["LARGEST_ERROR", "Parallax", "parallax"]
@@ -62,36 +62,54 @@ def parallax(arcs: Arcs) -> Parallax:
     -------
     Parallax
     """
-    parabola = ParabolaFit(arcs)
-    moved = _beyond(parabola, -_projected(parabola))
-    left = _beyond(parabola, parabola.plane(arcs.direction))
-    weight = parabola.weight
-    information = arcs.sum(weight * np.sum(moved * moved, axis=1))
+    moved, left = _beyond_the_parabola(arcs)
     variance = np.stack([arcs.sigma_ra**2, arcs.sigma_dec**2], axis=1)
-    spread = arcs.sum(weight**2 * np.sum(moved * moved * variance, axis=1))
+    weight = 2.0 / variance.sum(axis=1)
+    weighted = weight[:, None] * moved
+    information, square, product, spread = arcs.sum(
+        np.stack(
+            [
+                np.sum(weighted * moved, axis=1),
+                weight * np.sum(left * left, axis=1),
+                np.sum(weighted * left, axis=1),
+                np.sum(weighted * weighted * variance, axis=1),
+            ],
+            axis=1,
+        )
+    ).T
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = arcs.sum(weight * np.sum(moved * left, axis=1)) / information
-        error = np.sqrt(spread) / information
+        value, error = product / information, np.sqrt(spread) / information
         # squares that the parallax explains; 1 if sigmas are equal
         taken = np.where(information > 0.0, spread / information, 0.0)
     determined = (arcs.n_epochs > 3) & (error < LARGEST_ERROR)
     value = np.where(determined, value, 0.0)
-    left = left - value[arcs.owner, None] * moved
     return Parallax(
         value,
         np.where(determined, error, LARGEST_ERROR),
-        arcs.sum(weight * np.sum(left * left, axis=1)),
+        np.maximum(square - value * value * information, 0.0),
         2.0 * (arcs.counts - np.minimum(arcs.n_epochs, 3)) - determined * taken,
     )
 
 
-def _projected(parabola: ParabolaFit) -> FloatArray:
-    """Observers on the axes of the tangent planes, relative to their reference, (n, 2) [au]."""
-    arcs, owner = parabola.arcs, parabola.arcs.owner
-    offset = arcs.position - arcs.position[arcs.triplet[:, 1]][owner]
-    return np.stack([dot(offset, axis[owner]) for axis in (parabola.east, parabola.north)], axis=1)
+def _beyond_the_parabola(arcs: Arcs) -> tuple[FloatArray, FloatArray]:
+    """What the fit leaves of the observers' paths on the plane [au] and of the observations [rad].
+
+    Each of shape (n, 2). The fit is linear, so what it makes of a projected path is the projection
+    of what it made of the path.
+    """
+    fit, owner, middle = tangent_fit(arcs), arcs.owner, arcs.triplet[:, 1]
+    axes = np.stack([fit.east, fit.north], axis=1)
+    tau = arcs.t - fit.epoch[owner]
+    # relative to the middle one, where rounding is that of a path on Earth, not of its orbit
+    place, smooth = arcs.position - arcs.position[middle][owner], fit.observer.copy()
+    smooth[:, :, 0] -= arcs.position[middle]
+    path = np.stack([dot(place, axis[owner]) for axis in (fit.east, fit.north)], axis=1)
+    seen = logarithm(fit.pole[owner], fit.east[owner], fit.north[owner], arcs.direction)
+    moved = _along(tau, owner, axes @ smooth) - path
+    return moved, seen - _along(tau, owner, fit.sky)
 
 
-def _beyond(parabola: ParabolaFit, values: FloatArray) -> FloatArray:
-    """What the parabola leaves of values of each observation, (n, c)."""
-    return values - parabola.along(parabola.derivatives(values))
+def _along(tau: FloatArray, owner: IntArray, derivatives: FloatArray) -> FloatArray:
+    """Values of parabolas at times since their epochs: (M, c, 3) -> (n, c)."""
+    value, rate, acceleration = np.moveaxis(derivatives[owner], -1, 0)
+    return value + tau[:, None] * (rate + 0.5 * tau[:, None] * acceleration)
