@@ -121,7 +121,7 @@ class LearnedEstimator(RangingEstimator):
     """
 
     is_learned: ClassVar[bool] = True
-    chunk_size: ClassVar[int] = 4096  # of which the layers of a network stay in the cache
+    chunk_size: ClassVar[int] = 8192
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -109,6 +109,9 @@ class _Silu:
 
 
 _ACTIVATIONS: dict[str, type[_Tanh] | type[_Silu]] = {"tanh": _Tanh, "silu": _Silu}
+
+_ROWS: Final = 1024
+"""Of which the layers of a network stay in the cache."""
 
 
 class _StackedActivation(torch.autograd.Function):
@@ -345,8 +348,11 @@ class RangingNetwork(nn.Module):
 
     def raw(self, features: Tensor) -> Tensor:
         """What the two heads say, (B, 2), in the precision of the features."""
-        hidden = self.trunk(features.to(self._dtype))
-        return torch.cat([head(hidden) for head in self.heads], dim=-1).to(features.dtype)
+        plain = features.to(self._dtype)
+        # gradients keep all layers anyhow; without them a few rows at a time stay in the cache
+        parts = (plain,) if torch.is_grad_enabled() else plain.split(_ROWS)
+        said = (torch.cat([h(hidden) for h in self.heads], -1) for hidden in map(self.trunk, parts))
+        return torch.cat(list(said)).to(features.dtype)
 
     def raw_with_tangent(self, features: Tensor, rate: Tensor) -> tuple[Tensor, Tensor]:
         """The same and its derivative, each (B, 2)."""
