@@ -27,7 +27,7 @@ def test_freed_memory_is_not_faulted_in_again():
     kept, faults = ran.stdout.split()
     if kept == "False":
         pytest.skip("another C library")
-    assert int(faults) < 1000  # of 20,000 pages
+    assert int(faults) < 5000  # of 20,000 pages
 
 
 def test_other_systems_are_left_alone(monkeypatch):
