@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -19,7 +20,7 @@ from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import iterate_arcs, read_manifest
 from neoranging.exceptions import DatasetError
 from neoranging.nn.inputs import ArcInputs
-from neoranging.training.noise import ORBIT, noise_free, redrawn
+from neoranging.training.noise import ORBIT, noise_free, redrawn, visits
 
 __all__ = ["ORIGINS", "TrainingArcs", "load_arcs", "make_training_arcs"]
 
@@ -132,20 +133,22 @@ def make_training_arcs(
     made = TrainingArcs(arc_inputs(arcs), rho, rho_dot)
     if drawings:
         rng = np.random.default_rng(0) if rng is None else rng
-        made = replace(made, drawings=_drawn(table, arcs, drawings, errors or Errors(), rng))
+        place = arcs if origin == "topocenter" else to_core(table)
+        bare, noisy = _without_errors(table, arcs, place)
+        visit, errors = visits(bare, table["stations"]), errors or Errors()
+        again = (redrawn(bare, visit, noisy, errors, rng) for _ in range(drawings))
+        made = replace(made, drawings=tuple(map(arc_inputs, again)))
     _require_finite(made)
     return made
 
 
-def _drawn(
-    table: ArcTable, arcs: Arcs, number: int, errors: Errors, rng: np.random.Generator
-) -> tuple[ArcInputs, ...]:
-    clean, exact = noise_free(table, to_core(table))
+def _without_errors(table: ArcTable, arcs: Arcs, place: Arcs) -> tuple[Arcs, npt.NDArray[np.bool_]]:
+    """Simulated arcs rid of their errors, and which these are; ``place`` are the same as seen."""
+    clean, exact = noise_free(table, place)
     noisy = exact & table["is_simulated"]
     rows = noisy[arcs.owner]
     ra, dec = (np.where(rows, *pair) for pair in ((clean.ra, arcs.ra), (clean.dec, arcs.dec)))
-    bare, stations = replace(arcs, ra=ra, dec=dec), table["stations"]
-    return tuple(arc_inputs(redrawn(bare, stations, noisy, errors, rng)) for _ in range(number))
+    return replace(arcs, ra=ra, dec=dec), noisy
 
 
 def _require_finite(arcs: TrainingArcs) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.constants import C_AU_PER_DAY
-from neoranging.core.arcs import Arcs
+from neoranging.core.arcs import Arcs, IntArray
 from neoranging.core.elements import elements_to_state
 from neoranging.core.geometry import (
     FloatArray,
@@ -25,7 +25,7 @@ from neoranging.core.prediction import sight
 from neoranging.datasets.errors import Errors, displaced
 from neoranging.datasets.schema import ArcTable
 
-__all__ = ["ORBIT", "noise_free", "redrawn"]
+__all__ = ["ORBIT", "noise_free", "redrawn", "visits"]
 
 ORBIT: Final = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
 """Columns of the orbit that `noise_free` needs."""
@@ -71,9 +71,15 @@ def noise_free(table: ArcTable, arcs: Arcs) -> tuple[Arcs, npt.NDArray[np.bool_]
     return replace(arcs, ra=ra, dec=dec), exact
 
 
+def visits(arcs: Arcs, stations: npt.NDArray[np.str_]) -> IntArray:
+    """Number of the visit of each observation (n,): those of one station in an arc, from 0 on."""
+    station = np.unique(stations, return_inverse=True)[1]
+    return np.unique(arcs.owner * len(stations) + station, return_inverse=True)[1]
+
+
 def redrawn(
     arcs: Arcs,
-    stations: npt.NDArray[np.str_],
+    visit: IntArray,
     noisy: npt.NDArray[np.bool_],
     errors: Errors,
     rng: np.random.Generator,
@@ -84,16 +90,14 @@ def redrawn(
     ----------
     arcs : Arcs
         M arcs without errors.
-    stations : ndarray of str, shape (n,)
-        Of each observation: those of a station err alike.
+    visit : ndarray of int, shape (n,)
+        See `visits`: those of a visit err alike.
     noisy : ndarray of bool, shape (M,)
         Arcs that are to have errors.
     errors : Errors
         Of which kind; not rounded to what formats hold.
     rng : numpy.random.Generator
     """
-    station = np.unique(stations, return_inverse=True)[1]
-    visit = np.unique(arcs.owner * len(stations) + station, return_inverse=True)[1]
     sigma = np.stack([arcs.sigma_ra, arcs.sigma_dec])
     ra, dec = displaced(arcs.direction, errors.draw(sigma, visit, rng))
     rows = noisy[arcs.owner]  # the others stay to the last bit
