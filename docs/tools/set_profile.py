@@ -1,18 +1,41 @@
-"""Print how many observations and stations the arcs of stored sets have, and how long they are.
+"""Print what the arcs of stored sets are like: observations, stations, length, elongation.
 
 Run ``python docs/tools/set_profile.py DIR ...``; resampled close passages are left aside.
+Elongations are of at most 20 arcs of an object.
 """
 
 from __future__ import annotations
 
 import argparse
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
+from neoranging.core.geometry import dot, line_of_sight, norm
+from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import iterate_arcs
+from neoranging.ephemeris import earth_state
+from neoranging.evaluation.selection import Selection
 
-COLUMNS = ("n_obs", "span_d", "station", "stations", "is_close")
+COLUMNS = (
+    *("n_obs", "span_d", "station", "stations", "is_close"),
+    *("t2_mjd_tdb", "ra2_rad", "dec2_rad", "H_mag", "designation"),
+)
+SIZES = (13.0, 17.0, 19.0, 21.0, 24.0)
+LEVELS = (0.05, 0.25, 0.5, 0.75)
+
+
+def elongations(table: ArcTable) -> None:
+    """Print quantiles of the elongation by absolute magnitude."""
+    table = Selection(None, cap=20).of(table)
+    earth, _ = earth_state(table["t2_mjd_tdb"])
+    sight = line_of_sight(table["ra2_rad"], table["dec2_rad"])
+    elongation = np.degrees(np.arccos(np.clip(-dot(sight, earth) / norm(earth), -1.0, 1.0)))
+    for low, high in pairwise(SIZES):
+        rows = (table["H_mag"] >= low) & (table["H_mag"] < high)
+        told = np.quantile(elongation[rows], LEVELS).round() if rows.any() else "no arcs"
+        print(f"  elongation [deg] of H {low:g} to {high:g}, quantiles {LEVELS}: {told}")
 
 
 def main() -> None:
@@ -33,6 +56,7 @@ def main() -> None:
         shares = ", ".join(f"{k}: {100 * np.mean(stations == k):.1f} %" for k in (1, 2, 3))
         print(f"  stations: {shares}, most {stations.max()}")
         print(f"  length [min]: quartiles {np.quantile(span, (0.25, 0.5, 0.75)) * 1440.0}")
+        elongations(ArcTable.concatenate(parts))
 
 
 if __name__ == "__main__":

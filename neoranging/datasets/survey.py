@@ -237,9 +237,9 @@ class Survey:
     limiting_magnitude: float = _LIMIT_TODAY
     softness: float = 0.4
     follow_up_depth: float = 0.8
-    appeal: float = 0.82
-    half_elongation_deg: float = 100.0
-    elongation_softness_deg: float = 8.0
+    appeal: float = 0.88
+    half_elongation_deg: float = 75.0
+    elongation_softness_deg: float = 12.0
     least_altitude_deg: float = 25.0
     sun_altitude_deg: float = -14.0
     codes: Collection[str] = ()
