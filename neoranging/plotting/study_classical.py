@@ -12,7 +12,14 @@ from neoranging.evaluation.classical import mutually_solved
 from neoranging.evaluation.metrics import COLLAPSED
 from neoranging.exceptions import EvaluationError
 from neoranging.plotting import study_style, style
-from neoranging.plotting.study_estimates import RHO, RHO_DOT, draw_legend, draw_row, panels
+from neoranging.plotting.study_estimates import (
+    RHO,
+    RHO_DOT,
+    draw_legend,
+    draw_row,
+    panels,
+    width_of,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -64,12 +71,13 @@ def plot_classical(
     """
     mutually_solved([*classical, *others])  # of the same arcs, or an error
     origins = list(dict.fromkeys(each.origin for each in classical))
+    alike = [[each for each in classical if each.origin == origin] for origin in origins]
     with study_style.print_size():
-        fig = study_style.figure_or_new(fig, study_style.TWO_COLUMNS, 4.2 * len(origins))
+        width = width_of(len(others) + max(len(each) for each in alike))
+        fig = study_style.figure_or_new(fig, width, 4.2 * len(origins))
         blocks = fig.subfigures(len(origins), 1, squeeze=False)[:, 0]
-        for block, origin in zip(blocks, origins, strict=True):
-            alike = [each for each in classical if each.origin == origin]
-            _draw_origin(block, origin, alike, others)
+        for block, origin, methods in zip(blocks, origins, alike, strict=True):
+            _draw_origin(block, origin, methods, others)
     return fig
 
 

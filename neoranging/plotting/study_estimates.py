@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 
 _LEGEND, _HANDLE = 96, 9  # characters that fit beside each other, and what a line takes of them
 
-__all__ = ["RHO", "RHO_DOT", "Quantity", "draw_legend", "draw_row", "panels", "plot_estimates"]
+__all__ = [
+    "RHO",
+    "RHO_DOT",
+    "Quantity",
+    "draw_legend",
+    "draw_row",
+    "panels",
+    "plot_estimates",
+    "width_of",
+]
 
 
 class Quantity(NamedTuple):
@@ -69,13 +78,18 @@ def plot_estimates(scored: Sequence[ScoredArcs], fig: Figure | None = None) -> F
         raise EvaluationError("there is no method to draw: give at least one")
     titles = [f"{s.method}\n{study_style.count(int(s.answered.sum()))}" for s in scored]
     with study_style.print_size():
-        width = study_style.TWO_COLUMNS if len(scored) > 1 else 1.4 * study_style.ONE_COLUMN
-        fig = study_style.figure_or_new(fig, max(width, 1.45 * (len(scored) + 1)), 4.1)
+        fig = study_style.figure_or_new(fig, width_of(len(scored)), 4.1)
         lines = panels(fig, 2, len(scored))
         draw_row(fig, lines[0], scored, RHO, titles=titles)
         draw_row(fig, lines[1], scored, RHO_DOT)
         draw_legend(fig, {each.method: each.method for each in scored})
     return fig
+
+
+def width_of(n_methods: int) -> float:
+    """Width [inch] in which labels of that many methods side by side keep apart."""
+    least = study_style.TWO_COLUMNS if n_methods > 1 else 1.4 * study_style.ONE_COLUMN
+    return max(least, 1.45 * (n_methods + 1))
 
 
 def panels(fig: Any, n_rows: int, n_methods: int) -> Any:
@@ -193,7 +207,7 @@ def _density(ax: Axes, scored: ScoredArcs, quantity: Quantity, view: tuple[Limit
     ax.plot(across, across, color=style.BLACK, linewidth=0.8, linestyle="--")
     out = int((~inside).sum())
     if out:
-        study_style.note(ax, f"{100 * out / len(found):.2g} % out of view")
+        study_style.note(ax, f"{100 * out / len(found):.2g} %\nout of view")
     ax.set(xlim=across, ylim=upward)
     ax.set_xlabel(f"true {quantity.symbol} [{quantity.unit}]")
     study_style.dress(ax)

@@ -19,7 +19,7 @@ def test_panels_and_counts(made, drawn):
 def test_what_is_out_of_view_is_told(made, drawn):
     wild = made("laplace")
     wild.rho_dot[:40] = 5.0
-    assert "10 % out of view" in drawn(plot_estimates([wild]))
+    assert "10 %\nout of view" in drawn(plot_estimates([wild]))
 
 
 def test_densities_hold_every_answer_in_view(made):
