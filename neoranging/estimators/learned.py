@@ -41,6 +41,7 @@ Representation = Literal["invariant", "paper"]
 _TRIPLET = 3  # epochs that the paper's representation is made of
 
 
+@lru_cache
 def default_weights(model: str, representation: str) -> Path:
     """File of the weights that come with the package.
 
@@ -135,7 +136,7 @@ class LearnedEstimator(RangingEstimator):
             raise TrackletError(
                 f"representation must be one of {tuple(FEATURES)}, got {representation!r}"
             )
-        native = FEATURES[representation]().origin
+        native = FEATURES[representation].origin
         super().__init__(observer=native if observer is None else observer)
         if native == "geocenter" and self.origin != native:
             raise TrackletError(

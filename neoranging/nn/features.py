@@ -6,7 +6,6 @@ scene is turned: they are measured in the frame of the motion (line of sight, al
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, Literal
 
 import torch
@@ -281,7 +280,7 @@ def _parallax(inputs: ArcInputs) -> Tensor:
     return torch.stack([size, torch.asinh(value / error), inputs.log_sigma_parallax], dim=-1)
 
 
-FEATURES: Final[dict[str, Callable[[], Features]]] = {
+FEATURES: Final[dict[str, type[PaperFeatures | InvariantFeatures]]] = {
     "paper": PaperFeatures,
     "invariant": InvariantFeatures,
 }

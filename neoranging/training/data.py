@@ -22,10 +22,7 @@ from neoranging.exceptions import DatasetError
 from neoranging.nn.inputs import ArcInputs
 from neoranging.training.noise import ORBIT, noise_free, redrawn, visits
 
-__all__ = ["ORIGINS", "TrainingArcs", "load_arcs", "make_training_arcs"]
-
-ORIGINS = {"paper": "geocenter", "invariant": "topocenter"}
-"""Where the ranges of a representation count from."""
+__all__ = ["TrainingArcs", "load_arcs", "make_training_arcs"]
 
 _TRUTH = {
     "geocenter": ("rho_geo_au", "rho_dot_geo_au_d"),

@@ -26,10 +26,11 @@ from neoranging.datasets.files import replacing
 from neoranging.datasets.progress import progress_bar
 from neoranging.exceptions import TrainingError
 from neoranging.nn import checkpoint
+from neoranging.nn.features import FEATURES
 from neoranging.nn.modules import RangingNetwork, RangingState
 from neoranging.nn.scaling import Scaling
 from neoranging.training.config import TrainingConfig
-from neoranging.training.data import ORIGINS, TrainingArcs, load_arcs
+from neoranging.training.data import TrainingArcs, load_arcs
 from neoranging.training.log import RunLog
 from neoranging.training.objective import Objective, metrics
 
@@ -182,7 +183,7 @@ def fit_set(
     TrainingError
         See `fit`.
     """
-    origin = ORIGINS[config.network.representation]
+    origin = FEATURES[config.network.representation].origin
     train, validation = (
         load_arcs(
             data,
