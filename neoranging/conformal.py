@@ -184,6 +184,11 @@ class Calibration:
             )
         mine, known = answers.take(given), truth[given]
         score = score or _natural_score(mine)
+        if score == "standard" and (mine.ok & ~mine.determined(score)).any():
+            raise ConformalError(
+                "standard scores need answers that are OK, each with a standard error: for this "
+                "method take score='log' or 'absolute'"
+            )
         off, vouched = core.scores(mine, known, score), mine.determined(score)
         ok, other = (
             _Group.fit(off[rows], mine.eta[rows], mine.span[rows]) for rows in (vouched, ~vouched)

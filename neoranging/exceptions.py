@@ -163,12 +163,12 @@ class MissingDependencyError(NeoRangingError, ImportError):
 
 
 class EstimationError(NeoRangingError, RuntimeError):
-    """An estimate failed and ``on_failure="raise"`` was asked for.
+    """An estimate failed and ``on_failure="raise"`` was asked for, or a method broke its contract.
 
     Attributes
     ----------
     estimate : RangeEstimate
-        The partial result, with the status that says what happened.
+        The partial result, with the status that says what happened; None of a broken contract.
     """
 
     def __init__(self, message: str, estimate: Any = None) -> None:

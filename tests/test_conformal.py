@@ -161,6 +161,8 @@ class TestFit:
         assert Calibration.fit(answers, truth).score == "standard"
         bare = answers._replace(error=np.full(len(truth), NAN))
         assert Calibration.fit(bare, truth).score == "log"
+        with pytest.raises(ConformalError, match="take score='log'"):
+            Calibration.fit(bare, truth, score="standard")
         none_ok = answers._replace(ok=np.zeros(len(truth), dtype=bool))
         assert Calibration.fit(none_ok, truth).score == "log"
 

@@ -43,7 +43,7 @@ class RangeStatus(Enum):
     )
     TOO_FEW_OBSERVATIONS = (
         "Fewer distinct epochs than the method needs: use the interval or the admissible region, "
-        "ask a network (method='pinn' takes two epochs), or add observations."
+        "ask a network (method='pinn' in its invariant form takes two epochs), or add observations."
     )
     UNKNOWN_OBSERVER = (
         "An observer's position is not known: register the observatory code, give an "

@@ -173,14 +173,35 @@ class RangingEstimator(ABC):
         known &= np.isfinite(arcs.velocity[arcs.triplet[:, 1], 0])
         usable = np.nonzero(enough & known)[0]
         if len(usable) == len(arcs):
-            return attributables, self._estimate(arcs, attributables)
+            return attributables, self._checked(self._estimate(arcs, attributables), len(arcs))
         status = np.where(
             enough, RangeStatus.UNKNOWN_OBSERVER.code, RangeStatus.TOO_FEW_OBSERVATIONS.code
         )
         if not len(usable):
             return attributables, Solutions.unsolved(status)
-        part = self._estimate(arcs.take(usable), attributables.take(usable))
+        found = self._estimate(arcs.take(usable), attributables.take(usable))
+        part = self._checked(found, len(usable))
         return attributables, part.spread(usable, status)
+
+    def _checked(self, found: Solutions, n_arcs: int) -> Solutions:
+        """What a method handed back, if it is one answer for each arc."""
+        name = f"{type(self).__name__}._estimate"
+        if not isinstance(found, Solutions):
+            raise EstimationError(f"{name} must return Solutions, got {type(found).__name__}")
+        lengths = {len(column) for column in found._columns}
+        if lengths != {n_arcs}:
+            raise EstimationError(
+                f"{name} must return one answer for each of {n_arcs} arcs, got columns of "
+                f"{', '.join(map(str, sorted(lengths)))} rows"
+            )
+        known = np.isfinite(found.rho) & np.isfinite(found.rho_dot)
+        bad = (found.status == RangeStatus.OK.code) & ~known
+        if bad.any():
+            raise EstimationError(
+                f"{name} says OK of {int(bad.sum())} arcs without a finite range and range-rate: "
+                "give them the status that says why"
+            )
+        return found
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(observer={self.origin!r})"

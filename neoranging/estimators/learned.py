@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import math
 import os
 from collections.abc import Sequence
 from functools import lru_cache
@@ -25,7 +26,7 @@ from neoranging.core.prediction import object_state
 from neoranging.core.solutions import BoolArray, Solutions
 from neoranging.core.status import RangeStatus
 from neoranging.estimators.base import RangingEstimator
-from neoranging.exceptions import NotTrainedError, TrackletError
+from neoranging.exceptions import CheckpointError, NotTrainedError, TrackletError
 from neoranging.nn import checkpoint
 from neoranging.nn.features import FEATURES
 from neoranging.nn.modules import RangingNetwork
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from neoranging.core.geometry import FloatArray
     from neoranging.training.config import TrainingConfig
 
-__all__ = ["LearnedEstimator", "default_weights"]
+__all__ = ["LearnedEstimator", "default_weights", "read_card"]
 
 Representation = Literal["invariant", "paper"]
 
@@ -69,7 +70,25 @@ class _Trained(NamedTuple):
     """SHA-256 of the file of weights."""
 
 
+def read_card(weights: str | os.PathLike[str]) -> dict[str, Any]:
+    """Model card of a file of weights; it names the model and its representation.
+
+    Raises
+    ------
+    NotTrainedError
+        If there is no such file.
+    CheckpointError
+        If the file or its card is damaged or something else.
+    """
+    return copy.deepcopy(_load(Path(weights)).card)
+
+
 def _load(path: Path) -> _Trained:
+    if path.is_dir():
+        raise NotTrainedError(
+            f"{path} is a folder: give the file in it, such as the network.safetensors that "
+            "'neoranging train' wrote"
+        )
     try:
         known = path.stat()
     except OSError as error:
@@ -81,7 +100,15 @@ def _load(path: Path) -> _Trained:
 
 @lru_cache(maxsize=8)
 def _load_once(path: Path, changed: int, size: int) -> _Trained:  # noqa: ARG001
-    return _Trained(*checkpoint.load(path), _digest(path))
+    network, card = checkpoint.load(path)
+    held = network.config.representation
+    if not isinstance(card.get("model"), str) or card.get("representation", held) != held:
+        raise CheckpointError(
+            f"{checkpoint.card_path(path)} is not the model card of {path.name}, a network of the "
+            f"representation {held!r}: it names {card.get('model')!r}, "
+            f"{card.get('representation')!r}; copy the card from beside the weights"
+        )
+    return _Trained(network, card, _digest(path))
 
 
 def _digest(path: Path) -> str:
@@ -143,6 +170,8 @@ class LearnedEstimator(RangingEstimator):
                 "the paper's representation knows the centre of the Earth only: leave observer "
                 "out, or take representation='invariant'"
             )
+        if not (isinstance(slack, int | float | np.number) and 0.0 <= slack < math.inf):
+            raise TrackletError(f"slack must be a number of at least 0 and finite, got {slack!r}")
         self.representation, self.slack = representation, slack
         self.weights = weights
         self._kept: _Trained | None = None
@@ -187,6 +216,12 @@ class LearnedEstimator(RangingEstimator):
             if path == "default":
                 path = default_weights(self.name, self.representation)
             kept = _load(Path(path))
+            names = {vars(base).get("name") for base in type(self).__mro__}
+            if kept.card["model"] not in names:
+                raise NotTrainedError(
+                    f"{path} was trained as {kept.card['model']!r}, and {type(self).__name__} is "
+                    f"{self.name!r}: take the estimator of that name"
+                )
             held = kept.network.config.representation
             if held != self.representation:
                 raise NotTrainedError(

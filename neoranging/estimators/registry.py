@@ -66,7 +66,13 @@ def register_estimator(estimator: type[RangingEstimator], name: str | None = Non
             f"expected a subclass of RangingEstimator, got {estimator!r}; see "
             "neoranging.estimators.base for the one method to write"
         )
-    _registered[name or estimator.name] = estimator
+    name = name or getattr(estimator, "name", None)
+    if not name:
+        raise UnknownMethodError(
+            f"{estimator.__qualname__} has no name: give it a class attribute 'name', or say "
+            "register_estimator(cls, name=...)"
+        )
+    _registered[name] = estimator
 
 
 def unregister_estimator(name: str) -> None:
@@ -119,6 +125,11 @@ def estimator_class(name: str) -> type[RangingEstimator]:
     if name in _registered:
         return _registered[name]
     if name not in _entry_points():
+        if name.endswith(".safetensors"):
+            raise UnknownMethodError(
+                f"{name} is a file of weights, not the name of a method: make an estimator of it "
+                "with MLPEstimator.from_pretrained or PINNEstimator.from_pretrained"
+            )
         raise UnknownMethodError(
             f"no method {name!r}: choose one of {', '.join(available_methods())}, or register "
             "your own with neoranging.register_estimator"

@@ -112,7 +112,14 @@ class HeldOut:
     def read(
         cls, estimator: RangingEstimator, folder: str | os.PathLike[str], split: str = "test"
     ) -> Self:
-        """Ask an estimator for the arcs of a split of a stored set, without resampled ones."""
+        """Ask an estimator for the arcs of a split of a stored set, without resampled ones.
+
+        Raises
+        ------
+        ConformalError
+            If there is not one arc, or a network learnt from that part or was chosen by it.
+        """
+        _require_unseen(estimator, read_manifest(Path(folder)), split)
         parts = iterate_arcs(Path(folder), COLUMNS_NEEDED, split)
         return cls.of(estimator, (table.take(~table["is_close"]) for table in parts))
 
@@ -248,6 +255,19 @@ class CrossConformal:
             "median_width_au": median[0],
             "median_ratio": median[1],
         }
+
+
+def _require_unseen(estimator: RangingEstimator, manifest: Mapping[str, Any], split: str) -> None:
+    """Refuse arcs that a network says in its card it was trained on or chosen by."""
+    if not (estimator.is_learned and split in ("train", "val")):
+        return
+    division = {k: v for k, v in manifest.get("splits", {}).items() if k != "parts"}
+    own = getattr(estimator, "card", {}).get("train", {})
+    if (own.get("settings"), own.get("division")) == (manifest.get("settings"), division):
+        raise ConformalError(
+            f"{estimator!r} learnt from this set, and its part {split!r} was seen in training: its "
+            "errors there are no measure of those on new arcs; take 'test' or 'unseen'"
+        )
 
 
 _WHOLE: Final = ("all", "verdict")

@@ -113,13 +113,12 @@ def pretrained(weights: str | os.PathLike[str], **options: Any) -> RangingEstima
     CheckpointError
         If it is damaged or something else.
     """
+    from neoranging.estimators.learned import read_card
     from neoranging.estimators.mlp import MLPEstimator
     from neoranging.estimators.pinn import PINNEstimator
 
-    network = MLPEstimator.from_pretrained(weights, **options)
-    if network.card["model"] == "pinn":
-        return PINNEstimator.from_pretrained(weights, **options)
-    return network
+    kind = PINNEstimator if read_card(weights)["model"] == "pinn" else MLPEstimator
+    return kind.from_pretrained(weights, **options)
 
 
 def contenders(methods: Sequence[Any]) -> list[Contender]:

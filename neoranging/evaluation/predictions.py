@@ -263,7 +263,7 @@ def predict(
         If no such method is registered.
     DatasetError
         If the table lacks a column.
-    EvaluationError
+    EstimationError
         If the method answers for another number of arcs than it was asked.
 
     Examples
@@ -289,10 +289,5 @@ def _predict_part(method: RangingEstimator, label: str, table: ArcTable) -> Pred
     begin = perf_counter()
     attributables, solutions = method._solve(arcs)
     seconds = perf_counter() - begin
-    if len(solutions.rho) != len(table):
-        raise EvaluationError(
-            f"{method!r} answers for {len(solutions.rho)} of {len(table)} arcs: an estimator "
-            "gives one row for each arc, NaN and a status where it has no answer"
-        )
     found = Predictions.of_solutions(label, method.origin, attributables, solutions)
     return replace(found, seconds=seconds)

@@ -95,7 +95,7 @@ def load(
     CheckpointError
         If the file or the card is damaged, is something else, or belongs to another version.
     OSError
-        If either cannot be opened.
+        If the file cannot be opened.
     """
     path = Path(path)
     try:
@@ -133,6 +133,10 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 def _read_card(path: Path) -> dict[str, Any]:
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise CheckpointError(
+            f"the model card {path} is missing; copy it from beside the weights"
+        ) from error
     except ValueError as error:
         raise CheckpointError(
             f"the model card {path} is damaged ({error}); copy it again with its weights"

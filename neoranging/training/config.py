@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, Self
@@ -83,7 +84,10 @@ class TrainingConfig:
         for name in ("epochs", "batch_size", "patience"):
             _require(getattr(self, name) >= 1, name, "at least 1", self)
         for name in ("learning_rate", "clip_norm"):
-            _require(getattr(self, name) > 0.0, name, "greater than 0", self)
+            good = 0.0 < getattr(self, name) < math.inf
+            _require(good, name, "greater than 0 and finite", self)
+        good = all(0.0 <= weight < math.inf for weight in self.weights)
+        _require(good, "weights", "at least 0 and finite, each of the four", self)
         for name in ("seed", "warmup_epochs", "weight_decay", "drawings"):
             _require(getattr(self, name) >= 0, name, "at least 0", self)
         for name in ("final_fraction", "two_epoch_fraction"):

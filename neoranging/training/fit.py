@@ -294,6 +294,7 @@ class _Run:
         began = time.perf_counter()
         terms = self._train(tick)
         told = self._validate()
+        self._require_finite(told)
         state = self.state
         state.epoch += 1
         row: dict[str, float] = {
@@ -308,6 +309,14 @@ class _Run:
             self.best = _copied(self._validated)
         state.history.append(row)
         return row
+
+    def _require_finite(self, told: dict[str, float]) -> None:
+        """A last step may ruin a network without a loss that shows it."""
+        if not math.isfinite(told["total"]):
+            raise TrainingError(
+                f"the validation of epoch {self.epoch + 1} is not finite (total "
+                f"{told['total']:.4g}): lower the learning rate. The last whole epoch is kept."
+            )
 
     def _train(self, tick: Callable[[], object]) -> dict[str, float]:
         generator = _generator(self.config.seed, self.epoch + 1, self.device)

@@ -200,7 +200,32 @@ class TestOptions:
 
     def test_weights_of_another_representation(self, weights):
         with pytest.raises(NotTrainedError, match="from_pretrained"):
-            _ = PINNEstimator(weights=weights["paper"]).network
+            _ = MLPEstimator(weights=weights["paper"]).network
+
+    def test_weights_of_another_model(self, weights):
+        with pytest.raises(NotTrainedError, match="was trained as 'mlp'"):
+            _ = PINNEstimator(weights=weights["invariant"]).network
+
+        class Own(MLPEstimator):
+            name = "own"
+
+        assert Own(weights=weights["invariant"]).network is not None
+
+    @pytest.mark.parametrize("card", [{}, {"model": "mlp", "representation": "paper"}])
+    def test_a_card_of_something_else(self, card, weights, tmp_path):
+        network, _ = checkpoint.load(weights["invariant"])
+        checkpoint.save(network, tmp_path / "network.safetensors", card)
+        with pytest.raises(CheckpointError, match="not the model card of network"):
+            MLPEstimator.from_pretrained(tmp_path / "network.safetensors")
+
+    def test_a_folder(self, tmp_path):
+        with pytest.raises(NotTrainedError, match="is a folder"):
+            MLPEstimator.from_pretrained(tmp_path)
+
+    @pytest.mark.parametrize("slack", ["a", -1.0, np.nan, np.inf])
+    def test_a_slack_that_is_none(self, slack):
+        with pytest.raises(TrackletError, match="slack must be"):
+            MLPEstimator(slack=slack)
 
     def test_weights_that_are_not_there(self, tmp_path):
         with pytest.raises(NotTrainedError, match="neoranging train"):

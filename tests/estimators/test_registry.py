@@ -2,14 +2,17 @@
 
 from importlib.metadata import EntryPoint
 
+import numpy as np
 import pytest
 
 import neoranging as nr
+from neoranging.core.solutions import Solutions
+from neoranging.core.status import RangeStatus
 from neoranging.estimators import registry
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.gauss import GaussEstimator
 from neoranging.estimators.laplace import LaplaceEstimator
-from neoranging.exceptions import UnknownMethodError
+from neoranging.exceptions import EstimationError, UnknownMethodError
 
 
 class Shy(GaussEstimator):
@@ -95,6 +98,43 @@ def test_an_instance_takes_no_options():
 def test_options_that_are_none_name_themselves():
     with pytest.raises(TypeError, match="colour"):
         nr.get_estimator("gauss", colour="blue")
+
+
+def test_a_name_is_needed():
+    class Nameless(RangingEstimator):
+        def _estimate(self, arcs, attributables):
+            return Solutions.unsolved(np.full(len(arcs), RangeStatus.UNDETERMINED.code))
+
+    with pytest.raises(UnknownMethodError, match="Nameless has no name"):
+        nr.register_estimator(Nameless)
+
+
+def test_a_file_of_weights_is_no_name():
+    with pytest.raises(UnknownMethodError, match="from_pretrained"):
+        nr.get_estimator("run/network.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda whole: None, "must return Solutions, got NoneType"),
+        (lambda whole: whole._replace(rho=whole.rho[:1]), "one answer for each of 5 arcs"),
+        (
+            lambda whole: whole._replace(status=np.full(5, RangeStatus.OK.code, dtype=np.int8)),
+            "says OK of 5 arcs without a finite range",
+        ),
+    ],
+)
+def test_answers_that_break_the_contract(answer, said):
+    class Broken(RangingEstimator):
+        name = "broken"
+
+        def _estimate(self, arcs, attributables):
+            verdict = np.full(len(arcs), RangeStatus.UNDETERMINED.code)
+            return answer(Solutions.unsolved(verdict))
+
+    with pytest.raises(EstimationError, match=said):
+        nr.read_tracklets(nr.sample("impactors")).estimate(Broken())
 
 
 class TestEntryPoints:

@@ -56,7 +56,7 @@ class Oracle(RangingEstimator):
         state = object_state(
             a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, rho, rho_dot
         )
-        status = np.where(np.isnan(rho), RangeStatus.NO_ROOT.code, RangeStatus.OK.code)
+        status = np.where(np.isfinite(rho), RangeStatus.OK.code, RangeStatus.NO_ROOT.code)
         covariance = np.full((len(rho), 2, 2), np.nan)
         return Solutions(rho, rho_dot, covariance, *state, a.epoch, status.astype(np.int8))
 

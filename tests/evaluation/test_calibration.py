@@ -115,6 +115,21 @@ class TestHeldOut:
         with pytest.raises(DatasetError, match="no split"):
             HeldOut.read(GaussEstimator(), folder, "tests")
 
+    def test_of_what_a_network_learnt_from(self, folder):
+        class Learnt(GaussEstimator):
+            is_learned = True
+            seed = 9
+
+            @property
+            def card(self):
+                return {"train": {"settings": {"seed": self.seed}, "division": {}}}
+
+        with pytest.raises(ConformalError, match="'val' was seen in training"):
+            HeldOut.read(Learnt(), folder, "val")
+        assert len(HeldOut.read(Learnt(), folder, "test")) == 550
+        Learnt.seed = 8
+        assert len(HeldOut.read(Learnt(), folder, "val")) == 300
+
 
 class TestCalibrate:
     def test_says_what_it_was_made_of(self, folder):

@@ -8,7 +8,12 @@ from neoranging.core.status import RangeStatus
 from neoranging.datasets.arcs import OBSERVED
 from neoranging.estimators.gauss import GaussEstimator
 from neoranging.evaluation.predictions import Predictions, predict
-from neoranging.exceptions import DatasetError, EvaluationError, UnknownMethodError
+from neoranging.exceptions import (
+    DatasetError,
+    EstimationError,
+    EvaluationError,
+    UnknownMethodError,
+)
 
 
 def half(rho, rho_dot):
@@ -115,7 +120,7 @@ def test_one_answer_per_arc_is_demanded(table, oracle):
             whole = super()._estimate(arcs, attributables)
             return whole.take(np.flatnonzero(np.isfinite(whole.rho)))
 
-    with pytest.raises(EvaluationError, match=f"answers for 100 of {len(table)} arcs"):
+    with pytest.raises(EstimationError, match=f"one answer for each of {len(table)} arcs"):
         predict(Lossy(table, half), table)
 
 

@@ -160,7 +160,7 @@ def test_the_card_belongs_to_the_weights(path):
     with pytest.raises(CheckpointError, match="no JSON object"):
         checkpoint.load(path)
     card.unlink()
-    with pytest.raises(OSError, match=r"net\.json"):
+    with pytest.raises(CheckpointError, match=r"net\.json is missing"):
         checkpoint.load(path)
 
 

@@ -1,6 +1,7 @@
 """Recipes: the paper's, their way through JSON, what is refused."""
 
 import json
+import math
 
 import pytest
 
@@ -43,6 +44,7 @@ def test_round_trip(model, representation, tmp_path):
         ("epochs", 0),
         ("batch_size", 0),
         ("learning_rate", 0.0),
+        ("learning_rate", math.inf),
         ("final_fraction", 1.5),
         ("averaging", 1.0),
         ("two_epoch_fraction", -0.1),
@@ -52,6 +54,12 @@ def test_round_trip(model, representation, tmp_path):
 def test_what_is_out_of_range(name, value):
     with pytest.raises(TrainingError, match=rf"{name} must be .* got {value!r}"):
         TrainingConfig(**{name: value})
+
+
+@pytest.mark.parametrize("weight", [math.nan, math.inf, -1.0])
+def test_weights_out_of_range(weight):
+    with pytest.raises(TrainingError, match="weights must be at least 0 and finite"):
+        TrainingConfig(weights=LossWeights(motion=weight))
 
 
 def test_a_representation_that_is_none():

@@ -223,6 +223,10 @@ def test_values_that_are_not_finite(parts, tmp_path):
     wild = recipe(learning_rate=1e12, warmup_epochs=0.0, clip_norm=1e9)
     with pytest.raises(TrainingError, match="lower the learning rate"):
         fit(wild, train, validation, tmp_path / "rate", device="cpu")
+    # one step, whose loss is that of the network before it
+    wild = wild.with_changes(learning_rate=1e30, epochs=1, batch_size=len(train))
+    with pytest.raises(TrainingError, match="validation of epoch 1 is not finite"):
+        fit(wild, train, validation, tmp_path / "last", device="cpu")
 
 
 def test_drawings_of_arcs_and_recipe_are_the_same(parts, tmp_path):
