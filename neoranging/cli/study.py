@@ -25,7 +25,7 @@ __all__ = ["study"]
     "--methods",
     required=True,
     metavar="LIST",
-    help="Methods with commas between: [LABEL=]NAME[@geocenter] or [LABEL=]FILE.safetensors.",
+    help="Methods with commas between: [LABEL=]NAME[@geocenter]; NAME may be a FILE.safetensors.",
 )
 @click.option(
     "--split",

@@ -47,7 +47,7 @@ class Contender:
         ----------
         method : str, RangingEstimator or Contender
             ``[LABEL=]NAME[@ORIGIN]`` of a registered method, such as ``gauss@geocenter``; or
-            ``[LABEL=]FILE.safetensors`` of a trained network.
+            ``[LABEL=]FILE.safetensors[@ORIGIN]`` of a trained network.
 
         Raises
         ------
@@ -61,12 +61,13 @@ class Contender:
         if isinstance(method, RangingEstimator):
             return cls(method.name, method)
         label, _, what = str(method).rpartition("=")
-        if what.endswith(WEIGHTS):
-            estimator = pretrained(what)
-            return cls(label or estimator.name, estimator)
-        name, _, origin = what.partition("@")
-        estimator = get_estimator(name, **({"observer": origin} if origin else {}))
-        return cls(label or what, estimator)
+        placed = "@" in what and not what.endswith(WEIGHTS)
+        name, _, origin = what.rpartition("@") if placed else (what, "", "")
+        options = {"observer": origin} if origin else {}
+        if name.endswith(WEIGHTS):
+            estimator = pretrained(name, **options)
+            return cls(label or "@".join(filter(None, [estimator.name, origin])), estimator)
+        return cls(label or what, get_estimator(name, **options))
 
     @property
     def is_classical(self) -> bool:

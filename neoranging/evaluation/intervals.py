@@ -94,6 +94,8 @@ class Intervals:
         rows = np.flatnonzero(~table["is_close"])
         mine = _held(contender, table, predictions, scored).take(rows)
         folds = min(folds, len(np.unique(mine.objects)))
+        if folds < 2:
+            return cls(None, rows, None, [], [], "no intervals: all arcs are of one object")
         held, why = _together_if_few(mine, folds)
         try:
             crosswise = cross_conformal(held, levels=_possible(held), folds=folds)

@@ -12,6 +12,7 @@ from neoranging.core.status import RangeStatus
 from neoranging.datasets.store import ArcWriter
 from neoranging.estimators.conformal import ConformalEstimator
 from neoranging.estimators.gauss import GaussEstimator
+from neoranging.estimators.learned import default_weights
 from neoranging.evaluation.calibration import HeldOut, calibrate, cross_conformal
 from neoranging.evaluation.checks import check_answers, check_labels, check_twins
 from neoranging.evaluation.contenders import Contender, ask, contenders
@@ -330,6 +331,21 @@ def test_single_objects_of_the_study_where_none_are_unseen(folder, arcs, oracle,
     assert not study.cases.are_unseen
     assert len(study.cases.objects) == 6
     assert np.isfinite(study.cases.scored[0].low).all()
+
+
+def test_a_file_of_weights_is_placed_like_a_name():
+    path = default_weights("mlp", "invariant")
+    plain, placed = contenders([str(path), f"{path}@geocenter"])
+    assert (plain.label, placed.label) == ("mlp", "mlp@geocenter")
+    assert (plain.estimator.origin, placed.estimator.origin) == ("topocenter", "geocenter")
+
+
+def test_arcs_of_one_object_have_no_intervals(folder):
+    study = run_study(folder, ["gauss"], selection=Selection(split=None, max_arcs=2), n_boot=2)
+    assert any(
+        remark.text == "no intervals: all arcs are of one object" for remark in study.remarks
+    )
+    assert "gauss" not in study.coverage
 
 
 def test_a_method_without_answers_is_reported_and_not_fatal(folder, arcs, oracle):
