@@ -174,7 +174,8 @@ class Calibration:
         Raises
         ------
         ConformalError
-            If no arc has an answer, or a true range is not positive.
+            If no arc has an answer, a true range is not positive, or standard scores are asked
+            for where an answer that is OK has no standard error.
         """
         given = answers.given
         if not given.any():

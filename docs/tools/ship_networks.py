@@ -2,11 +2,11 @@
 
 Run ``python docs/tools/ship_networks.py RUNS --twin DIR --claimed DIR [--real DIR ...]``, where
 RUNS are folders that ``neoranging train`` wrote and the twin is the divided set that they learnt
-from. The card of
-each network gets the figures that it reaches on objects it has never seen: those of the twin's test
-part, those never to train on (``unseen``), and those of real sets with at most 20 arcs an object.
-The calibrations of all methods of the package are made anew: those of networks from the test part
-of the twin, those of classical methods from that of a twin whose errors are as large as claimed.
+from. The card of each network gets the figures that it reaches on objects it has never seen: those
+of the twin's test part, those never to train on (``unseen``), and those of real sets with at most
+20 arcs an object. The calibrations of all methods of the package are made anew: those of networks
+from the test part of the twin, those of classical methods from that of a twin whose errors are as
+large as claimed.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,15 @@ from neoranging.datasets.schema import SPLITS, ArcTable
 from neoranging.datasets.store import read_arcs, rewrite_arcs
 from neoranging.exceptions import DatasetError
 
-__all__ = ["RATIOS", "Division", "divide", "listed", "read_designations", "split_set"]
+__all__ = [
+    "RATIOS",
+    "Division",
+    "divide",
+    "division_of",
+    "listed",
+    "read_designations",
+    "split_set",
+]
 
 RATIOS: Final = (0.7, 0.2, 0.1)
 """Shares of the arcs in training, validation and test."""
@@ -175,6 +183,11 @@ def split_set(
     }
     rewrite_arcs(folder, change, splits=note)
     return division
+
+
+def division_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """How a set was divided, by its manifest, without what came of it; empty if it was not."""
+    return {name: value for name, value in manifest.get("splits", {}).items() if name != "parts"}
 
 
 def read_designations(path: str | Path) -> list[str]:

@@ -173,25 +173,25 @@ class RangingEstimator(ABC):
         known &= np.isfinite(arcs.velocity[arcs.triplet[:, 1], 0])
         usable = np.nonzero(enough & known)[0]
         if len(usable) == len(arcs):
-            return attributables, self._checked(self._estimate(arcs, attributables), len(arcs))
+            return attributables, self._checked_estimate(arcs, attributables)
         status = np.where(
             enough, RangeStatus.UNKNOWN_OBSERVER.code, RangeStatus.TOO_FEW_OBSERVATIONS.code
         )
         if not len(usable):
             return attributables, Solutions.unsolved(status)
-        found = self._estimate(arcs.take(usable), attributables.take(usable))
-        part = self._checked(found, len(usable))
+        part = self._checked_estimate(arcs.take(usable), attributables.take(usable))
         return attributables, part.spread(usable, status)
 
-    def _checked(self, found: Solutions, n_arcs: int) -> Solutions:
-        """What a method handed back, if it is one answer for each arc."""
+    def _checked_estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
+        """What the method hands back, if it is one answer for each arc."""
+        found = self._estimate(arcs, attributables)
         name = f"{type(self).__name__}._estimate"
         if not isinstance(found, Solutions):
             raise EstimationError(f"{name} must return Solutions, got {type(found).__name__}")
         lengths = {len(column) for column in found._columns}
-        if lengths != {n_arcs}:
+        if lengths != {len(arcs)}:
             raise EstimationError(
-                f"{name} must return one answer for each of {n_arcs} arcs, got columns of "
+                f"{name} must return one answer for each of {len(arcs)} arcs, got columns of "
                 f"{', '.join(map(str, sorted(lengths)))} rows"
             )
         known = np.isfinite(found.rho) & np.isfinite(found.rho_dot)

@@ -6,6 +6,7 @@ import copy
 import hashlib
 import math
 import os
+import stat
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -84,17 +85,17 @@ def read_card(weights: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _load(path: Path) -> _Trained:
-    if path.is_dir():
-        raise NotTrainedError(
-            f"{path} is a folder: give the file in it, such as the network.safetensors that "
-            "'neoranging train' wrote"
-        )
     try:
         known = path.stat()
     except OSError as error:
         raise NotTrainedError(
             f"no weights at {path} ({error.strerror}): give the file that 'neoranging train' wrote"
         ) from error
+    if stat.S_ISDIR(known.st_mode):
+        raise NotTrainedError(
+            f"{path} is a folder: give the file in it, such as the network.safetensors that "
+            "'neoranging train' wrote"
+        )
     return _load_once(path, known.st_mtime_ns, known.st_size)
 
 

@@ -24,6 +24,7 @@ from neoranging.core.geometry import FloatArray
 from neoranging.core.solutions import BoolArray, IntArray
 from neoranging.datasets.arcs import OBSERVED, to_core
 from neoranging.datasets.schema import ArcTable
+from neoranging.datasets.splits import division_of
 from neoranging.datasets.store import iterate_arcs, read_manifest
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.registry import get_estimator
@@ -261,9 +262,11 @@ def _require_unseen(estimator: RangingEstimator, manifest: Mapping[str, Any], sp
     """Refuse arcs that a network says in its card it was trained on or chosen by."""
     if not (estimator.is_learned and split in ("train", "val")):
         return
-    division = {k: v for k, v in manifest.get("splits", {}).items() if k != "parts"}
     own = getattr(estimator, "card", {}).get("train", {})
-    if (own.get("settings"), own.get("division")) == (manifest.get("settings"), division):
+    if (own.get("settings"), own.get("division")) == (
+        manifest.get("settings"),
+        division_of(manifest),
+    ):
         raise ConformalError(
             f"{estimator!r} learnt from this set, and its part {split!r} was seen in training: its "
             "errors there are no measure of those on new arcs; take 'test' or 'unseen'"
@@ -347,7 +350,7 @@ def calibrate(
     Raises
     ------
     ConformalError
-        If there are no arcs, or none that the method answers.
+        If there are no arcs, none that the method answers, or a network learnt from them.
     DatasetError
         If the folder holds no finished set, or there is no such split.
     """
@@ -389,7 +392,6 @@ def calibrate_defaults(
     out : path-like
         Folder to write to, made if need be; those of the package are in
         ``neoranging/data/calibration``.
-
     claimed : path-like, optional
         Folder of another set for the classical methods: one whose errors are as large as claimed.
         These methods believe what is claimed, and where it is the truth, intervals counted on arcs

@@ -61,8 +61,9 @@ class Contender:
         if isinstance(method, RangingEstimator):
             return cls(method.name, method)
         label, _, what = str(method).rpartition("=")
-        placed = "@" in what and not what.endswith(WEIGHTS)
-        name, _, origin = what.rpartition("@") if placed else (what, "", "")
+        name, at, origin = what.rpartition("@")
+        if not at or what.endswith(WEIGHTS):  # an @ in the path of a file places nothing
+            name, origin = what, ""
         options = {"observer": origin} if origin else {}
         if name.endswith(WEIGHTS):
             estimator = pretrained(name, **options)

@@ -264,7 +264,8 @@ def predict(
     DatasetError
         If the table lacks a column.
     EstimationError
-        If the method answers for another number of arcs than it was asked.
+        If the method answers for another number of arcs than it was asked, or says OK without a
+        number.
 
     Examples
     --------

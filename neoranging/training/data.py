@@ -17,6 +17,7 @@ from neoranging.core.arcs import Arcs
 from neoranging.datasets.arcs import OBSERVED, to_core
 from neoranging.datasets.errors import Errors
 from neoranging.datasets.schema import ArcTable
+from neoranging.datasets.splits import division_of
 from neoranging.datasets.store import iterate_arcs, read_manifest
 from neoranging.exceptions import DatasetError
 from neoranging.nn.inputs import ArcInputs
@@ -210,7 +211,7 @@ def load_arcs(
     facts = {
         "set": Path(folder).name,
         "settings": manifest.get("settings", {}),
-        "division": {k: v for k, v in manifest.get("splits", {}).items() if k != "parts"},
+        "division": division_of(manifest),
         "n_arcs": len(whole),
         "n_objects": len(objects),
         "close_passages": close_passages,
