@@ -89,7 +89,7 @@ def single(repeats: int = 200) -> None:
         one.estimate(method)
         warm = min(timed(lambda m=method: one.estimate(m))[0] for _ in range(repeats))
         made = min(
-            timed(lambda m=method: nr.Tracklet(*columns, observatory="G96").estimate(m))[0]
+            timed(lambda m=method: nr.Tracklet(*columns, station="G96").estimate(m))[0]
             for _ in range(repeats)
         )
         print(f"{method:8} warm, one tracklet: estimate {1e3 * warm:.2f} ms", end="")

@@ -29,7 +29,7 @@ slow = nr.Attributable(
     dec=23.0 * u.deg,
     ra_rate=-0.25 * u.deg / u.day,
     dec_rate=0.02 * u.deg / u.day,
-    observatory="G96",
+    station="G96",
 )
 movers = {"fast": fast, "slow": slow}
 for name, attributable in movers.items():

@@ -36,8 +36,8 @@ for tracklet in tracklets:
     print(tracklet)
     row = known[np.argmin(abs(known["obstime"] - tracklet.attributable().epoch))]
     print(f"    true range {row['range']:.5f}")
-    for observer in ("topocenter", "geocenter"):
-        print("   ", tracklet.estimate("gauss", observer=observer))
+    for origin in ("topocenter", "geocenter"):
+        print("   ", tracklet.estimate("gauss", origin=origin))
 
 # %%
 # From where he stood, the range of 2008 TC3 is right and the method says ``OK``; that of 2024 YR4
@@ -92,9 +92,9 @@ arcs, account = Twin(objects=300, seed=4).block(0)
 print(arcs)
 
 scored = {}
-for observer in ("geocenter", "topocenter"):
-    answers = predict("gauss", arcs, observer=observer, label=f"gauss ({observer})")
-    scored[observer] = score(arcs, answers)
+for origin in ("geocenter", "topocenter"):
+    answers = predict("gauss", arcs, origin=origin, label=f"gauss ({origin})")
+    scored[origin] = score(arcs, answers)
 
 # %%
 # The figures of both, with 95 % intervals in brackets. Each is judged by the true range from where
@@ -138,7 +138,7 @@ for name, each in scored.items():
 # - Classical methods do not fail on near-Earth asteroids because they are old. They fail when they
 #   are given the centre of the Earth for an observer.
 # - The turn of the Earth is not a nuisance. For a near object it is the only signal there is.
-# - ``observer="topocenter"`` is the default, here and in every method of the package.
+# - ``origin="topocenter"`` is the default, here and in every method of the package.
 #
 # The equations: :doc:`/guide/classical_methods`. What a night can tell at all:
 # :doc:`/guide/ranging_problem`. Where the simulated arcs come from: :doc:`/guide/datasets`. The

@@ -48,8 +48,8 @@ class RuleOfThumb(nr.RangingEstimator):
     name = "rule-of-thumb"
     min_observations = 2
 
-    def __init__(self, *, speed=10.0 * u.km / u.s, observer="topocenter"):
-        super().__init__(observer=observer)
+    def __init__(self, *, speed=10.0 * u.km / u.s, origin="topocenter"):
+        super().__init__(origin=origin)
         self.speed = speed.to_value(u.au / u.d)
 
     @property

@@ -38,10 +38,10 @@ class Attributable:
     ra_rate, dec_rate : Quantity
         *Coordinate* rates: ``ra_rate`` is without cos(dec) (ADES and many ephemerides print it
         with: divide by cos(dec)).
-    observatory : str, sequence of str or EarthLocation, optional
+    station : str, sequence of str or EarthLocation, optional
         MPC code(s) or place of the observer; ``"500"`` is the geocentre.
     observer_position, observer_velocity : Quantity, shape (..., 3), optional
-        Heliocentric ICRS state of the observer at the epoch, instead of ``observatory``.
+        Heliocentric ICRS state of the observer at the epoch, instead of ``station``.
 
     Raises
     ------
@@ -60,7 +60,7 @@ class Attributable:
     >>> attributable = nr.Attributable(
     ...     Time("2015-09-09T08:00", scale="utc"),
     ...     ra=50.4121 * u.deg, dec=19.3376 * u.deg,
-    ...     ra_rate=2.07249 * u.deg / u.day, dec_rate=0.53208 * u.deg / u.day, observatory="500")
+    ...     ra_rate=2.07249 * u.deg / u.day, dec_rate=0.53208 * u.deg / u.day, station="500")
     >>> print(attributable.proper_motion.to(u.deg / u.day).round(3))
     2.027 deg / d
     """
@@ -73,19 +73,19 @@ class Attributable:
         ra_rate: u.Quantity,
         dec_rate: u.Quantity,
         *,
-        observatory: Any = None,
+        station: Any = None,
         observer_position: u.Quantity | None = None,
         observer_velocity: u.Quantity | None = None,
     ) -> None:
         require_time("epoch", epoch)
         given = [x for x in (observer_position, observer_velocity) if x is not None]
-        if len(given) != (2 if observatory is None else 0):
+        if len(given) != (2 if station is None else 0):
             raise TrackletError(
-                "an attributable needs the place of its observer once: give observatory= (an MPC "
+                "an attributable needs the place of its observer once: give station= (an MPC "
                 "code, an EarthLocation, or '500' for the geocentre) or both observer_position= "
                 "and observer_velocity="
             )
-        observer = given or ephemeris.observer_posvel(epoch, observatory)
+        observer = given or ephemeris.observer_posvel(epoch, station)
         angles = [
             values_in(name, x, unit)
             for name, x, unit in (

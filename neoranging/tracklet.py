@@ -64,7 +64,7 @@ class TrackletSet(Sequence["Tracklet"]):
         ra: u.Quantity,
         dec: u.Quantity,
         *,
-        observatory: Any,
+        station: Any,
         tracklet: npt.ArrayLike | None = None,
         sigma: u.Quantity = DEFAULT_SIGMA,
         designation: npt.ArrayLike | None = None,
@@ -79,7 +79,7 @@ class TrackletSet(Sequence["Tracklet"]):
             Mid-exposure epochs.
         ra, dec : Quantity, shape (n,)
             ICRS directions.
-        observatory : str, sequence of str (n,) or EarthLocation
+        station : str, sequence of str (n,) or EarthLocation
             MPC code(s) or place; ``"500"`` is the geocentre.
         tracklet : array_like of int or str, shape (n,), optional
             What each observation belongs to; one tracklet of all when left out.
@@ -105,7 +105,7 @@ class TrackletSet(Sequence["Tracklet"]):
                     f"{name} must have one value for each of {n} observations, got shape "
                     f"{np.shape(column)}"
                 )
-        columns = plain_columns(obstime, ra, dec, observatory, sigma, mag, band)
+        columns = plain_columns(obstime, ra, dec, station, sigma, mag, band)
         key = np.zeros(n, dtype=np.int64)
         if tracklet is not None:
             key = np.unique(np.asarray(tracklet), return_inverse=True)[1]
@@ -293,7 +293,7 @@ class Tracklet:
         Mid-exposure epochs, N >= 2, at least two of them different.
     coord : SkyCoord, shape (N,)
         Directions; turned into ICRS if in another frame.
-    observatory : str, sequence of str or EarthLocation
+    station : str, sequence of str or EarthLocation
         MPC observatory code(s) or place(s) of the observer. ``"500"`` is the geocentre, never
         assumed silently. An unknown code is kept; estimates say ``UNKNOWN_OBSERVER``.
     sigma : Quantity, scalar, (N,) or (N, 2), optional
@@ -319,7 +319,7 @@ class Tracklet:
     >>> tracklet = nr.Tracklet(
     ...     Time([58487.10, 58487.12, 58487.15], format="mjd", scale="utc"),
     ...     SkyCoord([12.0, 12.02, 12.05], [5.0, 5.01, 5.025], unit="deg"),
-    ...     observatory="G96", sigma=0.3 * u.arcsec, designation="example")
+    ...     station="G96", sigma=0.3 * u.arcsec, designation="example")
     >>> tracklet
     <Tracklet example: 3 observations in 1.20 h from G96, 2019-01-04>
     >>> print(tracklet.attributable().proper_motion.to(u.deg / u.day).round(3))
@@ -331,7 +331,7 @@ class Tracklet:
         obstime: Time,
         coord: SkyCoord,
         *,
-        observatory: Any,
+        station: Any,
         sigma: u.Quantity = DEFAULT_SIGMA,
         mag: npt.ArrayLike | None = None,
         band: npt.ArrayLike | None = None,
@@ -353,7 +353,7 @@ class Tracklet:
             obstime,
             icrs.ra,
             icrs.dec,
-            observatory=observatory,
+            station=station,
             sigma=sigma,
             mag=mag,
             band=band,
@@ -405,7 +405,7 @@ class Tracklet:
         return (self._columns.sigma / ARCSEC) << u.arcsec
 
     @property
-    def observatory(self) -> npt.NDArray[np.str_]:
+    def station(self) -> npt.NDArray[np.str_]:
         """MPC code of each observation, empty for a place without one."""
         return self._columns.station.copy()
 
@@ -469,7 +469,7 @@ class Tracklet:
         method : str, RangingEstimator or type
             Name as listed by `neoranging.available_methods`, or an estimator of your own.
         **options
-            For the estimator, for example ``observer="geocenter"``; and
+            For the estimator, for example ``origin="geocenter"``; and
             ``on_failure="raise"`` to get an `EstimationError` instead of a status.
 
         Returns

@@ -101,7 +101,7 @@ class SimulatedArcs:
             Time(a.t[order], format="mjd", scale="tdb"),
             a.ra[order] << u.rad,
             a.dec[order] << u.rad,
-            observatory=self.station[order],
+            station=self.station[order],
             tracklet=a.owner[order],
             sigma=np.stack([a.sigma_ra, a.sigma_dec], axis=1)[order] << u.rad,
             designation=np.char.mod("S%06d", a.owner[order]),

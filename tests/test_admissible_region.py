@@ -322,7 +322,7 @@ def test_true_orbits_of_real_tracklets_lie_inside(shared):
             tracklet = Tracklet(
                 Time([row["utc"] for row in rows], scale="utc"),
                 SkyCoord([row["ra"] for row in rows], [row["dec"] for row in rows], unit="deg"),
-                observatory=night["obscode"],
+                station=night["obscode"],
             )
             attributable = tracklet.attributable()
             middle = np.argmin(np.abs((tracklet.obstime - attributable.epoch).to_value(u.s)))
@@ -341,7 +341,7 @@ def test_2024_bx1_as_neos_jl_has_it():
         dec=45.39840 * u.deg,
         ra_rate=-3.21667 * u.deg / u.day,
         dec_rate=5.76667 * u.deg / u.day,
-        observatory="K88",
+        station="K88",
     )
     region = target.admissible_region()
     rates = np.linspace(-0.02, 0.02, 201) * RATE

@@ -20,7 +20,7 @@ RATES = {"ra_rate": 2.07249 * u.deg / u.day, "dec_rate": 0.53208 * u.deg / u.day
 
 def make(**changes):
     columns = {"epoch": EPOCH, "ra": 50.4121 * u.deg, "dec": 19.3376 * u.deg, **RATES}
-    observer = {"observatory": "500"} if not any("observ" in name for name in changes) else {}
+    observer = {"station": "500"} if not any(name.startswith(("observer", "station")) for name in changes) else {}
     return nr.Attributable(**{**columns, **observer, **changes})
 
 
@@ -57,22 +57,22 @@ class TestObserver:
             "observer_velocity": [0, 0.017, 0] * u.au / u.d,
         }
         make(**state)
-        with pytest.raises(TrackletError, match="observatory="):
-            make(observatory=None)
+        with pytest.raises(TrackletError, match="station="):
+            make(station=None)
         with pytest.raises(TrackletError, match="once"):
-            make(observatory="500", **state)
+            make(station="500", **state)
         with pytest.raises(TrackletError, match="observer_velocity"):
             make(observer_position=state["observer_position"])
 
     def test_half_a_state_beside_a_code_is_an_error_too(self):
         with pytest.raises(TrackletError):
-            make(observatory="500", observer_position=[1, 0, 0] * u.au)
+            make(station="500", observer_position=[1, 0, 0] * u.au)
 
     def test_by_code_place_or_state(self):
         from neoranging.observations.observatories import location
 
-        by_code = make(observatory="G96")
-        by_place = make(observatory=location("G96"))
+        by_code = make(station="G96")
+        by_place = make(station=location("G96"))
         np.testing.assert_allclose(by_code.observer_position, by_place.observer_position)
         by_state = make(
             observer_position=by_code.observer_position.to(u.km),
@@ -84,13 +84,13 @@ class TestObserver:
 
     def test_unknown(self):
         with pytest.raises(UnknownStationError, match="ZZZ"):
-            make(observatory="ZZZ")
+            make(station="ZZZ")
 
     def test_of_several_arcs(self):
         epoch = EPOCH + [0, 1, 2] * u.d
         place = EarthLocation.from_geodetic([0, 120, 240] * u.deg, 30 * u.deg)
         a = nr.Attributable(
-            epoch, [1, 2, 3] * u.deg, 0 * u.deg, *([1.0] * 2 * u.deg / u.d), observatory=place
+            epoch, [1, 2, 3] * u.deg, 0 * u.deg, *([1.0] * 2 * u.deg / u.d), station=place
         )
         assert a.observer_position.shape == (3, 3)
         codes = nr.Attributable(
@@ -98,7 +98,7 @@ class TestObserver:
             [1, 2, 3] * u.deg,
             0 * u.deg,
             *([1.0] * 2 * u.deg / u.d),
-            observatory=["G96", "703", "500"],
+            station=["G96", "703", "500"],
         )
         assert len(codes) == 3
 

@@ -52,7 +52,7 @@ def test_it_writes_the_calibration_and_says_whether_it_holds(twin, tmp_path):
     assert done.exit_code == 0, done.output
     assert "<Calibration of gauss:" in done.output
     assert done.output.splitlines()[-1] == str(out)
-    expected = calibrate("gauss", twin, observer="geocenter")
+    expected = calibrate("gauss", twin, origin="geocenter")
     assert Calibration.read(out).to_json() == expected.to_json()
 
 
@@ -86,9 +86,9 @@ def test_estimates_take_the_file(twin, weights, tmp_path):
 
 def test_the_observer_is_that_of_the_weights_unless_given(weights):
     night = nr.sample("impactors")
-    for options, origin in (((), "topocenter"), (("--observer", "geocenter"), "geocenter")):
+    for options, origin in (((), "topocenter"), (("--origin", "geocenter"), "geocenter")):
         done = run("estimate", night, "--method", weights, "--format", "json", *options)
-        assert json.loads(done.stdout)["observer"] == origin
+        assert json.loads(done.stdout)["origin"] == origin
 
 
 def test_a_file_that_is_there_is_kept(twin, tmp_path):

@@ -130,11 +130,11 @@ def test_several_files_and_standard_input():
 def test_observer_and_method_reach_the_estimator():
     meta = json.loads(
         good(
-            "estimate", IMPACTORS, "--observer", "geocenter", "--method", "laplace",
+            "estimate", IMPACTORS, "--origin", "geocenter", "--method", "laplace",
             "--format", "json", "--level", "0.95",
         ).stdout
     )  # fmt: skip
-    assert (meta["method"], meta["observer"], meta["confidence_level"]) == (
+    assert (meta["method"], meta["origin"], meta["confidence_level"]) == (
         "laplace",
         "geocenter",
         0.95,

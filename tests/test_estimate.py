@@ -39,7 +39,7 @@ def nothing():
     return nr.Tracklet(
         Time([60_000.1, 60_000.2], format="mjd"),
         SkyCoord([10.0, 10.1], [5.0, 5.0], unit="deg"),
-        observatory="500",
+        station="500",
     ).estimate("gauss")
 
 
@@ -173,7 +173,7 @@ class TestResiduals:
         assert 0.05 < residuals.to_value(u.arcsec).std() < 0.4
 
     def test_geocentric_ones_use_the_geocentre(self, truth):
-        centre = truth.tracklets().estimate("gauss", observer="geocenter")
+        centre = truth.tracklets().estimate("gauss", origin="geocenter")
         c = centre.candidates
         good = c["chosen"] & c["converged"]
         owner = truth.arcs.owner

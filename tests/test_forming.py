@@ -83,7 +83,7 @@ class TestGroups:
         assert sorted(read(table).counts) == [3, 3]
         joined = read(table, group_by="night")
         assert list(joined.counts) == [6]
-        assert set(joined[0].observatory) == {"G96", "703"}
+        assert set(joined[0].station) == {"G96", "703"}
         for group_by in (("night", "station"), "station", ["station"]):
             assert list(read(table, group_by=group_by).counts) == [3, 3]
 
@@ -234,7 +234,7 @@ class TestAccounting:
             # nights of two stations are each a day long and lie up to a day apart
             assert mjd[-1] - mjd[0] <= (1.0 if "station" in group_by else 2.0)
             if group_by != "night":
-                assert len(set(tracklet.observatory)) == 1
+                assert len(set(tracklet.station)) == 1
         firsts = [tracklet.obstime.mjd[0] for tracklet in tracklets]
         assert firsts == sorted(firsts)
 
@@ -304,13 +304,13 @@ class TestSources:
         frame = pd.DataFrame(
             {"obstime": self.TIMES, "ra": 10.0, "dec": [5.0, 5.1, 5.2], "station": [703] * 3}
         )
-        assert set(read(frame)[0].observatory) == {"703"}
+        assert set(read(frame)[0].station) == {"703"}
 
     def test_numeric_station_codes_get_their_zeros_back(self):
         frame = pd.DataFrame(
             {"obstime": self.TIMES, "ra": [1.0, 1.001, 1.002], "dec": 1.0, "station": 10}
         )
-        assert set(read(frame)[0].observatory) == {"010"}
+        assert set(read(frame)[0].station) == {"010"}
 
     @pytest.mark.parametrize("missing", ["obstime", "ra", "dec", "station"])
     def test_a_column_that_is_missing_is_named(self, missing):

@@ -18,8 +18,8 @@ TIMES = Time([60_000.10, 60_000.12, 60_000.15, 60_000.17], format="mjd", scale="
 COORD = SkyCoord([12.0, 12.02, 12.05, 12.07], [5.0, 5.01, 5.025, 5.034], unit="deg")
 
 
-def make(obstime=TIMES, coord=COORD, observatory="G96", **options):
-    return nr.Tracklet(obstime, coord, observatory=observatory, **options)
+def make(obstime=TIMES, coord=COORD, station="G96", **options):
+    return nr.Tracklet(obstime, coord, station=station, **options)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ class TestConstruction:
         assert t.sigma.shape == (4, 2)
         np.testing.assert_array_equal(t.mag, [20.1, np.nan, 20.3, 20.2])
         assert set(t.band) == {"G"}
-        assert set(t.observatory) == {"G96"}
+        assert set(t.station) == {"G96"}
         assert t.arc_length.to_value(u.h) == pytest.approx(0.07 * 24)
 
     def test_the_default_sigma_is_an_arcsecond(self):
@@ -74,26 +74,26 @@ class TestConstruction:
     def test_a_code_and_its_place_are_the_same_observer(self):
         from neoranging.observations.observatories import location
 
-        by_code, by_place = make(), make(observatory=location("G96"))
+        by_code, by_place = make(), make(station=location("G96"))
         np.testing.assert_allclose(
             by_place._set.arcs().position, by_code._set.arcs().position, rtol=0, atol=1e-15
         )
-        assert set(by_place.observatory) == {""}
+        assert set(by_place.station) == {""}
         assert "a given place" in repr(by_place)
 
     def test_places_of_each_observation(self):
         place = EarthLocation.from_geodetic([0, 10, 20, 30] * u.deg, 40 * u.deg, 0 * u.m)
-        t = make(observatory=place)
+        t = make(station=place)
         np.testing.assert_allclose(t.location.lon.deg, [0, 10, 20, 30], atol=1e-9)
 
     def test_several_codes(self):
-        t = make(observatory=["G96", "703", "G96", "703"])
-        assert list(t.observatory) == ["G96", "703", "G96", "703"]
+        t = make(station=["G96", "703", "G96", "703"])
+        assert list(t.station) == ["G96", "703", "G96", "703"]
         assert "G96, 703" in repr(t)
 
     def test_numpy_angles_need_units(self):
         with pytest.raises(TrackletError, match=r"`ra \* u.deg`"):
-            TrackletSet.from_arrays(TIMES, np.zeros(4), np.zeros(4), observatory="500")
+            TrackletSet.from_arrays(TIMES, np.zeros(4), np.zeros(4), station="500")
         with pytest.raises(TrackletError, match=r"`sigma \* u.arcsec`"):
             make(sigma=0.3)
 
@@ -102,7 +102,7 @@ class TestConstruction:
         with pytest.raises(TrackletError, match=r"Time\(obstime, format='mjd', scale='utc'\)"):
             make(obstime=obstime)
         with pytest.raises(TrackletError, match="obstime must be an astropy Time"):
-            TrackletSet.from_arrays(obstime, COORD.ra, COORD.dec, observatory="500")
+            TrackletSet.from_arrays(obstime, COORD.ra, COORD.dec, station="500")
 
     def test_directions_need_a_sky_coord(self):
         with pytest.raises(TrackletError, match="coord must be an astropy SkyCoord, got tuple"):
@@ -120,7 +120,7 @@ class TestRefusals:
             ({"sigma": -1.0 * u.arcsec}, "sigma"),
             ({"sigma": np.nan * u.arcsec}, "sigma"),
             ({"sigma": [1.0, 2.0, 3.0] * u.arcsec}, "sigma"),
-            ({"observatory": ["G96", "703"]}, "observatory"),
+            ({"station": ["G96", "703"]}, "station"),
             ({"obstime": TIMES[:1], "coord": COORD[:1]}, "two different epochs"),
             ({"obstime": TIMES[[1, 1, 1, 1]]}, "two different epochs"),
             ({"coord": SkyCoord([np.nan, 1, 2, 3], [0, 0, 0, 0], unit="deg")}, "finite"),
@@ -144,7 +144,7 @@ class TestRefusals:
             make(TIMES[:0], COORD[:0])
 
     def test_the_observer_is_never_assumed(self):
-        with pytest.raises(TypeError, match="observatory"):
+        with pytest.raises(TypeError, match="station"):
             nr.Tracklet(TIMES, COORD)
 
     @pytest.mark.parametrize("origin", ["geocentre", "", None])
@@ -199,9 +199,9 @@ class TestParts:
     def test_columns_handed_out_are_copies(self):
         t = make(mag=[1.0, 2.0, 3.0, 4.0])
         t.mag[:] = 0.0
-        t.observatory[:] = "703"
+        t.station[:] = "703"
         assert t.mag[0] == 1.0
-        assert t.observatory[0] == "G96"
+        assert t.station[0] == "G96"
 
     def test_the_attributable(self):
         a = make().attributable()
@@ -261,7 +261,7 @@ class TestSet:
             TIMES[rows],
             COORD.ra[rows],
             COORD.dec[rows],
-            observatory="G96",
+            station="G96",
             tracklet=np.array(["b", "a", "b", "a"]),
             designation=np.array(["second", "first", "second", "first"]),
         )
@@ -270,7 +270,7 @@ class TestSet:
         np.testing.assert_allclose(s[1].obstime.mjd, TIMES.mjd[[0, 1]], atol=1e-10)
 
     def test_declinations_end_at_the_poles(self):
-        options = {"obstime": TIMES[:2], "ra": [1.0, 1.1] * u.deg, "observatory": "G96"}
+        options = {"obstime": TIMES[:2], "ra": [1.0, 1.1] * u.deg, "station": "G96"}
         TrackletSet.from_arrays(dec=[324_000.0, 323_900.0] * u.arcsec, **options)
         with pytest.raises(TrackletError, match=r"between -90 and 90 deg, got -95"):
             TrackletSet.from_arrays(dec=[-94.0, -95.0] * u.deg, **options)
@@ -281,7 +281,7 @@ class TestSet:
             TIMES[[0, 1, 2, 3, 0, 1]],
             COORD.ra[[0, 1, 2, 3, 0, 1]],
             COORD.dec[[0, 1, 2, 3, 0, 1]],
-            observatory=codes,
+            station=codes,
             tracklet=[0, 0, 0, 0, 1, 1],
         )
         assert list(s.stations) == ["703,G96,F51", "500"]
@@ -294,7 +294,7 @@ class TestSet:
                 TIMES,
                 COORD.ra,
                 COORD.dec,
-                observatory="G96",
+                station="G96",
                 tracklet=[0, 0, 0, 1],
                 designation=["x", "x", "x", "lone"],
             )
@@ -303,7 +303,7 @@ class TestSet:
     def test_columns_of_another_length(self, name):
         with pytest.raises(TrackletError, match=name):
             TrackletSet.from_arrays(
-                TIMES, COORD.ra, COORD.dec, observatory="G96", **{name: ["a", "b"]}
+                TIMES, COORD.ra, COORD.dec, station="G96", **{name: ["a", "b"]}
             )
 
     def test_tables_go_back_to_tracklets(self, night):

@@ -93,7 +93,7 @@ def comparison(
     rows = []
     for k, tracklet in enumerate(tracklets):
         arc = tracklet.arc_length.to_value("min")
-        row = [tracklet.designation, tracklet.observatory[0], str(len(tracklet)), f"{arc:.1f}"]
+        row = [tracklet.designation, tracklet.station[0], str(len(tracklet)), f"{arc:.1f}"]
         row.append(f"{expected[k]:#.3g}")
         for table in tables:
             row += _cells(table["range"][k].value, expected[k], str(table["status"][k]))
@@ -112,7 +112,7 @@ def learned(
     bounds = {method: estimates[method].interval(LEVEL).value for method in LEARNED}
     rows = []
     for k, tracklet in enumerate(tracklets):
-        row = [tracklet.designation, tracklet.observatory[0], str(len(tracklet))]
+        row = [tracklet.designation, tracklet.station[0], str(len(tracklet))]
         row.append(f"{expected[k]:#.3g}")
         for method in LEARNED:
             rho = estimates[method].range[k].value
@@ -144,7 +144,7 @@ def page(path: Path) -> str:
     """The whole part."""
     tracklets, truth = read_truth(path)
     estimates = {
-        (method, origin): tracklets.estimate(method, observer=origin)
+        (method, origin): tracklets.estimate(method, origin=origin)
         for origin, methods in METHODS.items()
         for method in methods
     }

@@ -73,7 +73,7 @@ def _shortest(path: Path) -> str:
 def _comparison(tracklets: TrackletSet) -> str:
     track = tracks(tracklets)
     estimates = {
-        (method, origin): tracklets.estimate(method, observer=origin)
+        (method, origin): tracklets.estimate(method, origin=origin)
         for origin in ORIGINS
         for method in METHODS
     }

@@ -42,7 +42,7 @@ __all__ = ["estimate"]
     help="Method, as listed by 'neoranging methods', or a file of weights (.safetensors).",
 )
 @click.option(
-    "--observer",
+    "--origin",
     type=click.Choice(["topocenter", "geocenter"]),
     show_default="topocenter",
     help="Where the observer is taken to stand: at the station or at the centre of the Earth.",
@@ -64,7 +64,7 @@ __all__ = ["estimate"]
 @click.option("--strict", is_flag=True, help="Exit with code 5 unless every status is OK.")
 def estimate(
     method: str,
-    observer: str | None,
+    origin: str | None,
     calibration: Path | None,
     level: float,
     form: str,
@@ -92,7 +92,7 @@ def estimate(
       neoranging estimate *.psv --out ranges.csv
       gunzip -c night.obs80.gz | neoranging estimate - --format json
     """  # noqa: D301 (the character by which click keeps lines apart)
-    estimator = _estimator(method, observer, calibration)  # before the files: they may be large
+    estimator = _estimator(method, origin, calibration)  # before the files: they may be large
     tracklets = read_files(Reading(**reading))
     result = tracklets.estimate(estimator)
     deliver(_rows(tracklets, result, level), form, out, _as_text)
@@ -103,13 +103,13 @@ def estimate(
         raise NotOkError(f"{failed} of {len(tracklets)} tracklets have another status than OK")
 
 
-def _estimator(method: str, observer: str | None, calibration: Path | None) -> RangingEstimator:
+def _estimator(method: str, origin: str | None, calibration: Path | None) -> RangingEstimator:
     from neoranging.conformal import Calibration
     from neoranging.estimators.conformal import ConformalEstimator
     from neoranging.estimators.registry import get_estimator
     from neoranging.evaluation.contenders import WEIGHTS, pretrained
 
-    options = {} if observer is None else {"observer": observer}
+    options = {} if origin is None else {"origin": origin}
     named = pretrained if method.endswith(WEIGHTS) else get_estimator
     estimator = named(method, **options)
     if calibration is None:
@@ -139,7 +139,7 @@ def _rows(tracklets: TrackletSet, result: RangeEstimate, level: float) -> QTable
         meta={
             "neoranging": __version__,
             "method": result.method,
-            "observer": result.origin,
+            "origin": result.origin,
             "confidence_level": level,
         },
     )

@@ -47,7 +47,7 @@ class RangeStatus(Enum):
     )
     UNKNOWN_OBSERVER = (
         "An observer's position is not known: register the observatory code, give an "
-        "EarthLocation, or ask for observer='geocenter'."
+        "EarthLocation, or ask for origin='geocenter'."
     )
     OUTSIDE_TRAINING_DOMAIN = (
         "The input lies outside what the network was trained on: use a classical method or the "

@@ -36,7 +36,7 @@ class RangingEstimator(ABC):
 
     Parameters
     ----------
-    observer : {"topocenter", "geocenter"}
+    origin : {"topocenter", "geocenter"}
         Origin of the estimate: the observers where they stood, or the centre of the Earth.
 
     Attributes
@@ -56,10 +56,10 @@ class RangingEstimator(ABC):
     is_learned: ClassVar[bool] = False
     chunk_size: ClassVar[int] = 16384
 
-    def __init__(self, *, observer: str = "topocenter") -> None:
-        if observer not in ORIGINS:
-            raise TrackletError(f"observer must be one of {ORIGINS}, got {observer!r}")
-        self.origin = observer
+    def __init__(self, *, origin: str = "topocenter") -> None:
+        if origin not in ORIGINS:
+            raise TrackletError(f"origin must be one of {ORIGINS}, got {origin!r}")
+        self.origin = origin
 
     @abstractmethod
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
@@ -204,7 +204,7 @@ class RangingEstimator(ABC):
         return found
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(observer={self.origin!r})"
+        return f"{type(self).__name__}(origin={self.origin!r})"
 
 
 def _map_threaded(function: Callable[[Arcs], _T], chunks: list[Arcs]) -> list[_T]:

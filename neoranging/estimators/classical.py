@@ -21,7 +21,7 @@ class ClassicalEstimator(RangingEstimator):
 
     Parameters
     ----------
-    observer : {"topocenter", "geocenter"}
+    origin : {"topocenter", "geocenter"}
         The observers where they stood, or the centre of the Earth. The latter reads the diurnal
         parallax of a night as orbital motion and then mostly finds a root near the observer.
     refine : bool
@@ -40,9 +40,9 @@ class ClassicalEstimator(RangingEstimator):
     min_observations: ClassVar[int] = 3
 
     def __init__(
-        self, *, observer: str = "topocenter", refine: bool = True, **thresholds: Any
+        self, *, origin: str = "topocenter", refine: bool = True, **thresholds: Any
     ) -> None:
-        super().__init__(observer=observer)
+        super().__init__(origin=origin)
         _check_thresholds(self.name, thresholds)
         self.refine, self.thresholds = refine, Thresholds(**thresholds)
 
@@ -70,7 +70,7 @@ def _check_thresholds(method: str, given: dict[str, Any]) -> None:
     for name, value in given.items():
         if name not in known:
             raise TypeError(
-                f"{method} has no option {name!r}: choose from observer, refine, {', '.join(known)}"
+                f"{method} has no option {name!r}: choose from origin, refine, {', '.join(known)}"
             )
         if not (isinstance(value, (int, float)) and value > 0):
             raise TrackletError(f"the option {name} must be a positive number, got {value!r}")

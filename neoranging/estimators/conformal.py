@@ -67,7 +67,7 @@ class ConformalEstimator(RangingEstimator):
                 f"base must be an estimator, got {base!r}: neoranging.get_estimator makes one of "
                 "a name"
             )
-        super().__init__(observer=base.origin)
+        super().__init__(origin=base.origin)
         # what the class of another estimator says of it, this one says of itself
         shared = ("name", "min_observations", "is_learned", "chunk_size")
         vars(self).update({name: getattr(base, name) for name in shared})

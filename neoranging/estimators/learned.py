@@ -134,7 +134,7 @@ class LearnedEstimator(RangingEstimator):
         of the Earth, from which its range counts.
     weights : "default" or path-like
         Those of the package, or a file that `save` or ``neoranging train`` wrote.
-    observer : {"topocenter", "geocenter"}, optional
+    origin : {"topocenter", "geocenter"}, optional
         Origin of the estimate; by default, and for ``"paper"`` always, that of the representation.
         A network that has learnt the parallax of stations is misled by a geocentre in their place.
     slack : float
@@ -157,7 +157,7 @@ class LearnedEstimator(RangingEstimator):
         *,
         representation: Representation = "invariant",
         weights: str | os.PathLike[str] = "default",
-        observer: str | None = None,
+        origin: str | None = None,
         slack: float = 0.05,
     ) -> None:
         if representation not in FEATURES:
@@ -165,10 +165,10 @@ class LearnedEstimator(RangingEstimator):
                 f"representation must be one of {tuple(FEATURES)}, got {representation!r}"
             )
         native = FEATURES[representation].origin
-        super().__init__(observer=native if observer is None else observer)
+        super().__init__(origin=native if origin is None else origin)
         if native == "geocenter" and self.origin != native:
             raise TrackletError(
-                "the paper's representation knows the centre of the Earth only: leave observer "
+                "the paper's representation knows the centre of the Earth only: leave origin "
                 "out, or take representation='invariant'"
             )
         if not (isinstance(slack, int | float | np.number) and 0.0 <= slack < math.inf):
@@ -185,7 +185,7 @@ class LearnedEstimator(RangingEstimator):
         ----------
         weights : path-like
         **options
-            ``observer``, ``slack``.
+            ``origin``, ``slack``.
         """
         network = _load(Path(weights)).network
         return cls(representation=network.config.representation, weights=weights, **options)
@@ -293,7 +293,7 @@ class LearnedEstimator(RangingEstimator):
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(representation={self.representation!r}, "
-            f"weights={str(self.weights)!r}, observer={self.origin!r})"
+            f"weights={str(self.weights)!r}, origin={self.origin!r})"
         )
 
 

@@ -64,7 +64,7 @@ class Contender:
         name, at, origin = what.rpartition("@")
         if not at or what.endswith(WEIGHTS):  # an @ in the path of a file places nothing
             name, origin = what, ""
-        options = {"observer": origin} if origin else {}
+        options = {"origin": origin} if origin else {}
         if name.endswith(WEIGHTS):
             estimator = pretrained(name, **options)
             return cls(label or "@".join(filter(None, [estimator.name, origin])), estimator)
@@ -90,7 +90,7 @@ class Contender:
         if not isinstance(known, ClassicalEstimator) or known.origin == "geocenter":
             return None
         options = {"refine": known.refine, **asdict(known.thresholds)}
-        twin = type(known)(observer="geocenter", **options)
+        twin = type(known)(origin="geocenter", **options)
         return type(self)(f"{self.label} (geocentre)", twin)
 
     @property
@@ -106,7 +106,7 @@ def pretrained(weights: str | os.PathLike[str], **options: Any) -> RangingEstima
     ----------
     weights : path-like
     **options
-        ``observer``, ``slack``.
+        ``origin``, ``slack``.
 
     Raises
     ------

@@ -272,7 +272,7 @@ def predict(
     ::
 
         table = read_arcs("twin", split="test")
-        predict("gauss", table, observer="geocenter", label="gauss (geocentric)")
+        predict("gauss", table, origin="geocenter", label="gauss (geocentric)")
     """
     method = get_estimator(estimator, **options)
     name = method.name if label is None else label

@@ -75,7 +75,7 @@ def plain_columns(
     obstime: Time,
     ra: u.Quantity,
     dec: u.Quantity,
-    observatory: Any,
+    station: Any,
     sigma: u.Quantity,
     mag: npt.ArrayLike | None,
     band: npt.ArrayLike | None,
@@ -94,7 +94,7 @@ def plain_columns(
     if obstime.masked and np.any(obstime.mask):
         raise TrackletError(f"{np.sum(obstime.mask)} of {n} epochs are masked: drop them first")
     utc = obstime.utc if obstime.scale != "utc" else obstime
-    station, itrf, gcrs = _places(observatory, n)
+    codes, itrf, gcrs = _places(station, n)
     angles = [values_in(*named, u.rad).reshape(-1) for named in (("ra", ra), ("dec", dec))]
     for name, column in zip(("ra", "dec"), angles, strict=True):
         if len(column) != n:
@@ -110,7 +110,7 @@ def plain_columns(
         angles[0],
         angles[1],
         _sigmas(sigma, n),
-        station,
+        codes,
         itrf,
         gcrs,
         _spread("mag", unmasked(np.nan if mag is None else mag), n),
@@ -144,16 +144,16 @@ def _sigmas(sigma: u.Quantity, n: int) -> FloatArray:
     return values
 
 
-def _places(observatory: Any, n: int) -> tuple[npt.NDArray[np.str_], FloatArray, FloatArray]:
+def _places(given: Any, n: int) -> tuple[npt.NDArray[np.str_], FloatArray, FloatArray]:
     """Codes, Earth-fixed places and (no) spacecraft places of n observations."""
     nowhere = np.full((n, 3), np.nan)
-    if isinstance(observatory, EarthLocation):
-        itrf = np.stack([x.to_value(u.m) for x in observatory.geocentric], axis=-1)
+    if isinstance(given, EarthLocation):
+        itrf = np.stack([x.to_value(u.m) for x in given.geocentric], axis=-1)
         return np.full(n, ""), np.broadcast_to(itrf, (n, 3)).copy(), nowhere
     try:
-        station = np.broadcast_to(np.asarray(observatory, dtype=np.str_), n).copy()
+        station = np.broadcast_to(np.asarray(given, dtype=np.str_), n).copy()
     except ValueError as error:
         raise TrackletError(
-            f"observatory must be one MPC code or {n} of them, got {np.shape(observatory)}"
+            f"station must be one MPC code or {n} of them, got {np.shape(given)}"
         ) from error
     return station, observatories.itrf_positions(station), nowhere

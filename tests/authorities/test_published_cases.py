@@ -165,7 +165,7 @@ class TestPlainArrays:
         tracklet = nr.Tracklet(
             Time(s.arcs.t, format="mjd", scale="tdb"),
             SkyCoord(ra, dec, unit="deg"),
-            observatory="500",
+            station="500",
             sigma=0.01 * u.arcsec,
         )
         candidates = tracklet.estimate("gauss").candidates
@@ -178,7 +178,7 @@ class TestPlainArrays:
             Time([60_000.1, 60_000.2, 60_000.3], format="mjd"),
             SkyCoord([10.0, 10.1, 10.2], [5.0, 5.0, 5.01], unit="deg"),
         )
-        silent = nr.Tracklet(*columns, observatory="500")
+        silent = nr.Tracklet(*columns, station="500")
         np.testing.assert_allclose(silent.sigma.to_value(u.arcsec), 1.0)
-        told = nr.Tracklet(*columns, observatory="500", sigma=0.2 * u.arcsec)
+        told = nr.Tracklet(*columns, station="500", sigma=0.2 * u.arcsec)
         np.testing.assert_allclose(told.sigma.to_value(u.arcsec), 0.2)

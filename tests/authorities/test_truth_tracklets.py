@@ -36,7 +36,7 @@ def tracklets(cases):
                 nr.Tracklet(
                     Time([o["utc"] for o in obs], scale="utc"),
                     SkyCoord([o["ra"] for o in obs], [o["dec"] for o in obs], unit="deg"),
-                    observatory=tracklet["obscode"],
+                    station=tracklet["obscode"],
                     sigma=0.5 * u.arcsec,
                     designation=name,
                 )
@@ -92,7 +92,7 @@ def test_impactors_stay_right_at_other_claims_of_precision(tracklets, cases, met
     for sigma in (0.2, 0.3, 0.7, 1.0):
         tracklet = tracklets[0][0]
         estimate = nr.Tracklet(
-            tracklet.obstime, tracklet.coord, observatory="G96", sigma=sigma * u.arcsec
+            tracklet.obstime, tracklet.coord, station="G96", sigma=sigma * u.arcsec
         ).estimate(method)
         if estimate.ok:
             assert abs(estimate.range.value - case[2]["rho_au"]) < 4.0 * estimate.range_error.value
@@ -120,7 +120,7 @@ def test_minutes_are_never_called_ok(tracklets, method):
 @METHODS
 def test_geocentric_observers_are_not_confidently_wrong(tracklets, middle_truth, method):
     """Their range counts from another place; beyond that place it may not be false."""
-    estimate = tracklets[0].estimate(method, observer="geocenter")
+    estimate = tracklets[0].estimate(method, origin="geocenter")
     off = np.abs(estimate.range.value - middle_truth[:, 0])
     allowed = 4.0 * estimate.range_error.value + 5e-5
     assert (off[estimate.ok] < allowed[estimate.ok]).all()

@@ -21,9 +21,9 @@ NUMBERS = ("range", "range_rate", "range_error", "range_rate_error")
 pytestmark = pytest.mark.parametrize("method", METHODS)
 
 
-def tracklet(times, ra, dec, observatory="G96", **options):
+def tracklet(times, ra, dec, station="G96", **options):
     coord = SkyCoord(ra, dec, unit="deg")
-    return nr.Tracklet(Time(times, format="mjd"), coord, observatory=observatory, **options)
+    return nr.Tracklet(Time(times, format="mjd"), coord, station=station, **options)
 
 
 @pytest.fixture(scope="module")
@@ -164,13 +164,13 @@ class TestVerdicts:
     @pytest.mark.parametrize("code", ["ZZZ", "250"])
     def test_unknown_observers(self, method, night, code):
         columns = [60_000.0, 60_000.05, 60_000.1], [10.0, 10.05, 10.1], [5.0, 5.01, 5.03]
-        lost = tracklet(*columns, observatory=code)
+        lost = tracklet(*columns, station=code)
         estimate = lost.estimate(method)
         assert estimate.status is nr.RangeStatus.UNKNOWN_OBSERVER
         assert np.isnan(estimate.range)
-        partly = tracklet(*columns, observatory=["G96", code, "G96"]).estimate(method)
+        partly = tracklet(*columns, station=["G96", code, "G96"]).estimate(method)
         assert partly.status is nr.RangeStatus.UNKNOWN_OBSERVER
-        by_centre = lost.estimate(method, observer="geocenter")
+        by_centre = lost.estimate(method, origin="geocenter")
         assert by_centre.status is not nr.RangeStatus.UNKNOWN_OBSERVER
         mixed = TrackletSet.from_tracklets([lost, *night[0][:5]]).estimate(method)
         assert mixed.status[0] is nr.RangeStatus.UNKNOWN_OBSERVER
@@ -179,7 +179,7 @@ class TestVerdicts:
     @pytest.mark.filterwarnings("ignore::neoranging.exceptions.NeoRangingWarning")
     def test_nothing_but_hopeless_tracklets(self, method, night):
         columns = [60_000.0, 60_000.05, 60_000.1], [10.0, 10.05, 10.1], [5.0, 5.01, 5.03]
-        estimate = TrackletSet.from_tracklets([tracklet(*columns, observatory="ZZZ")] * 2).estimate(
+        estimate = TrackletSet.from_tracklets([tracklet(*columns, station="ZZZ")] * 2).estimate(
             method
         )
         assert (estimate.status == nr.RangeStatus.UNKNOWN_OBSERVER).all()
@@ -315,10 +315,10 @@ class TestHardInput:
             "antipodes",
         ],
     )
-    @pytest.mark.parametrize("observer", ["topocenter", "geocenter"])
-    def test_degenerate_motions_get_a_verdict_and_no_warning(self, method, ra, dec, observer):
+    @pytest.mark.parametrize("origin", ["topocenter", "geocenter"])
+    def test_degenerate_motions_get_a_verdict_and_no_warning(self, method, ra, dec, origin):
         estimate = tracklet([60_000.0, 60_000.1, 60_000.2], ra, dec).estimate(
-            method, observer=observer
+            method, origin=origin
         )
         if estimate.ok:
             assert np.isfinite(estimate.range)
@@ -346,7 +346,7 @@ class TestHardInput:
 class TestOptions:
     def test_both_observers(self, method, night):
         tracklets, _ = night
-        centre = tracklets.estimate(method, observer="geocenter")
+        centre = tracklets.estimate(method, origin="geocenter")
         place = tracklets.estimate(method)
         assert centre.origin == "geocenter"
         assert place.origin == "topocenter"
@@ -361,12 +361,12 @@ class TestOptions:
         s = simulate(30, 0.4, seed=130, station="500").with_noise(np.random.default_rng(1))
         tracklets = s.tracklets()
         assert_same_estimates(
-            tracklets.estimate(method), tracklets.estimate(method, observer="geocenter")
+            tracklets.estimate(method), tracklets.estimate(method, origin="geocenter")
         )
 
     def test_an_observer_that_is_none(self, method):
         with pytest.raises(TrackletError, match="topocenter"):
-            get_estimator(method, observer="heliocenter")
+            get_estimator(method, origin="heliocenter")
 
     def test_something_that_is_no_tracklet(self, method):
         with pytest.raises(TrackletError, match="Tracklet"):
@@ -378,4 +378,4 @@ class TestOptions:
         assert cls.min_observations >= 2
         assert isinstance(cls.is_learned, bool)
         assert inspect.getdoc(cls)
-        assert "observer" in repr(get_estimator(method))
+        assert "origin" in repr(get_estimator(method))

@@ -22,11 +22,11 @@ def nights(simulate):
 
 @METHODS
 def test_options(estimator):
-    made = estimator(observer="geocenter", refine=False, exclusion=5.0)
+    made = estimator(origin="geocenter", refine=False, exclusion=5.0)
     assert (made.origin, made.refine, made.thresholds.exclusion) == ("geocenter", False, 5.0)
     assert made.min_observations == 3
     assert not made.is_learned
-    with pytest.raises(TypeError, match="no option 'no_such': choose from observer, refine, excl"):
+    with pytest.raises(TypeError, match="no option 'no_such': choose from origin, refine, excl"):
         estimator(no_such=1.0)
     for nonsense in (-1.0, 0.0, np.nan, "3"):
         with pytest.raises(TrackletError, match="exclusion must be a positive number"):
@@ -63,7 +63,7 @@ def test_refinement_makes_long_arcs_exact(estimator, simulate):
 @METHODS
 def test_geocentric_observers_read_parallax_as_motion(estimator, nights):
     """Half of the arcs collapse onto the observer, as the literature has it; none says OK."""
-    centre = nights.tracklets().estimate(estimator(observer="geocenter"))
+    centre = nights.tracklets().estimate(estimator(origin="geocenter"))
     place = nights.tracklets().estimate(estimator())
     collapsed = (centre.range.value < 1e-3) | ~np.isfinite(centre.range.value)
     assert collapsed.mean() > 0.3

@@ -86,7 +86,7 @@ class TestEstimator:
         )
 
     def test_is_the_base_but_for_its_intervals(self, known, new):
-        base = GaussEstimator(observer="geocenter")
+        base = GaussEstimator(origin="geocenter")
         made = calibrated(base, known)
         assert (made.name, made.origin, made.min_observations) == ("gauss", "geocenter", 3)
         assert made.identity == base.identity
@@ -123,7 +123,7 @@ class TestEstimator:
         np.testing.assert_array_equal(
             *(new.tracklets().estimate(x).interval(0.9) for x in (first, again))
         )
-        for other in (Constant(rho=0.3), Constant(observer="geocenter"), GaussEstimator()):
+        for other in (Constant(rho=0.3), Constant(origin="geocenter"), GaussEstimator()):
             with pytest.raises(ConformalError, match="was made for"):
                 ConformalEstimator(other, first.calibration)
 
@@ -202,10 +202,10 @@ class TestDefaults:
         few = new.tracklets()[:5]
         assert few.estimate("gauss").calibration is shipped
         assert few[0].estimate("gauss").calibration is shipped
-        assert few.estimate(GaussEstimator(refine=True, observer="topocenter")).calibration
+        assert few.estimate(GaussEstimator(refine=True, origin="topocenter")).calibration
 
     @pytest.mark.parametrize(
-        "options", [{"observer": "geocenter"}, {"refine": False}, {"exclusion": 4.0}]
+        "options", [{"origin": "geocenter"}, {"refine": False}, {"exclusion": 4.0}]
     )
     def test_is_for_the_default_options_alone(self, shipped, new, options):
         assert new.tracklets()[:5].estimate("gauss", **options).calibration is None

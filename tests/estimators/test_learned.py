@@ -159,7 +159,7 @@ class TestVerdicts:
 
     def test_a_motionless_point(self, estimator, night):
         times = night[0].obstime
-        still = nr.Tracklet(times, night[0].coord[np.zeros(len(times), int)], observatory="G96")
+        still = nr.Tracklet(times, night[0].coord[np.zeros(len(times), int)], station="G96")
         assert not still.estimate(estimator).ok
 
     def test_admissible_by_construction(self, weights, night):
@@ -173,7 +173,7 @@ class TestVerdicts:
 
     @pytest.mark.filterwarnings("ignore::neoranging.exceptions.NeoRangingWarning")
     def test_an_unknown_observer(self, weights, night):
-        lost = nr.Tracklet(night[0].obstime, night[0].coord, observatory="ZZZ")
+        lost = nr.Tracklet(night[0].obstime, night[0].coord, station="ZZZ")
         mixed = TrackletSet.from_tracklets([lost, night[1]])
         estimate = mixed.estimate(MLPEstimator.from_pretrained(weights["invariant"]))
         assert estimate.status[0] is Status.UNKNOWN_OBSERVER
@@ -187,12 +187,12 @@ class TestOptions:
     def test_origins(self, weights, night):
         assert MLPEstimator(weights=weights["invariant"]).origin == "topocenter"
         assert MLPEstimator(weights=weights["paper"], representation="paper").origin == "geocenter"
-        centre = MLPEstimator(weights=weights["invariant"], observer="geocenter")
+        centre = MLPEstimator(weights=weights["invariant"], origin="geocenter")
         assert night[:5].estimate(centre).origin == "geocenter"
         with pytest.raises(TrackletError, match="representation='invariant'"):
-            MLPEstimator(representation="paper", observer="topocenter")
-        with pytest.raises(TrackletError, match="observer"):
-            MLPEstimator(observer="heliocenter")
+            MLPEstimator(representation="paper", origin="topocenter")
+        with pytest.raises(TrackletError, match="origin"):
+            MLPEstimator(origin="heliocenter")
 
     def test_a_representation_that_is_none(self):
         with pytest.raises(TrackletError, match="representation"):

@@ -35,10 +35,10 @@ def test_the_built_in_methods_use_the_public_door():
 
 
 def test_a_name_a_class_or_an_instance():
-    assert isinstance(nr.get_estimator(GaussEstimator, observer="geocenter"), GaussEstimator)
-    made = GaussEstimator(observer="geocenter")
+    assert isinstance(nr.get_estimator(GaussEstimator, origin="geocenter"), GaussEstimator)
+    made = GaussEstimator(origin="geocenter")
     assert nr.get_estimator(made) is made
-    assert nr.get_estimator("gauss", observer="geocenter").origin == "geocenter"
+    assert nr.get_estimator("gauss", origin="geocenter").origin == "geocenter"
 
 
 @pytest.mark.usefixtures("own_registry")

@@ -40,9 +40,9 @@ class Oracle(RangingEstimator):
 
     name = "oracle"
 
-    def __init__(self, table, change=None, observer="topocenter"):
-        super().__init__(observer=observer)
-        answers = np.array([table[name] for name in TRUTH[observer]])
+    def __init__(self, table, change=None, origin="topocenter"):
+        super().__init__(origin=origin)
+        answers = np.array([table[name] for name in TRUTH[origin]])
         self.answers = answers if change is None else np.array(change(*answers))
         # arcs are told apart by the epoch of the first observation
         self.epochs = table["t_mjd_tdb"][table.offsets[:-1]]

@@ -101,7 +101,7 @@ class TestHeldOut:
         assert "gauss on 900 arcs of 450 objects" in repr(held)
 
     def test_truth_is_that_of_the_origin(self, arcs):
-        held = HeldOut.of(GaussEstimator(observer="geocenter"), [table_of(arcs)])
+        held = HeldOut.of(GaussEstimator(origin="geocenter"), [table_of(arcs)])
         np.testing.assert_array_equal(held.truth, arcs.rho + 1e-5)
 
     def test_of_a_set_has_no_resampled_arcs(self, folder):
@@ -151,9 +151,9 @@ class TestCalibrate:
         assert abs(inside[answered].mean() - 0.68) < 5.0 * np.sqrt(0.22 / n)
 
     def test_takes_options(self, folder):
-        other = calibrate("gauss", folder, observer="geocenter", score="log")
+        other = calibrate("gauss", folder, origin="geocenter", score="log")
         assert other.score == "log"
-        assert other.matches(GaussEstimator(observer="geocenter").identity)
+        assert other.matches(GaussEstimator(origin="geocenter").identity)
 
     def test_of_the_defaults(self, folder, tmp_path):
         pytest.importorskip("torch")

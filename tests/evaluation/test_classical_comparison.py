@@ -75,7 +75,7 @@ def test_errors(four):
 def test_from_the_geocentre_roots_collapse(table):
     """The literature's finding, and that the observer's true place undoes it."""
     scored = [
-        score(table, predict(method, table, observer=origin, label=f"{method} {origin}"))
+        score(table, predict(method, table, origin=origin, label=f"{method} {origin}"))
         for origin in ("geocenter", "topocenter")
         for method in ("gauss", "laplace")
     ]

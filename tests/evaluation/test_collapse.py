@@ -8,7 +8,7 @@ from neoranging.evaluation.predictions import predict
 
 def test_foretells_the_collapsed_root(table):
     signal = diurnal_signal(table)
-    near, far = (predict("gauss", table, observer=o).rho for o in ("geocenter", "topocenter"))
+    near, far = (predict("gauss", table, origin=o).rho for o in ("geocenter", "topocenter"))
     collapsed = near < 1e-3
     rows = collapsed & np.isfinite(far)
     assert rows.sum() > 30

@@ -67,10 +67,10 @@ def test_motion_is_that_of_the_arcs(exact_table, oracle):
 
 def test_by_name_by_class_and_as_it_is(table):
     some = table.take(slice(0, 20))
-    by_name = predict("gauss", some, observer="geocenter")
+    by_name = predict("gauss", some, origin="geocenter")
     assert (by_name.method, by_name.origin) == ("gauss", "geocenter")
-    assert_same(by_name, predict(GaussEstimator, some, observer="geocenter"))
-    assert_same(by_name, predict(GaussEstimator(observer="geocenter"), some))
+    assert_same(by_name, predict(GaussEstimator, some, origin="geocenter"))
+    assert_same(by_name, predict(GaussEstimator(origin="geocenter"), some))
     assert predict("gauss", some, label="mine").method == "mine"
     with pytest.raises(UnknownMethodError, match="no method 'guess'"):
         predict("guess", some)

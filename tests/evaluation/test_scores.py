@@ -21,7 +21,7 @@ FIELDS = (
 
 @pytest.mark.parametrize("origin", ["topocenter", "geocenter"])
 def test_the_truth_has_no_error(table, oracle, origin):
-    scored = score(table, predict(oracle(table, observer=origin), table))
+    scored = score(table, predict(oracle(table, origin=origin), table))
     assert scored.origin == origin
     np.testing.assert_array_equal(scored.relative_error, 0.0)
     np.testing.assert_array_equal(scored.log10_error, 0.0)
@@ -35,7 +35,7 @@ def test_without_noise_the_pseudo_truth_is_the_orbit(exact_table, oracle):
     scored = score(exact_table, predict(oracle(exact_table), exact_table))
     assert np.nanmedian(scored.d_sh_catalogue) < 1e-3
     # from the geocentre the parallax is read as motion
-    seen = score(exact_table, predict(oracle(exact_table, observer="geocenter"), exact_table))
+    seen = score(exact_table, predict(oracle(exact_table, origin="geocenter"), exact_table))
     assert np.nanmedian(seen.d_sh_catalogue) > 10.0 * np.nanmedian(scored.d_sh_catalogue)
 
 
@@ -94,7 +94,7 @@ def test_objects_have_numbers(table, oracle):
 
 def test_truth_serves_all_methods_of_its_origin(table, oracle):
     truth = ArcTruth.of(table, "geocenter")
-    predictions = predict(oracle(table, observer="geocenter"), table)
+    predictions = predict(oracle(table, origin="geocenter"), table)
     shared = score(table, predictions, truth=truth)
     own = score(table, predictions)
     for name in FIELDS:

@@ -69,7 +69,7 @@ def make_tracklet(n=5, ra=0.002):
     return Tracklet(
         Time(60000.2, format="mjd", scale="utc") + days * u.day,
         coord,
-        observatory="G96",
+        station="G96",
         sigma=0.3 * u.arcsec,
         designation="2015 RN35",
     )
