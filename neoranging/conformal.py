@@ -122,11 +122,11 @@ class Calibration:
     Made by `fit` of answers whose truth is known, by ``ConformalEstimator.calibrate``, or by
     ``neoranging.evaluation.calibration.calibrate`` of a stored set. Immutable.
 
-    Answers that are OK and others are counted apart, each by deciles of proper motion and, within
-    each of them, by up to six bins of equal numbers of the length of the arc; of fewer where a bin
-    would hold less than 400 arcs. So an interval holds among the slow and among the fast, minutes
-    of observations do not borrow the narrow intervals of hours, and answers that a method does not
-    vouch for widen nobody else's.
+    Usable answers (status OK or POPULATION) and others are counted apart, each by deciles of proper
+    motion and, within each of them, by up to six bins of equal numbers of the length of the arc; of
+    fewer where a bin would hold less than 400 arcs. So an interval holds among the slow and among
+    the fast, minutes of observations do not borrow the narrow intervals of hours, and answers that
+    a method does not stand by widen nobody else's.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Calibration:
         Which method, origin, options and weights it was made for; `RangingEstimator.identity`.
     score : {"log", "absolute", "standard"}
         What is counted: the difference of the logarithms of range and truth; that of the ranges
-        [au]; or that in standard errors where an answer is OK and has one, and the logarithmic
+        [au]; or that in standard errors where an answer is usable and has one, and the logarithmic
         score elsewhere.
     levels : ndarray, shape (L,)
         Confidence levels that are kept.
@@ -167,7 +167,7 @@ class Calibration:
         truth : ndarray, shape (M,)
             True ranges [au] from the same origin.
         score : {"log", "absolute", "standard"}, optional
-            By default ``"standard"`` if all answers that are OK have a standard error, else
+            By default ``"standard"`` if all usable answers have a standard error, else
             ``"log"``.
         identity, description : mapping, optional
 
@@ -175,7 +175,7 @@ class Calibration:
         ------
         ConformalError
             If no arc has an answer, a true range is not positive, or standard scores are asked
-            for where an answer that is OK has no standard error.
+            for where a usable answer has no standard error.
         """
         given = answers.given
         if not given.any():
@@ -185,14 +185,14 @@ class Calibration:
             )
         mine, known = answers.take(given), truth[given]
         score = score or _natural_score(mine)
-        if score == "standard" and (mine.ok & ~mine.determined(score)).any():
+        if score == "standard" and (mine.usable & ~mine.determined(score)).any():
             raise ConformalError(
-                "standard scores need answers that are OK, each with a standard error: for this "
+                "standard scores need usable answers, each with a standard error: for this "
                 "method take score='log' or 'absolute'"
             )
-        off, vouched = core.scores(mine, known, score), mine.determined(score)
+        off, usable = core.scores(mine, known, score), mine.determined(score)
         ok, other = (
-            _Group.fit(off[rows], mine.eta[rows], mine.span[rows]) for rows in (vouched, ~vouched)
+            _Group.fit(off[rows], mine.eta[rows], mine.span[rows]) for rows in (usable, ~usable)
         )
         counted = {"n_arcs": len(given), "n_without_answer": int((~given).sum())}
         told = {**counted, **(description or {})}
@@ -204,7 +204,7 @@ class Calibration:
         self,
         proper_motion: u.Quantity,
         arc_length: u.Quantity,
-        ok: npt.ArrayLike,
+        usable: npt.ArrayLike,
         confidence_level: float,
     ) -> FloatArray:
         """Half width of intervals, in the unit of the score.
@@ -216,8 +216,9 @@ class Calibration:
         arc_length : Quantity, shape (...)
             Time from the first to the last observation. Outside of all that was seen, of either,
             the nearest bin counts.
-        ok : array_like of bool, shape (...)
-            Whether the status is OK (and, for standard scores, there is a standard error).
+        usable : array_like of bool, shape (...)
+            Whether the status is OK or POPULATION (and, for standard scores, there is a standard
+            error).
         confidence_level : float
 
         Returns
@@ -230,10 +231,10 @@ class Calibration:
             If there are too few calibration arcs for the level; the message says how many it needs.
         """
         eta, span = _axes(proper_motion, arc_length)
-        columns = np.broadcast_arrays(eta, span, np.asarray(ok, dtype=bool))
-        eta, span, vouched = (column.ravel() for column in columns)
-        width = self._half_width(eta, span, vouched, confidence_level)
-        self._require(np.isfinite(width), eta, span, vouched, confidence_level)
+        columns = np.broadcast_arrays(eta, span, np.asarray(usable, dtype=bool))
+        eta, span, usable = (column.ravel() for column in columns)
+        width = self._half_width(eta, span, usable, confidence_level)
+        self._require(np.isfinite(width), eta, span, usable, confidence_level)
         return width.reshape(columns[0].shape)
 
     def interval(
@@ -241,7 +242,7 @@ class Calibration:
         range: u.Quantity,  # noqa: A002 (the name that the package gives it)
         proper_motion: u.Quantity,
         arc_length: u.Quantity,
-        ok: npt.ArrayLike,
+        usable: npt.ArrayLike,
         confidence_level: float,
         *,
         range_error: u.Quantity | None = None,
@@ -253,8 +254,8 @@ class Calibration:
         range, proper_motion, arc_length : Quantity, shape (...)
             The answer, the motion of the fit to all observations, and the time from the first to
             the last of them.
-        ok : array_like of bool, shape (...)
-            Whether the status is OK.
+        usable : array_like of bool, shape (...)
+            Whether the status is OK or POPULATION.
         confidence_level : float
         range_error : Quantity, shape (...), optional
             Standard error; only standard scores look at it.
@@ -274,12 +275,12 @@ class Calibration:
         error = np.asarray(np.nan)
         if range_error is not None:
             error = values_in("range_error", range_error, u.au, ConformalError)
-        columns = np.broadcast_arrays(rho, error, np.asarray(ok, dtype=bool), eta, span)
+        columns = np.broadcast_arrays(rho, error, np.asarray(usable, dtype=bool), eta, span)
         answers = Answers._make(column.ravel() for column in columns)
-        vouched = answers.determined(self.score)
-        width = self._half_width(answers.eta, answers.span, vouched, confidence_level)
+        usable = answers.determined(self.score)
+        width = self._half_width(answers.eta, answers.span, usable, confidence_level)
         known = np.isfinite(width) | ~answers.given
-        self._require(known, answers.eta, answers.span, vouched, confidence_level)
+        self._require(known, answers.eta, answers.span, usable, confidence_level)
         bounds = core.bounds(answers, width, self.score)
         return bounds.reshape(*columns[0].shape, 2) << u.au
 
@@ -301,28 +302,28 @@ class Calibration:
             `core.conformal.admissible_limits` [au].
         confidence_level : float
         too_few : {"raise", "limits"}
-            What becomes of answers that are OK where the calibration arcs are too few for the
+            What becomes of usable answers where the calibration arcs are too few for the
             level.
 
         Returns
         -------
         ndarray, shape (M, 2) [au]
             Never empty. The limits themselves where there is no answer, and where answers that are
-            not OK have too few calibration arcs.
+            not usable have too few calibration arcs.
         """
-        vouched = answers.determined(self.score)
-        width = self._half_width(answers.eta, answers.span, vouched, confidence_level)
+        usable = answers.determined(self.score)
+        width = self._half_width(answers.eta, answers.span, usable, confidence_level)
         if too_few == "raise":
-            known = np.isfinite(width) | ~vouched | ~answers.given
-            self._require(known, answers.eta, answers.span, vouched, confidence_level)
+            known = np.isfinite(width) | ~usable | ~answers.given
+            self._require(known, answers.eta, answers.span, usable, confidence_level)
         return core.clipped(core.bounds(answers, width, self.score), limits)
 
     def _half_width(
-        self, eta: FloatArray, span: FloatArray, vouched: BoolArray, level: float
+        self, eta: FloatArray, span: FloatArray, usable: BoolArray, level: float
     ) -> FloatArray:
         core.checked_level(level)
         width = np.empty(len(eta))
-        for group, rows in zip(self._groups, (vouched, ~vouched), strict=True):
+        for group, rows in zip(self._groups, (usable, ~usable), strict=True):
             if rows.any():
                 width[rows] = group.half_width(eta[rows], span[rows], self.levels, level)
         return width
@@ -332,16 +333,16 @@ class Calibration:
         known: BoolArray,
         eta: FloatArray,
         span: FloatArray,
-        vouched: BoolArray,
+        usable: BoolArray,
         level: float,
     ) -> None:
         """Complain of the first answer whose half width is not known."""
         if known.all():
             return
         k = int(np.argmin(known))
-        group = self._groups[0 if vouched[k] else 1]
+        group = self._groups[0 if usable[k] else 1]
         n = int(group.counts[group.bins.cell_of(eta[k : k + 1], span[k : k + 1])[0]])
-        verdict = f"answers that are {'' if vouched[k] else 'not '}OK"
+        verdict = f"answers that are {'' if usable[k] else 'not '}usable"
         which = f" with {verdict} and a like proper motion and length"
         raise core.too_few(n, level, which)
 
@@ -442,8 +443,8 @@ def _axes(proper_motion: u.Quantity, arc_length: u.Quantity) -> tuple[FloatArray
 
 
 def _natural_score(answers: Answers) -> str:
-    ok = answers.ok
-    told = ok.any() and bool((answers.determined("standard") == ok).all())
+    usable = answers.usable
+    told = usable.any() and bool((answers.determined("standard") == usable).all())
     return "standard" if told else "log"
 
 

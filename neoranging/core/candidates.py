@@ -25,6 +25,11 @@ the Earth, which two-body orbits about the Sun leave out, is counted as one more
 observations; it matters within the distance of the Moon. And where the arc covers so much of the
 orbit that the series behind the list of roots no longer converges well, the list may lack the true
 one: then three observations never make a determined range.
+
+Neither can residuals tell a strong bend from a wrong position where one observation makes the bend
+and the others lie on a line, as with three observations they always do. Such a range is not
+determined where the bend is larger than a distant object has in that time and larger than an
+error that is no blunder.
 """
 
 from __future__ import annotations
@@ -35,11 +40,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from neoranging.constants import GM_EARTH, GM_SUN, R_EARTH
+from neoranging.constants import ARCSEC, GM_EARTH, GM_SUN, R_EARTH
 from neoranging.core import admissible
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.geometry import FloatArray, dot, norm
+from neoranging.core.influence import bend_of_one
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.range_equation import RangeEquation
 from neoranging.core.solutions import BoolArray, Candidates, IntArray, Roots, Solutions
@@ -86,6 +92,10 @@ class Found(NamedTuple):
     """Standard error of the equation as a part of the range, shape (M,)."""
 
 
+_SMALLEST_BLUNDER = 1.0 * ARCSEC
+"""Least offset of a position that was measured on another source, or at another time: about the
+width of a star's image. What a smaller one does to an arc its stated errors account for."""
+
 _SERIES_REACH = 0.02
 """Square of half the arc in units of the orbit's time scale up to which the series finds all roots.
 
@@ -112,7 +122,31 @@ def solve(
         value[picked] = column[pick[picked]]
         values.append(value)
     status = _verdict(arcs, coefficients, found, candidates, pick, thresholds)
-    return Solutions._make([*values, status, candidates, None])
+    status, remarks = _redundant(arcs, status, thresholds)
+    return Solutions._make([*values, status, candidates, remarks])
+
+
+def _redundant(
+    arcs: Arcs, status: npt.NDArray[np.int8], thresholds: Thresholds
+) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.str_] | None]:
+    """Verdicts without the determined ranges that one wrong position could have made, and why."""
+    ok = np.flatnonzero(status == RangeStatus.OK.code)
+    if not len(ok):
+        return status, None
+    offset = bend_of_one(arcs.take(ok), thresholds.exclusion)
+    # the Sun bends the path of any object that much: an object at half an au, by GM t^2 / 4
+    usual = 0.25 * GM_SUN * arcs.span[ok] ** 2
+    alone = np.isfinite(offset) & (offset > _SMALLEST_BLUNDER + usual)
+    if not alone.any():
+        return status, None
+    remarks = np.full(len(arcs), "", dtype=object)
+    for k, arcsec in zip(ok[alone].tolist(), offset[alone] / ARCSEC, strict=True):
+        remarks[k] = (
+            f"the bend rests on one observation, {arcsec:.3g} arcsec off the line of the others: "
+            "if that one is wrong so is the range"
+        )
+    status[ok[alone]] = RangeStatus.UNDETERMINED.code
+    return status, remarks.astype(np.str_)
 
 
 def _with_earth_pull(arcs: Arcs, roots: Roots) -> Roots:

@@ -30,12 +30,12 @@ from neoranging.core.attributable import Attributables
 from neoranging.core.candidates import energy_coefficients
 from neoranging.core.geometry import FloatArray
 from neoranging.core.solutions import BoolArray, IntArray, Solutions
-from neoranging.core.status import RangeStatus
+from neoranging.core.status import is_usable
 from neoranging.exceptions import ConformalError
 
 SCORES: Final = ("log", "absolute", "standard")
 """What is counted: ``|ln rho - ln truth|``; ``|rho - truth|`` [au]; or that difference in standard
-errors where an answer is OK and has one, and the logarithmic score elsewhere."""
+errors where an answer is usable and has one, and the logarithmic score elsewhere."""
 
 
 class Answers(NamedTuple):
@@ -45,8 +45,8 @@ class Answers(NamedTuple):
     """Range [au]; NaN without an answer."""
     error: FloatArray
     """Its standard error [au]; NaN where the method gives none."""
-    ok: BoolArray
-    """Status OK."""
+    usable: BoolArray
+    """Status OK or POPULATION: the method stands by the answer."""
     eta: FloatArray
     """Proper motion of the fit to all observations [rad/d]."""
     span: FloatArray
@@ -58,7 +58,7 @@ class Answers(NamedTuple):
         a, s = attributables, solutions
         eta = np.hypot(a.ra_rate * np.cos(a.dec), a.dec_rate)
         error = np.sqrt(s.covariance[:, 0, 0])
-        return cls(s.rho, error, s.status == RangeStatus.OK.code, eta, span)
+        return cls(s.rho, error, is_usable(s.status), eta, span)
 
     @classmethod
     def join(cls, parts: list[Answers]) -> Answers:
@@ -75,13 +75,13 @@ class Answers(NamedTuple):
         return np.isfinite(self.rho) & (self.rho > 0.0)
 
     def determined(self, score: str) -> BoolArray:
-        """Whether the method vouches for the answer, shape (M,): the first of two categories.
+        """Whether the answer is of the first of two categories, shape (M,).
 
-        That is the status OK; for standard scores a standard error as well.
+        Usable answers are; for standard scores they need a standard error as well.
         """
         if score != "standard":
-            return self.ok
-        return self.ok & np.isfinite(self.error) & (self.error > 0.0)
+            return self.usable
+        return self.usable & np.isfinite(self.error) & (self.error > 0.0)
 
 
 class Coverage(NamedTuple):

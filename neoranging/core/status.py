@@ -1,28 +1,31 @@
-"""What became of an estimate: one enum, whose values are the advice a user gets."""
+"""Status of an estimate: one enum, whose values are the advice that a user gets."""
 
 from __future__ import annotations
 
 from enum import Enum
 
+import numpy as np
+import numpy.typing as npt
+
 
 class RangeStatus(Enum):
     """Verdict on one range estimate; the value says what happened and what to try.
 
-    ``OK`` means *determined*, not merely converged: the root is admissible, the only one, and the
-    noise of the observations leaves it standing. The integer `code` is what arrays carry.
+    ``OK`` has one meaning for every method: the observations determine the range. The root of a
+    classical method is then admissible, fits all observations, and every other range is excluded by
+    their errors; the answer of a learned method agrees with such a root. ``POPULATION`` is a usable
+    answer that rests on something else. The integer `code` is what arrays carry.
     """
 
-    OK = (
-        "The method vouches for it: a classical one because no other admissible solution "
-        "withstands the noise, a network because it has learnt from tracklets of this kind."
-    )
+    OK = "The observations determine the range: they exclude all others."
     MULTIPLE_ROOTS = (
         "Several admissible orbits fit the observations: look at the candidates and add an "
         "observation at another time to tell them apart."
     )
     UNDETERMINED = (
-        "The noise of the observations covers the signal the method needs: use the interval or "
-        "the admissible region, ask a network (method='pinn'), or observe a longer arc."
+        "The observations leave many ranges possible, and a range or a missing number beside this "
+        "status means nothing: use the interval or the admissible region, ask a network "
+        "(method='pinn'), or observe a longer arc."
     )
     INADMISSIBLE = (
         "The solution is not bound to the Sun, or is bound to the Earth, or lies inside it: "
@@ -37,21 +40,25 @@ class RangeStatus(Enum):
         "long or too curved for the method; use a part of it."
     )
     MISFIT = (
-        "The best orbit misses observations of the arc by far more than their errors: look at the "
-        "residuals for a blunder, a wrong time or station or too small a sigma, or take a method "
-        "that fits all observations."
+        "No orbit near the answer fits the observations within their errors: look at the "
+        "observation that the diagnostics name for a blunder, a wrong time or station, another "
+        "object, or too small a sigma."
     )
     TOO_FEW_OBSERVATIONS = (
         "Fewer distinct epochs than the method needs: use the interval or the admissible region, "
         "ask a network (method='pinn' in its invariant form takes two epochs), or add observations."
     )
     UNKNOWN_OBSERVER = (
-        "An observer's position is not known: register the observatory code, give an "
-        "EarthLocation, or ask for origin='geocenter'."
+        "The position of an observer is not known: see the diagnostics for the station and what "
+        "it needs."
     )
     OUTSIDE_TRAINING_DOMAIN = (
         "The input lies outside what the network was trained on: use a classical method or the "
         "admissible region."
+    )
+    POPULATION = (
+        "The answer rests on where near-Earth objects that move like this mostly are, for the "
+        "observations allow other ranges too: quote the interval, not the number."
     )
 
     code: int
@@ -68,6 +75,11 @@ class RangeStatus(Enum):
             raise ValueError(f"status codes run from 0 to {len(members) - 1}, got {code}")
         return members[code]
 
+    @property
+    def usable(self) -> bool:
+        """Whether the method stands by its answer: OK or POPULATION."""
+        return self in (RangeStatus.OK, RangeStatus.POPULATION)
+
     def __str__(self) -> str:
         return self.name
 
@@ -79,3 +91,8 @@ class RangeStatus(Enum):
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+
+def is_usable(status: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+    """Usability of answers by their status codes, `RangeStatus.usable` of each."""
+    return np.array([member.usable for member in RangeStatus])[status]

@@ -13,16 +13,24 @@ import numpy.typing as npt
 
 from neoranging.attributable import Attributable
 from neoranging.conformal import Calibration, default_calibration
+from neoranging.constants import ARCSEC
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables, from_fit
+from neoranging.core.conformal import Answers, admissible_limits
+from neoranging.core.geometry import FloatArray
+from neoranging.core.influence import worst_observation
 from neoranging.core.solutions import Solutions
 from neoranging.core.status import RangeStatus
+from neoranging.core.verdict import judged
 from neoranging.estimate import RangeEstimate
 from neoranging.exceptions import EstimationError, TrackletError
 from neoranging.tracklet import ORIGINS, Tracklet, TrackletSet
 
 __all__ = ["RangingEstimator"]
 
+_NEAR_LEVEL = 0.95
+
+_S = TypeVar("_S")
 _T = TypeVar("_T")
 
 
@@ -46,7 +54,8 @@ class RangingEstimator(ABC):
     min_observations : int
         Distinct epochs that it needs; shorter arcs get ``TOO_FEW_OBSERVATIONS``.
     is_learned : bool
-        Whether it was trained on data.
+        Whether it was trained on data. Its answers that call themselves OK are then judged by the
+        observations (`neoranging.core.verdict`): most become ``POPULATION``.
     chunk_size : int
         Arcs that `_estimate` sees at once: enough to bury the cost of a call, few enough to cache.
     """
@@ -142,7 +151,7 @@ class RangingEstimator(ABC):
                 f"expected a Tracklet or a TrackletSet, got {type(tracklets).__name__}; "
                 "neoranging.read_tracklets makes them from files and tables"
             )
-        attributables, solutions = self._solve(one_set.arcs(self.origin))
+        attributables, solutions = self._solve(one_set.arcs(self.origin), one_set.arcs())
         estimate = RangeEstimate(
             method=self.name,
             origin=self.origin,
@@ -155,17 +164,24 @@ class RangingEstimator(ABC):
             _raise_first_failure(estimate, solutions.status)
         return estimate
 
-    def _solve(self, arcs: Arcs) -> tuple[Attributables, Solutions]:
+    def _solve(self, arcs: Arcs, seen: Arcs) -> tuple[Attributables, Solutions]:
+        """Attributables and answers for arcs from the origin.
+
+        ``seen`` are the same arcs from where the observers stood, on which learned methods are
+        judged.
+        """
         if not len(arcs):
             return Attributables.none(), Solutions.unsolved([])
-        parts = _map_threaded(self._solve_chunk, list(arcs.chunks(self.chunk_size)))
+        chunks = zip(*(each.chunks(self.chunk_size) for each in (arcs, seen)), strict=True)
+        parts = _map_threaded(self._solve_chunk, list(chunks))
         columns = zip(*(attributables for attributables, _ in parts), strict=True)
         return (
             Attributables._make(np.concatenate(column) for column in columns),
             Solutions.join([solutions for _, solutions in parts]),
         )
 
-    def _solve_chunk(self, arcs: Arcs) -> tuple[Attributables, Solutions]:
+    def _solve_chunk(self, both: tuple[Arcs, Arcs]) -> tuple[Attributables, Solutions]:
+        arcs, seen = both
         attributables = from_fit(arcs)
         enough = arcs.n_epochs >= self.min_observations
         known = arcs.sum(~np.isfinite(arcs.position[:, 0]) + 0) == 0
@@ -173,17 +189,19 @@ class RangingEstimator(ABC):
         known &= np.isfinite(arcs.velocity[arcs.triplet[:, 1], 0])
         usable = np.nonzero(enough & known)[0]
         if len(usable) == len(arcs):
-            return attributables, self._checked_estimate(arcs, attributables)
+            return attributables, self._checked_estimate(arcs, attributables, seen)
         status = np.where(
             enough, RangeStatus.UNKNOWN_OBSERVER.code, RangeStatus.TOO_FEW_OBSERVATIONS.code
         )
         if not len(usable):
             return attributables, Solutions.unsolved(status)
-        part = self._checked_estimate(arcs.take(usable), attributables.take(usable))
+        part = self._checked_estimate(
+            arcs.take(usable), attributables.take(usable), seen.take(usable)
+        )
         return attributables, part.spread(usable, status)
 
-    def _checked_estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
-        """What the method hands back, if it is one answer for each arc."""
+    def _checked_estimate(self, arcs: Arcs, attributables: Attributables, seen: Arcs) -> Solutions:
+        """Answers of the method, one for each arc, with their verdicts and remarks."""
         found = self._estimate(arcs, attributables)
         name = f"{type(self).__name__}._estimate"
         if not isinstance(found, Solutions):
@@ -201,13 +219,49 @@ class RangingEstimator(ABC):
                 f"{name} says OK of {int(bad.sum())} arcs without a finite range and range-rate: "
                 "give them the status that says why"
             )
-        return found
+        if self.is_learned:
+            found = judged(seen, attributables, found, self._near(arcs, attributables, found))
+        return found._replace(remarks=_with_misfits(arcs, found))
+
+    def _near(
+        self, arcs: Arcs, attributables: Attributables, found: Solutions
+    ) -> FloatArray | None:
+        """Ranges near the answers [au], shape (M, 2): all but one of twenty truths; or None."""
+        calibration = self.calibration
+        if calibration is None:
+            return None
+        answers = Answers.of(attributables, found, arcs.span)
+        limits = admissible_limits(attributables)
+        return calibration.bounds(answers, limits, _NEAR_LEVEL, too_few="limits")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(origin={self.origin!r})"
 
 
-def _map_threaded(function: Callable[[Arcs], _T], chunks: list[Arcs]) -> list[_T]:
+def _with_misfits(arcs: Arcs, found: Solutions) -> npt.NDArray[np.str_] | None:
+    """Remarks of the method, and of each misfit without one the observation that is worst."""
+    rows = np.flatnonzero(found.status == RangeStatus.MISFIT.code)
+    if not len(rows):
+        return found.remarks
+    part = arcs.take(rows)
+    worst, offset = worst_observation(part)
+    number = worst - part.offsets[:-1] + 1
+    remarks = np.full(len(arcs), "", dtype=object)
+    if found.remarks is not None:
+        remarks[:] = found.remarks
+    for row, one, n, arcsec in zip(
+        rows.tolist(), number.tolist(), part.counts.tolist(), offset / ARCSEC, strict=True
+    ):
+        if not remarks[row]:
+            remarks[row] = (
+                f"observation {one} of {n} is {arcsec:.4g} arcsec off the path of the others"
+                if n > 3
+                else "of three observations any one may be wrong"
+            )
+    return remarks.astype(np.str_)
+
+
+def _map_threaded(function: Callable[[_S], _T], chunks: list[_S]) -> list[_T]:
     """Apply a function to chunks; numpy lets go of the interpreter lock, so threads do."""
     if len(chunks) == 1:
         return [function(chunks[0])]

@@ -160,7 +160,7 @@ class ConformalEstimator(RangingEstimator):
                 f"got the shapes {truth.shape} and {names.shape}"
             )
         arcs = tracklets.arcs(self.origin)
-        answers = Answers.of(*self._solve(arcs), arcs.span)
+        answers = Answers.of(*self._solve(arcs, tracklets.arcs()), arcs.span)
         self._calibration = Calibration.fit(
             answers,
             truth,
@@ -184,8 +184,8 @@ class ConformalEstimator(RangingEstimator):
         """
         return self.base._answer(tracklets, on_failure, self._needed())
 
-    def _solve(self, arcs: Arcs) -> tuple[Attributables, Solutions]:
-        return self.base._solve(arcs)
+    def _solve(self, arcs: Arcs, seen: Arcs) -> tuple[Attributables, Solutions]:
+        return self.base._solve(arcs, seen)
 
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
         return self.base._estimate(arcs, attributables)

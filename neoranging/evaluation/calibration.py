@@ -160,7 +160,7 @@ def _ask(
     estimator: RangingEstimator, table: ArcTable
 ) -> tuple[Answers, FloatArray, FloatArray, npt.NDArray[np.str_]]:
     arcs = to_core(table, estimator.origin)
-    attributables, solutions = estimator._solve(arcs)
+    attributables, solutions = estimator._solve(arcs, to_core(table))
     return (
         Answers.of(attributables, solutions, arcs.span),
         core.admissible_limits(attributables),
@@ -231,7 +231,9 @@ class CrossConformal:
 
     def _own_strata(self) -> dict[str, npt.NDArray[Any]]:
         answers = self.held.answers
-        verdict = np.where(answers.given, np.where(answers.ok, "OK", "not OK"), "no answer")
+        verdict = np.where(
+            answers.given, np.where(answers.usable, "usable", "not usable"), "no answer"
+        )
         decile = _quantile_of(answers.eta, 10, answers.given)
         tercile = _quantile_of(answers.span, 3, answers.given)
         return {

@@ -15,6 +15,7 @@ from neoranging.core.attributable import from_fit
 from neoranging.core.conformal import Answers
 from neoranging.core.geometry import FloatArray
 from neoranging.core.solutions import BoolArray, IntArray
+from neoranging.core.status import is_usable
 from neoranging.datasets.arcs import to_core
 from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import read_manifest
@@ -138,29 +139,29 @@ def _held(
 def _answers(predictions: Predictions, span: FloatArray) -> Answers:
     p = predictions
     error = np.full(len(p), np.nan) if p.rho_error is None else p.rho_error
-    return Answers(p.rho, error, p.ok, p.eta, span)
+    return Answers(p.rho, error, is_usable(p.status), p.eta, span)
 
 
 def _together_if_few(held: HeldOut, folds: int) -> tuple[HeldOut, str]:
-    """Answers whose verdict does not count where too few are OK to be calibrated apart."""
-    ok = held.answers.given & held.answers.ok
+    """Answers whose verdict does not count where too few are usable to be calibrated apart."""
+    usable = held.answers.given & held.answers.usable
     # a fold is calibrated on the others, and one object may own most of the answers that are OK
     fold = core.folds(held.objects, folds, np.random.default_rng(0))
-    left = int(ok.sum()) - int(np.bincount(fold[ok], minlength=1).max())
-    if not ok.any() or left >= core.arcs_needed(max(TABLE_LEVELS)):
+    left = int(usable.sum()) - int(np.bincount(fold[usable], minlength=1).max())
+    if not usable.any() or left >= core.arcs_needed(max(TABLE_LEVELS)):
         return held, ""
-    together = held.answers._replace(ok=np.zeros(len(held), dtype=bool))
+    together = held.answers._replace(usable=np.zeros(len(held), dtype=bool))
     return (
         replace(held, answers=together),
-        f"only {ok.sum()} answers are OK: its intervals are calibrated on all answers together",
+        f"only {usable.sum()} answers are usable: its intervals are calibrated on all together",
     )
 
 
 def _possible(held: HeldOut) -> list[float]:
-    """Levels that the answers which are OK suffice for in every bin of every fold."""
-    n_ok = int((held.answers.given & held.answers.ok).sum())
+    """Levels that the usable answers suffice for in every bin of every fold."""
+    n_usable = int((held.answers.given & held.answers.usable).sum())
     # bins hold hundreds of arcs unless there are fewer in all; folds of objects are uneven
-    least = 0.5 * min(n_ok or len(held), 400)
+    least = 0.5 * min(n_usable or len(held), 400)
     return [level for level in LEVELS if level <= 0.95 or core.arcs_needed(level) <= least]
 
 
@@ -292,9 +293,9 @@ def _of_unseen(contender: Contender, arcs: ArcTable, intervals: Intervals) -> Sc
     if intervals.held is None:
         return scored
     mine = _held(contender, arcs, found, scored)
-    if not intervals.held.answers.ok.any():  # verdicts that did not count there do not here
+    if not intervals.held.answers.usable.any():  # verdicts that did not count there do not here
         none = np.zeros(len(arcs), dtype=bool)
-        mine = replace(mine, answers=mine.answers._replace(ok=none))
+        mine = replace(mine, answers=mine.answers._replace(usable=none))
     calibration = intervals.held.calibration()
     bounds = calibration.bounds(mine.answers, mine.limits, LEVEL, too_few="limits")
     return _with_bounds(scored, bounds)

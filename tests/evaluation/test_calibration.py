@@ -249,7 +249,7 @@ class TestCrossConformal:
         for level in (0.5, 0.9):
             assert by[level, "all", "all"]["n_arcs"] == len(held)
             assert by[level, "answered", "answered"]["n_arcs"] == given.sum()
-            verdicts = [by[level, "verdict", x] for x in ("OK", "not OK", "no answer")]
+            verdicts = [by[level, "verdict", x] for x in ("usable", "not usable", "no answer")]
             assert sum(row["n_arcs"] for row in verdicts) == len(held)
             assert verdicts[2]["per_arc"] == 1.0
             assert sum(by[level, "parity", k]["n_arcs"] for k in (0, 1)) == given.sum()

@@ -1,0 +1,189 @@
+"""Orbits by least squares through all observations of an arc, between bounds of the range.
+
+Of a method that answers without solving equations of motion, such as a network, they tell whether
+any orbit near its answer fits the observations. The six parameters are the direction and its motion
+at the reference epoch, the logarithm of the range and the range-rate; the range stays between its
+bounds, and the range-rate within what is bound to the Sun. The path is that of two bodies, seen
+from where each observer stood, with light time, so that neither the diurnal parallax nor the strong
+bend of a near object is taken for an error, as it would be by a parabola. Levenberg's and
+Marquardt's rule damps the steps (Press et al. 2007, section 15.5.2).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from neoranging.constants import C_AU_PER_DAY
+from neoranging.core.admissible import range_rate_interval
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import Attributables
+from neoranging.core.candidates import energy_coefficients
+from neoranging.core.geometry import FloatArray, line_of_sight, norm, sky_basis
+from neoranging.core.prediction import sky_residuals
+
+__all__ = ["NearestOrbits", "nearest_orbits"]
+
+_STEPS: Final = 12
+"""Steps at most; those that fit are done after one or two."""
+
+_DIFFERENCE: Final = 1.0e-5
+"""Step of the numerical derivatives, in units of what each parameter is measured by."""
+
+_STALLED: Final = 1.0e-3
+"""Relative decrease of chi-square below which a fit has come to rest."""
+
+
+class NearestOrbits(NamedTuple):
+    """The best orbit of each of M arcs."""
+
+    rho: FloatArray
+    """Range [au] at the reference epoch, by time of reception."""
+    chi2: FloatArray
+    """Sum of squared residuals of all observations in units of their errors."""
+
+
+class _Frame(NamedTuple):
+    """What the parameters of M arcs are measured in and from."""
+
+    direction: FloatArray
+    east: FloatArray
+    north: FloatArray
+    rate: FloatArray
+    """Rate of the direction [rad/d], shape (M, 3)."""
+    unit: FloatArray
+    """Size of each parameter, shape (M, 6)."""
+    bounds: FloatArray
+    """Of the logarithm of the range, shape (M, 2)."""
+    coefficients: FloatArray
+
+    def take(self, rows: np.ndarray) -> _Frame:
+        return _Frame._make(column[rows] for column in self)
+
+
+def nearest_orbits(
+    arcs: Arcs,
+    attributables: Attributables,
+    rho: FloatArray,
+    rho_dot: FloatArray,
+    *,
+    bounds: FloatArray,
+    enough: FloatArray,
+) -> NearestOrbits:
+    """Best orbits of M arcs with their ranges between bounds.
+
+    Parameters
+    ----------
+    arcs : Arcs
+        M arcs of known observers.
+    attributables : Attributables
+        Of the same arcs: the motion to start from.
+    rho, rho_dot : ndarray, shape (M,)
+        Range [au] and range-rate [au/d] to start from.
+    bounds : ndarray, shape (M, 2)
+        Least and largest range [au]; positive.
+    enough : ndarray, shape (M,)
+        Chi-square at which an orbit fits and is improved no further.
+
+    Returns
+    -------
+    NearestOrbits
+        Where a start is no number, chi-square is infinite.
+    """
+    frame = _frame(arcs, attributables, bounds)
+    x = np.stack([*np.zeros((4, len(rho))), np.log(rho), rho_dot], axis=1)
+    with np.errstate(all="ignore"):
+        x = _within(frame, x)
+        off, chi2 = _misses(arcs, frame, x)
+    damping = np.full(len(rho), 1.0e-3)
+    resting = np.zeros(len(rho), dtype=bool)
+    for _ in range(_STEPS):
+        k = np.flatnonzero((chi2 > enough) & np.isfinite(chi2) & ~resting)
+        if not len(k):
+            break
+        with np.errstate(all="ignore"):
+            part, few = arcs.take(k), frame.take(k)
+            rows = _rows(arcs, k)
+            new = _within(few, x[k] + _step(part, few, x[k], off[rows], damping[k]))
+            new_off, new_chi2 = _misses(part, few, new)
+        better = new_chi2 < chi2[k]
+        resting[k] = better & (chi2[k] - new_chi2 < _STALLED * chi2[k]) | (damping[k] > 1e6)
+        damping[k] *= np.where(better, 0.1, 10.0)
+        x[k[better]], chi2[k[better]] = new[better], new_chi2[better]
+        fresh = better[part.owner]
+        off[rows[fresh]] = new_off[fresh]
+    return NearestOrbits(np.exp(x[:, 4]), chi2)
+
+
+def _rows(arcs: Arcs, index: np.ndarray) -> np.ndarray:
+    counts = arcs.counts[index]
+    ends = np.cumsum(counts)
+    return np.arange(ends[-1]) + np.repeat(arcs.offsets[index] - ends + counts, counts)
+
+
+def _frame(arcs: Arcs, attributables: Attributables, bounds: FloatArray) -> _Frame:
+    a = attributables
+    east, north = sky_basis(a.ra, a.dec)
+    rate = (a.ra_rate * np.cos(a.dec))[:, None] * east + a.dec_rate[:, None] * north
+    span = np.maximum(arcs.span, 1.0e-6)
+    sky = np.full(len(arcs), 1.0e-2)
+    unit = np.stack(
+        [sky, sky, sky / span, sky / span, np.ones_like(sky), np.full_like(sky, 1e-2)], axis=1
+    )
+    direction = line_of_sight(a.ra, a.dec)
+    return _Frame(direction, east, north, rate, unit, np.log(bounds), energy_coefficients(a))
+
+
+def _within(frame: _Frame, x: FloatArray) -> FloatArray:
+    """Parameters moved to the nearest bound where they lie beyond one."""
+    x = x.copy()
+    x[:, 4] = np.clip(x[:, 4], *frame.bounds.T)
+    low, high = range_rate_interval(frame.coefficients, np.exp(x[:, 4]))
+    bounded = np.isfinite(low)
+    x[:, 5] = np.where(bounded, np.clip(x[:, 5], low, high), x[:, 5])
+    return x
+
+
+def _misses(arcs: Arcs, frame: _Frame, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Residuals in units of their errors, shape (n, 2), and their sums of squares, (M,)."""
+    middle = arcs.triplet[:, 1]
+    direction = frame.direction + x[:, :1] * frame.east + x[:, 1:2] * frame.north
+    direction /= norm(direction)[:, None]
+    rate = frame.rate + x[:, 2:3] * frame.east + x[:, 3:4] * frame.north
+    rho, rho_dot = np.exp(x[:, 4:5]), x[:, 5:6]
+    r = arcs.position[middle] + rho * direction
+    v = arcs.velocity[middle] + rho_dot * direction + rho * rate
+    v /= 1.0 - rho_dot / C_AU_PER_DAY
+    epoch = arcs.t[middle] - rho[:, 0] / C_AU_PER_DAY
+    off = sky_residuals(arcs, r, v, epoch) / np.stack([arcs.sigma_ra, arcs.sigma_dec], axis=1)
+    chi2 = arcs.sum(np.sum(off * off, axis=1))
+    return off, np.where(np.isfinite(chi2), chi2, np.inf)
+
+
+def _step(
+    arcs: Arcs, frame: _Frame, x: FloatArray, off: FloatArray, damping: FloatArray
+) -> FloatArray:
+    slopes = []
+    for k in range(6):
+        shifted = x.copy()
+        shifted[:, k] += _DIFFERENCE * frame.unit[:, k]
+        slopes.append((off - _misses(arcs, frame, shifted)[0]) / _DIFFERENCE)
+    slope = np.stack(slopes, axis=2)
+    normal = arcs.sum(np.einsum("ncj,nck->njk", slope, slope).reshape(len(off), 36))
+    normal = normal.reshape(-1, 6, 6)
+    pull = arcs.sum(np.einsum("ncj,nc->nj", slope, off))
+    low, high = range_rate_interval(frame.coefficients, np.exp(x[:, 4]))
+    at = np.stack([x[:, 4] <= frame.bounds[:, 0], x[:, 5] <= low], axis=1)
+    up = np.stack([x[:, 4] >= frame.bounds[:, 1], x[:, 5] >= high], axis=1)
+    held = np.zeros((len(x), 6), dtype=bool)
+    held[:, 4:] = (at & (pull[:, 4:] < 0)) | (up & (pull[:, 4:] > 0))
+    free = ~held
+    normal = np.where(free[:, :, None] & free[:, None, :], normal, 0.0)
+    diagonal = np.einsum("mjj->mj", normal)
+    diagonal += damping[:, None] * diagonal + 1e-12 * diagonal.max(axis=1, keepdims=True)
+    diagonal += np.where(held, 1.0, 0.0) + 1e-300
+    return (
+        np.where(free, np.linalg.solve(normal, np.where(free, pull, 0.0)[..., None])[..., 0], 0.0)
+        * frame.unit
+    )
