@@ -25,7 +25,8 @@ __all__ = ["study"]
     "--methods",
     required=True,
     metavar="LIST",
-    help="Methods with commas between: [LABEL=]NAME[@geocenter]; NAME may be a FILE.safetensors.",
+    help="Methods with commas between: [LABEL=]NAME[@REPRESENTATION][@ORIGIN], such as gauss, "
+    "mlp@paper or gauss@geocenter; NAME may be a FILE.safetensors.",
 )
 @click.option(
     "--split",
@@ -101,7 +102,7 @@ def study(
 
     \b
     Examples:
-      neoranging study --data twin --methods gauss,laplace
+      neoranging study --data twin --methods gauss,laplace,mlp,mlp@paper
       neoranging study --data twin --methods gauss,mlp=run/network.safetensors --out mine
       neoranging study --data real --split all --cap 20 --methods gauss,laplace
     """  # noqa: D301 (the character by which click keeps lines apart)
