@@ -1,6 +1,6 @@
 """
-What a network says of a discovery night
-========================================
+A network on a discovery night
+==============================
 
 Most discovery nights do not tell a range: the arc is too short for its curvature to stand above the
 errors. A classical method then has nothing honest to say. A network has seen hundreds of thousands

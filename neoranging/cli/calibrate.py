@@ -37,8 +37,8 @@ LEVELS: Final = (0.68, 0.95)
     type=click.Choice(["test", "unseen", "val", "train"]),
     default="test",
     show_default=True,
-    help="Arcs that the method was neither trained on nor chosen by: not those of its own 'val'. For "
-    "networks of the package take 'unseen'.",
+    help="Arcs that the method was neither trained on nor chosen by: not those of its own 'val'. "
+    "For networks of the package take 'unseen'.",
 )
 @click.option(
     "--out",

@@ -44,8 +44,8 @@ EXPLANATION = """\
    collapse onto the observer. This is why the station is the default.
 4. The network (pinn) always answers, with the range that objects which move like this mostly have:
    quote its interval, not the number. The interval contains the truth for {held} of {n} tracklets
-   here, for simulated arcs in {level} of 100 cases, and for real ones in fewer. Objects about to hit
-   the Earth are unlike those that it has learnt from.
+   here, for simulated arcs in {level} of 100 cases, and for real ones in fewer. Objects about to
+   hit the Earth are unlike those that it has learnt from.
 """
 
 

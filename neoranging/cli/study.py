@@ -33,8 +33,8 @@ __all__ = ["study"]
     type=click.Choice(["test", "unseen", "val", "train", "all"]),
     default="test",
     show_default=True,
-    help="Which part of the set; 'all' for one that is not divided. For networks of the package take "
-    "'unseen': objects of any other part may be known to them.",
+    help="Which part of the set; 'all' for one that is not divided. For networks of the package "
+    "take 'unseen': objects of any other part may be known to them.",
 )
 @click.option(
     "--out",
