@@ -151,8 +151,8 @@ fig.set_size_inches(10.0, 4.0)
 # For a night of your own
 # -----------------------
 # The methods of the package come calibrated on thousands of asteroids: networks on asteroids that
-# they have not learnt from, Gauss and Laplace on another simulated set, whose errors are as large as
-# the observations claim. ``interval`` uses that calibration. Without it the interval is what the
+# they have not learnt from, Gauss and Laplace on another simulated set, whose errors are as large
+# as the observations claim. ``interval`` uses that calibration. Without it the interval is what the
 # observations alone imply.
 
 tracklet = nr.read_tracklets(nr.sample("2024YR4"))[1]

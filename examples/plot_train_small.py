@@ -43,8 +43,8 @@ checks = make_twin(work / "twin", Twin(objects=800, seed=5), workers=1)
 # Divide by asteroid
 # ------------------
 # A pupil is not examined on the exercises. So the asteroids are divided: some for training, some
-# for validation (when to stop), some for the examination. Whole asteroids are divided, not nights, since two
-# nights of one asteroid are much alike.
+# for validation (when to stop), some for the examination. Whole asteroids are divided, not nights,
+# since two nights of one asteroid are much alike.
 
 division = split_set(work / "twin", ratios=(0.6, 0.2, 0.2))
 print(division)
@@ -117,7 +117,6 @@ print(as_text(pivot(rows)))
 # answers against the truth, and how both are distributed.
 
 fig = plot_estimates(scored)
-fig.suptitle("answers against the truth, of the own network and of that of the package")
 fig.set_size_inches(10.0, 5.4)
 
 # %%
