@@ -2,11 +2,11 @@
 A network on a discovery night
 ==============================
 
-Most discovery nights do not determine a range: the arc is too short for its curvature to stand above
-the errors. A classical method then has no answer that can be used. A network has learnt from hundreds
-of thousands of nights with known ranges, and answers with the range that nights like this one mostly
-have. This example asks all four methods of the package about the same nights, and shows how far their
-answers can be used.
+Most discovery nights do not determine a range: the arc is too short for its curvature to stand
+above the errors. A classical method then has no answer that can be used. A network has learnt
+from hundreds of thousands of nights with known ranges, and answers with the range that nights
+like this one mostly have. This example asks all four methods of the package about the same
+nights, and shows how far their answers can be used.
 """
 
 # %%
@@ -195,8 +195,10 @@ for key, value in card["metrics"]["validation"].items():
 # What to take away
 # -----------------
 # - A network always answers; the status says what its answer rests on.
-# - Its answer is the range that such nights *mostly* have. Quote the interval, never the bare number.
-# - Where Gauss or Laplace have the status ``OK``, the observations determine the range: take theirs.
+# - Its answer is the range that such nights *mostly* have. Quote the interval, never the number
+#   alone.
+# - Where Gauss or Laplace have the status ``OK``, the observations determine the range: take
+#   their answer.
 #
 # How networks see a night and how to train your own: :doc:`/guide/networks`. What ``OK`` means
 # without a network: :doc:`/guide/classical_methods`. How intervals are made, by hand:
