@@ -65,11 +65,13 @@ near = np.argmin(abs(known["obstime"] - tracklet.attributable().epoch))
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
 left.plot(minutes, bend * au.to_value(u.km), "o-", color="#0072B2")
+left.set_title("path of the station, bent by the turn of the Earth")
 left.set_xlabel("time since the first observation [min]")
 left.set_ylabel("station, off a straight line [km]")
 right.loglog(rho, displaced, color="#0072B2", label="bend by the turn of the Earth")
 right.axhline(error, color="#D55E00", linestyle="--", label="error of a position")
 right.axvline(known["range"][near].to_value(u.au), color="black", linestyle=":", label="2008 TC3")
+right.set_title("the same bend, seen in the arc of an asteroid")
 right.set_xlabel("range [au]")
 right.set_ylabel("angle [arcsec]")
 right.legend()
@@ -125,7 +127,7 @@ fig.set_size_inches(10.5, 4.0)
 # the collapsed ranges against the prediction. They fall on the line: the collapse is made by the
 # missing station and by nothing else.
 #
-# A collapsed range is seldom vouched for. The status is there to say so:
+# A collapsed range hardly ever has the status ``OK``:
 
 for name, each in scored.items():
     collapsed = each.answered & (each.rho < COLLAPSED)

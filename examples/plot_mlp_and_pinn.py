@@ -80,6 +80,7 @@ print(as_text(pivot(rows)))
 figures = ("median_log10_error", "d_sh_pseudo", "p_ar")
 strata = stratify(list(scored.values()), metrics=figures)
 fig = plot_strata(strata, metrics=figures)
+fig.axes[0].set_title("four networks by tercile", loc="left")
 fig.set_size_inches(11.0, 7.5)
 
 # %%

@@ -1,11 +1,12 @@
 """
-What a network says of a discovery night
-========================================
+A network on a discovery night
+==============================
 
-Most discovery nights do not tell a range: the arc is too short for its curvature to stand above the
-errors. A classical method then has nothing honest to say. A network has seen hundreds of thousands
-of nights with known ranges, and answers with what nights like this one turned out to be. This
-example asks all four methods of the package about the same nights, and shows how much to believe.
+Most discovery nights do not determine a range: the arc is too short for its curvature to stand
+above the errors. A classical method then has no answer that can be used. A network has learnt
+from hundreds of thousands of nights with known ranges, and answers with the range that nights
+like this one mostly have. This example asks all four methods of the package about the same
+nights, and shows how far their answers can be used.
 """
 
 # %%
@@ -48,10 +49,9 @@ print(f"true range {truth['range']:.4f}, range-rate {truth['range_rate']:+.4f}")
 # %%
 # Read the status first
 # ---------------------
-# ``OK`` is not the same word for both kinds. From a classical method it says that the observations
-# *determine* the range. From a network it says that the night is of a kind the network was trained
-# on, and that its answer is admissible. That is a statement about the question, not about the
-# error.
+# ``OK`` means that the observations *determine* the range. The answer of a network mostly rests on
+# something else, on what near-Earth objects that move like this mostly do, for which the status is
+# ``POPULATION``. Such a number must be quoted with its interval.
 
 for method, estimate in estimates.items():
     print(f"{method:8} {estimate.status.name}")
@@ -102,7 +102,7 @@ for method, estimate in estimates.items():
     )
 x, y = truth["range"].value, truth["range_rate"].value
 ax.plot(x, y, "k+", markersize=16, markeredgewidth=2, label="true", zorder=6)
-ax.legend(loc="lower left")
+ax.legend(loc="lower left", bbox_to_anchor=(0.1, 0.13))  # off the edge of the region
 ax.set_title("2024 YR4, discovery night; bars: 68 % intervals of the range")
 
 # %%
@@ -178,7 +178,7 @@ for method, estimate in night.items():
 # Do not expect seven of ten. The promise of an interval is about ordinary nights, and these ten
 # are none: they were picked because the objects came extraordinarily near, and some were about to
 # hit the Earth. A network leans towards what is usual, and what is usual is farther away. Where
-# parallax is strong, the classical methods see it, say ``OK``, and should be believed.
+# parallax is strong, the classical methods see it and have the status ``OK``: take their answers.
 #
 # The model card
 # --------------
@@ -194,9 +194,11 @@ for key, value in card["metrics"]["validation"].items():
 # %%
 # What to take away
 # -----------------
-# - A network always answers; the status tells whether it was asked something it knows.
-# - Its answer is what such nights *usually* are. Quote the interval, never the bare number.
-# - When Gauss or Laplace say ``OK``, the observations have spoken, and usage has no say.
+# - A network always answers; the status says what its answer rests on.
+# - Its answer is the range that such nights *mostly* have. Quote the interval, never the number
+#   alone.
+# - Where Gauss or Laplace have the status ``OK``, the observations determine the range: take
+#   their answer.
 #
 # How networks see a night and how to train your own: :doc:`/guide/networks`. What ``OK`` means
 # without a network: :doc:`/guide/classical_methods`. How intervals are made, by hand:

@@ -42,9 +42,9 @@ checks = make_twin(work / "twin", Twin(objects=800, seed=5), workers=1)
 # %%
 # Divide by asteroid
 # ------------------
-# A pupil is not examined on the exercises. So the asteroids are divided: some to learn from, some
-# to tell when to stop, some for the examination. Whole asteroids are divided, not nights, since two
-# nights of one asteroid are much alike.
+# A pupil is not examined on the exercises. So the asteroids are divided: some for training, some
+# for validation (when to stop), some for the examination. Whole asteroids are divided, not nights,
+# since two nights of one asteroid are much alike.
 
 division = split_set(work / "twin", ratios=(0.6, 0.2, 0.2))
 print(division)
@@ -52,8 +52,8 @@ print(division)
 # %%
 # Train
 # -----
-# The recipe is that of the package, for a smaller network and fewer passes. In each pass the
-# network sees every night once, with other errors than in the pass before, and is corrected a
+# The recipe is that of the package, for a smaller network and fewer epochs. In each epoch the
+# network sees every night once, with other errors than in the epoch before, and is corrected a
 # little where it was wrong. The folder of the run keeps the log, the best network, and what it
 # takes to go on after an interruption.
 
@@ -65,12 +65,12 @@ recipe = TrainingConfig.invariant(
     learning_rate=2e-3,
 )
 own = MLPEstimator().fit(work / "twin", work / "run", recipe=recipe, threads=1, device="cpu")
-print(f"kept: pass {own.card['best_epoch']} of {own.card['epochs_done']}")
+print(f"kept: epoch {own.card['best_epoch']} of {own.card['epochs_done']}")
 
 # %%
 # The log tells how it went. On the left is what training makes small, on the nights to learn from
 # and on the others. The two need not meet: some asteroids are harder than others, and the one is a
-# mean over the pass while the other is taken at its end. When the second no longer falls while the
+# mean over the epoch while the other is taken at its end. When the second no longer falls while the
 # first still does, the network learns its exercises by heart, and it is time to stop. On the right
 # is what it means to an observer.
 
@@ -79,15 +79,17 @@ with (work / "run" / "log.csv").open() as file:
 curve = {name: np.array([float(row[name]) for row in log]) for name in log[0]}
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
-left.plot(curve["epoch"], curve["train_total"], "o-", color="#E69F00", label="to learn from")
-left.plot(curve["epoch"], curve["val_total"], "s-", color="#0072B2", label="to tell when to stop")
+left.plot(curve["epoch"], curve["train_total"], "o-", color="#E69F00", label="training")
+left.plot(curve["epoch"], curve["val_total"], "s-", color="#0072B2", label="validation")
+left.set_title("loss on the asteroids of training and of validation")
 left.set_ylabel("loss")
 left.legend(title="asteroids")
 right.plot(curve["epoch"], 100 * curve["val_median_relative_error"], "s-", color="#0072B2")
 right.set_ylim(0, 110 * curve["val_median_relative_error"].max())
+right.set_title("median error on those of validation")
 right.set_ylabel("median error of the range [%]")
 for ax in (left, right):
-    ax.set_xlabel("pass")
+    ax.set_xlabel("epoch")
     ax.grid(alpha=0.25)
 
 # %%

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -335,6 +336,8 @@ def test_methods_are_listed_with_what_they_need():
     lines = good("methods").stdout.splitlines()
     gauss = next(line for line in lines if line.startswith("gauss"))
     assert gauss.split()[1:4] == ["3", "epochs", "no"]
+    needs = {line.split()[0]: line.split()[1] for line in lines if " epochs " in line}
+    assert (needs["mlp"], needs["mlp@paper"], needs["pinn@paper"]) == ("2", "3", "3")
     assert gauss.endswith(
         "Gauss's method on the first, middle and last observation of each tracklet."
     )
@@ -360,6 +363,12 @@ def test_demo_shows_estimates_beside_the_truth():
     assert float(gauss) == pytest.approx(float(true), rel=0.1)
     assert float(laplace) == pytest.approx(float(true), rel=0.1)
     assert text.count("2024 YR4 ") >= 5
+    assert "within 3 % of the truth" in text  # 2008 TC3 0.7 and 1.2, 2014 AA 2.7 and 2.3
+    inside = 0
+    for line in re.findall(r"^20.*$", text, re.MULTILINE):
+        low, high = map(float, re.search(r"(\S+) to (\S+)", line).groups())
+        inside += low <= float(line.split()[6]) <= high
+    assert f"contains the truth for {inside} of 10 tracklets" in text
     assert text.rstrip().endswith("neoranging estimate FILE")
     assert "nan" not in text
 

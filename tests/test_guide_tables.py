@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import neoranging
+from neoranging.evaluation.contenders import contenders
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guide"
 WEIGHTS = Path(neoranging.__file__).parent / "data" / "weights"
@@ -22,3 +23,12 @@ def test_studies_are_of_the_weights_that_ship(part):
             f"{part} is of other weights of {name}: make its studies anew, then run "
             "docs/tools/study_tables.py"
         )
+
+
+@pytest.mark.parametrize("part", ["study_headline.inc", "study_coverage.inc"])
+def test_printed_commands_name_methods_that_ship(part):
+    printed = re.findall(r"neoranging study .*--methods (\S+)", (GUIDE / part).read_text())
+    assert printed
+    for methods in printed:
+        labels = [each.label for each in contenders(methods.split(","))]
+        assert labels == ["gauss", "laplace", "mlp", "pinn", "mlp-paper", "pinn-paper"]

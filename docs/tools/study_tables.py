@@ -12,6 +12,7 @@ their SHA-256, so that numbers of other weights are seen to be of others.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,9 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from neoranging.estimators.learned import LearnedEstimator, default_weights
 from neoranging.evaluation import strata as evaluation
 from neoranging.evaluation.page import number
 from neoranging.evaluation.published import SOURCE
+from neoranging.nn.features import FEATURES
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
 MINUS = "\N{MINUS SIGN}"
@@ -125,14 +128,23 @@ class Study(NamedTuple):
         return self.settings["methods"][label]["method"] in map(str.lower, CLASSICAL_METHODS)
 
     def _described(self, label: str) -> str:
-        """A method as the command takes it; networks that go by another name, by their file."""
+        """A method as the command takes it; weights that do not ship go by a file of their name."""
         identity = self.settings["methods"][label]
-        if label == identity["method"]:
-            return label
-        what = identity["method"]
-        if "weights_sha256" in identity:
-            what += f"-{identity['representation']}.safetensors"
-        return f"{label}={what}"
+        what, native = identity["method"], "topocenter"
+        if (representation := identity.get("representation")) is not None:
+            shipped = _sha256(default_weights(what, representation))
+            native = FEATURES[representation].origin
+            if identity["weights_sha256"] != shipped:
+                what += f"-{representation}.safetensors"
+            elif representation != LearnedEstimator.representations[0]:
+                what += f"@{representation}"
+        if identity["origin"] != native:
+            what += f"@{identity['origin']}"
+        return what if label == what else f"{label}={what}"
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 # ---------------------------------------------------------------------- pieces of pages

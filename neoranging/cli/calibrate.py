@@ -22,7 +22,8 @@ LEVELS: Final = (0.68, 0.95)
     "--method",
     required=True,
     metavar="NAME",
-    help="NAME[@geocenter] as listed by 'neoranging methods', or a file of weights (.safetensors).",
+    help="Method, as listed by 'neoranging methods': NAME[@REPRESENTATION][@ORIGIN], or a file of "
+    "weights (.safetensors).",
 )
 @click.option(
     "--data",
@@ -36,7 +37,8 @@ LEVELS: Final = (0.68, 0.95)
     type=click.Choice(["test", "unseen", "val", "train"]),
     default="test",
     show_default=True,
-    help="Arcs that the method was neither trained on nor chosen by: not those of its own 'val'.",
+    help="Arcs that the method was neither trained on nor chosen by: not those of its own 'val'. "
+    "For networks of the package take 'unseen'.",
 )
 @click.option(
     "--out",
@@ -65,12 +67,12 @@ def calibrate(
       neoranging estimate night.obs80 --method run/network.safetensors --calibration mine.json
     """  # noqa: D301 (the character by which click keeps lines apart)
     from neoranging.cli.errors import CommandError
+    from neoranging.estimators.registry import get_estimator
     from neoranging.evaluation.calibration import HeldOut, provenance
-    from neoranging.evaluation.contenders import Contender
 
     if out.exists() and not overwrite:
         raise CommandError(f"{out} is there already: --overwrite replaces it")
-    held = HeldOut.read(Contender.of(method).estimator, data, split)
+    held = HeldOut.read(get_estimator(method), data, split)
     calibration = held.calibration(score, provenance(data, split))
     out.parent.mkdir(parents=True, exist_ok=True)
     calibration.write(out)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +14,11 @@ import click
 from neoranging.cli.listing import TextColumn, number, text_table, tracks
 
 if TYPE_CHECKING:
+    from neoranging.core.geometry import FloatArray
     from neoranging.estimate import RangeEstimate
     from neoranging.tracklet import TrackletSet
+
+    Estimates = Mapping[tuple[str, str], RangeEstimate]
 
 __all__ = ["demo"]
 
@@ -29,15 +34,18 @@ ones (by JPL; for 2024 YR4 by an orbit fitted to its later observations).
 """
 
 EXPLANATION = """\
-1. Plain numbers have status OK and agree with the truth within their errors: the rotation of the
-   Earth carries the station around, and the parallax gives the range.
-2. Numbers in parentheses are what the formulae print where noise covers the signal, mostly because
-   the arc is short. The status says so; a dash means that there is no solution at all.
+1. Numbers of Gauss and Laplace without parentheses have status OK: the observations determine the
+   range. The rotation of the Earth carries the station around, and the parallax gives the range.
+   Here they are all within {error} % of the truth.
+2. Numbers in parentheses have another status. Those of Gauss and Laplace are what the formulae
+   print where noise covers the signal, mostly because the arc is short; do not use them. A dash
+   means that there is no solution at all.
 3. From the centre of the Earth, parallax is mistaken for motion of the asteroid and the solutions
    collapse onto the observer. This is why the station is the default.
-4. The network (pinn) always answers: with the range that objects which move like this mostly have.
-   Its interval held in 68 of 100 simulated cases; of real ones fewer, and objects about to hit are
-   like none it has seen.
+4. The network (pinn) always answers, with the range that objects which move like this mostly have:
+   quote its interval, not the number. The interval contains the truth for {held} of {n} tracklets
+   here, for simulated arcs in {level} of 100 cases, and for real ones in fewer. Objects about to
+   hit the Earth are unlike those that it has learnt from.
 """
 
 
@@ -49,9 +57,16 @@ def demo() -> None:
 
     names = ("2024YR4", "impactors")
     tracklets = read_tracklets([sample(name) for name in names])
+    estimates = {
+        (method, origin): tracklets.estimate(method, origin=origin)
+        for origin in ORIGINS
+        for method in METHODS
+    }
+    network = tracklets.estimate("pinn")
+    true = _true_ranges(tracklets, network)
     click.echo(INTRODUCTION)
-    click.echo(_comparison(tracklets))
-    click.echo(f"\n{EXPLANATION}")
+    click.echo(_comparison(tracklets, estimates, network, true))
+    click.echo(f"\n{EXPLANATION.format(**_counts(estimates, network, true))}")
     command = _command()
     click.echo(f"With errors and intervals:  {command} estimate {_shortest(sample(names[1]))}")
     click.echo(f"With your own observations: {command} estimate FILE")
@@ -70,13 +85,10 @@ def _shortest(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _comparison(tracklets: TrackletSet) -> str:
+def _comparison(
+    tracklets: TrackletSet, estimates: Estimates, network: RangeEstimate, true: FloatArray
+) -> str:
     track = tracks(tracklets)
-    estimates = {
-        (method, origin): tracklets.estimate(method, origin=origin)
-        for origin in ORIGINS
-        for method in METHODS
-    }
     best = estimates["gauss", "topocenter"]
     columns = [
         TextColumn("", "object", track["designation"].tolist(), "<"),
@@ -84,12 +96,11 @@ def _comparison(tracklets: TrackletSet) -> str:
         TextColumn("", "night", [epoch[:10] for epoch in best.epoch.utc.iso], "<"),
         TextColumn("", "n", [str(n) for n in track["n_observations"]]),
         TextColumn("", "arc/h", [f"{arc:.2f}" for arc in track["arc"].value]),
-        TextColumn("", "true", [number(rho) for rho in _true_ranges(tracklets, best)]),
+        TextColumn("", "true", [number(rho) for rho in true.tolist()]),
     ]
     for (method, origin), estimate in estimates.items():
         head = f"{origin}:" if method == METHODS[0] else ""
         columns.append(TextColumn(head, method, _cells(estimate)))
-    network = tracklets.estimate("pinn")
     columns.append(TextColumn("network:", "pinn", _cells(network)))
     bounds = [[number(x, 2) for x in pair] for pair in network.interval(LEVEL).value.tolist()]
     columns.append(TextColumn("", f"{100 * LEVEL:g} %", [" to ".join(pair) for pair in bounds]))
@@ -105,7 +116,20 @@ def _cells(estimate: RangeEstimate) -> list[str]:
     ]
 
 
-def _true_ranges(tracklets: TrackletSet, estimate: RangeEstimate) -> list[float]:
+def _counts(estimates: Estimates, network: RangeEstimate, true: FloatArray) -> dict[str, int]:
+    """What the notes below the table say of it."""
+    determined = (each for (_, origin), each in estimates.items() if origin == ORIGINS[0])
+    errors = [abs(each.range.value / true - 1.0)[each.ok].max(initial=0.0) for each in determined]
+    low, high = network.interval(LEVEL).value.T
+    return {
+        "error": math.ceil(100.0 * max(errors)),
+        "held": int(((low <= true) & (true <= high)).sum()),
+        "n": len(true),
+        "level": round(100.0 * LEVEL),
+    }
+
+
+def _true_ranges(tracklets: TrackletSet, estimate: RangeEstimate) -> FloatArray:
     """Reference ranges at the epochs of estimates, each of which is that of an observation."""
     import numpy as np
 
@@ -115,4 +139,4 @@ def _true_ranges(tracklets: TrackletSet, estimate: RangeEstimate) -> list[float]
     same = known["designation"] == tracklets.designation[:, None]
     distance = np.abs(known["obstime"].mjd - estimate.epoch.utc.mjd[:, None])
     nearest = np.where(same, distance, np.inf).argmin(axis=1)
-    return [float(rho) for rho in known["range"].value[nearest]]
+    return known["range"].value[nearest]

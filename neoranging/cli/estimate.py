@@ -39,7 +39,8 @@ __all__ = ["estimate"]
     default="gauss",
     show_default=True,
     metavar="NAME",
-    help="Method, as listed by 'neoranging methods', or a file of weights (.safetensors).",
+    help="Method, as listed by 'neoranging methods': NAME[@REPRESENTATION][@ORIGIN], or a file of "
+    "weights (.safetensors).",
 )
 @click.option(
     "--origin",
@@ -107,11 +108,8 @@ def _estimator(method: str, origin: str | None, calibration: Path | None) -> Ran
     from neoranging.conformal import Calibration
     from neoranging.estimators.conformal import ConformalEstimator
     from neoranging.estimators.registry import get_estimator
-    from neoranging.evaluation.contenders import WEIGHTS, pretrained
 
-    options = {} if origin is None else {"origin": origin}
-    named = pretrained if method.endswith(WEIGHTS) else get_estimator
-    estimator = named(method, **options)
+    estimator = get_estimator(method, **({} if origin is None else {"origin": origin}))
     if calibration is None:
         return estimator
     return ConformalEstimator(estimator, Calibration.read(calibration))

@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import inspect
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from neoranging.cli.listing import TextColumn, text_table
 
+if TYPE_CHECKING:
+    from neoranging.estimators.base import RangingEstimator
+
 __all__ = ["methods"]
+
+
+NOTE: Final = """\
+Every command and estimate(method=...) take these names. With @geocenter behind it, as in
+gauss@geocenter, a method puts the observer at the centre of the Earth, where the paper form of a
+network always has it. A network of your own is named by its file: FILE.safetensors."""
 
 
 @click.command()
 def methods() -> None:
-    """List the methods that 'estimate --method' takes.
+    """List the methods that commands and 'estimate(method=...)' take.
 
     Those of other installed packages are among them.
     """
     from neoranging.estimators.registry import available_methods, estimator_class
 
-    names, needs, learned, lines = [], [], [], []
+    rows: list[tuple[str, str, str, str]] = []
     for name in available_methods():
         try:
-            found = estimator_class(name)
+            rows += _rows(name, estimator_class(name))
         except Exception as error:  # of somebody else's package: the others must still be listed
             click.echo(f"Warning: method {name!r} cannot be loaded: {error}", err=True)
-            continue
-        names.append(name)
-        needs.append(f"{found.min_observations} epochs")
-        learned.append("yes" if found.is_learned else "no")
-        lines.append((inspect.getdoc(found) or "").partition("\n")[0])
+    names, needs, learned, lines = (list(column) for column in zip(*rows, strict=True))
     click.echo(
         text_table(
             [
@@ -40,3 +46,18 @@ def methods() -> None:
             ]
         )
     )
+    click.echo(f"\n{NOTE}")
+
+
+def _rows(name: str, method: type[RangingEstimator]) -> list[tuple[str, str, str, str]]:
+    """One row for the method, one more for each representation that is not its default."""
+    from neoranging.estimators.registry import get_estimator
+
+    learned = "yes" if method.is_learned else "no"
+    summary = (inspect.getdoc(method) or "").partition("\n")[0]
+    rows = [(name, f"{method.min_observations} epochs", learned, summary)]
+    for representation in method.representations[1:]:
+        full = f"{name}@{representation}"
+        needs = get_estimator(full).min_observations
+        rows.append((full, f"{needs} epochs", learned, f"{name} in its {representation} form."))
+    return rows

@@ -25,14 +25,16 @@ __all__ = ["study"]
     "--methods",
     required=True,
     metavar="LIST",
-    help="Methods with commas between: [LABEL=]NAME[@geocenter]; NAME may be a FILE.safetensors.",
+    help="Methods with commas between: [LABEL=]NAME[@REPRESENTATION][@ORIGIN], such as gauss, "
+    "mlp@paper or gauss@geocenter; NAME may be a FILE.safetensors.",
 )
 @click.option(
     "--split",
     type=click.Choice(["test", "unseen", "val", "train", "all"]),
     default="test",
     show_default=True,
-    help="Which part of the set; 'all' for one that is not divided.",
+    help="Which part of the set; 'all' for one that is not divided. For networks of the package "
+    "take 'unseen': objects of any other part may be known to them.",
 )
 @click.option(
     "--out",
@@ -101,7 +103,7 @@ def study(
 
     \b
     Examples:
-      neoranging study --data twin --methods gauss,laplace
+      neoranging study --data twin --methods gauss,laplace,mlp,mlp@paper
       neoranging study --data twin --methods gauss,mlp=run/network.safetensors --out mine
       neoranging study --data real --split all --cap 20 --methods gauss,laplace
     """  # noqa: D301 (the character by which click keeps lines apart)

@@ -5,7 +5,8 @@ nights of each, and the same distributions of range and proper motion. Nothing i
 anybody, and it is not the catalogue of NEODyS.
 
 Arcs are made in blocks of objects, each from random numbers of its own, so that the same seed gives
-the same set whatever the number of processes.
+the same set whatever the number of processes. Another processor may round otherwise, and an arc at
+the limit of a selection then comes in or drops out.
 """
 
 from __future__ import annotations

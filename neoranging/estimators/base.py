@@ -56,6 +56,9 @@ class RangingEstimator(ABC):
     is_learned : bool
         Whether it was trained on data. Its answers that call themselves OK are then judged by the
         observations (`neoranging.core.verdict`): most become ``POPULATION``.
+    representations : tuple of str
+        Words that its option ``representation`` takes, if it has one; the first is the default.
+        They may follow its name, as in ``"mlp@paper"``.
     chunk_size : int
         Arcs that `_estimate` sees at once: enough to bury the cost of a call, few enough to cache.
     """
@@ -63,6 +66,7 @@ class RangingEstimator(ABC):
     name: ClassVar[str]
     min_observations: ClassVar[int] = 2
     is_learned: ClassVar[bool] = False
+    representations: ClassVar[tuple[str, ...]] = ()
     chunk_size: ClassVar[int] = 16384
 
     def __init__(self, *, origin: str = "topocenter") -> None:

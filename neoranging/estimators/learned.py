@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib.resources import files
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from neoranging.core.geometry import FloatArray
     from neoranging.training.config import TrainingConfig
 
-__all__ = ["LearnedEstimator", "default_weights", "read_card"]
+__all__ = ["LearnedEstimator", "default_weights", "pretrained", "read_card"]
 
 Representation = Literal["invariant", "paper"]
 
@@ -82,6 +82,29 @@ def read_card(weights: str | os.PathLike[str]) -> dict[str, Any]:
         If the file or its card is damaged or something else.
     """
     return copy.deepcopy(_load(Path(weights)).card)
+
+
+def pretrained(weights: str | os.PathLike[str], **options: Any) -> LearnedEstimator:
+    """Estimator of a file of weights, of the kind that its model card names.
+
+    Parameters
+    ----------
+    weights : path-like
+    **options
+        ``origin``, ``slack``.
+
+    Raises
+    ------
+    NotTrainedError
+        If there is no such file.
+    CheckpointError
+        If it is damaged or something else.
+    """
+    from neoranging.estimators.mlp import MLPEstimator
+    from neoranging.estimators.pinn import PINNEstimator
+
+    kind = PINNEstimator if read_card(weights)["model"] == "pinn" else MLPEstimator
+    return kind.from_pretrained(weights, **options)
 
 
 def _load(path: Path) -> _Trained:
@@ -150,6 +173,7 @@ class LearnedEstimator(RangingEstimator):
     """
 
     is_learned: ClassVar[bool] = True
+    representations: ClassVar[tuple[str, ...]] = get_args(Representation)
     chunk_size: ClassVar[int] = 8192
 
     def __init__(
@@ -173,6 +197,8 @@ class LearnedEstimator(RangingEstimator):
             )
         if not (isinstance(slack, int | float | np.number) and 0.0 <= slack < math.inf):
             raise TrackletError(f"slack must be a number of at least 0 and finite, got {slack!r}")
+        if representation == "paper":
+            vars(self)["min_observations"] = _TRIPLET
         self.representation, self.slack = representation, slack
         self.weights = weights
         self._kept: _Trained | None = None

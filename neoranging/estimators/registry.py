@@ -1,15 +1,26 @@
-"""Names of methods: entry points of installed packages, and what a script registers itself."""
+"""Names of methods: entry points of installed packages, and what a script registers itself.
+
+Wherever a method is named, in Python and by every command, the name is
+
+- ``NAME[@REPRESENTATION][@ORIGIN]`` of a registered method, such as ``gauss``, ``gauss@geocenter``,
+  or ``mlp@paper``;
+- ``FILE.safetensors[@ORIGIN]`` of a trained network.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, Final
 
 from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import UnknownMethodError
+from neoranging.tracklet import ORIGINS
 
 __all__ = [
+    "WEIGHTS",
     "available_methods",
     "estimator_class",
     "get_estimator",
@@ -18,6 +29,9 @@ __all__ = [
 ]
 
 GROUP = "neoranging.estimators"
+
+WEIGHTS: Final = ".safetensors"
+"""Ending of files of weights, by which they are told from names of methods."""
 
 _registered: dict[str, type[RangingEstimator]] = {}
 
@@ -91,11 +105,13 @@ def unregister_estimator(name: str) -> None:
 
 
 def get_estimator(method: Any, **options: Any) -> RangingEstimator:
-    """Estimator of a name, a class, or an instance as it is.
+    """Estimator of a name, a file of weights, a class, or an instance as it is.
 
     Parameters
     ----------
     method : str, type or RangingEstimator
+        ``NAME[@REPRESENTATION][@ORIGIN]``, such as ``"gauss@geocenter"`` or ``"mlp@paper"``;
+        ``FILE.safetensors[@ORIGIN]``; or an estimator or its class.
     **options
         For the constructor; an instance takes none.
 
@@ -103,6 +119,18 @@ def get_estimator(method: Any, **options: Any) -> RangingEstimator:
     ------
     UnknownMethodError
         If no such method is registered; the message lists those that are.
+    NotTrainedError
+        If there is no such file of weights.
+
+    Examples
+    --------
+    >>> import neoranging as nr
+    >>> nr.get_estimator("mlp@paper").representation
+    'paper'
+    >>> nr.get_estimator("mlp@papier")
+    Traceback (most recent call last):
+        ...
+    neoranging.exceptions.UnknownMethodError: 'mlp@papier': 'papier' is ...; did you mean 'paper'?
     """
     if isinstance(method, RangingEstimator):
         if options:
@@ -112,7 +140,7 @@ def get_estimator(method: Any, **options: Any) -> RangingEstimator:
             )
         return method
     if isinstance(method, str):
-        method = estimator_class(method)
+        return _named(method, options)
     if not (isinstance(method, type) and issubclass(method, RangingEstimator)):
         raise UnknownMethodError(
             f"method must be a name, a RangingEstimator or its class, got {method!r}"
@@ -125,13 +153,47 @@ def estimator_class(name: str) -> type[RangingEstimator]:
     if name in _registered:
         return _registered[name]
     if name not in _entry_points():
-        if name.endswith(".safetensors"):
-            raise UnknownMethodError(
-                f"{name} is a file of weights, not the name of a method: make an estimator of it "
-                "with MLPEstimator.from_pretrained or PINNEstimator.from_pretrained"
-            )
+        known = available_methods()
         raise UnknownMethodError(
-            f"no method {name!r}: choose one of {', '.join(available_methods())}, or register "
-            "your own with neoranging.register_estimator"
+            f"no method {name!r}{_meant(name, known)} Choose one of {', '.join(known)}, or "
+            "register your own with neoranging.register_estimator"
         )
     return _load(name)
+
+
+def _named(text: str, options: dict[str, Any]) -> RangingEstimator:
+    """Estimator of a name or a file, with the words behind it as options."""
+    head, ending, tail = text.rpartition(WEIGHTS)
+    if ending and (not tail or tail.startswith("@")):
+        from neoranging.estimators.learned import pretrained
+
+        placed = _words(text, tail.split("@")[1:], (), options)
+        return pretrained(head + ending, **placed)
+    if text in available_methods():  # one that was registered with an @ in its name
+        return estimator_class(text)(**options)
+    name, *words = text.split("@")
+    cls = estimator_class(name)
+    return cls(**_words(text, words, cls.representations, options))
+
+
+def _words(
+    text: str, words: list[str], representations: tuple[str, ...], options: dict[str, Any]
+) -> dict[str, Any]:
+    """Options, and those that the words of a name stand for."""
+    known = dict.fromkeys(representations, "representation") | dict.fromkeys(ORIGINS, "origin")
+    found: dict[str, Any] = dict(options)
+    for word in words:
+        if word not in known:
+            raise UnknownMethodError(
+                f"{text!r}: {word!r} is none of {', '.join(known)}{_meant(word, known)}"
+            )
+        option = known[word]
+        if found.setdefault(option, word) != word or words.count(word) > 1:
+            raise UnknownMethodError(f"{text!r}: give one {option}, got {word!r} and another")
+    return found
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    """The nearest of the known words, as the end of a message."""
+    likely = get_close_matches(word.casefold(), known, n=1)
+    return f"; did you mean {likely[0]!r}?" if likely else "."

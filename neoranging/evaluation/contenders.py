@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from neoranging.datasets.files import read_json, write_json
 from neoranging.datasets.schema import ArcTable
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.classical import ClassicalEstimator
 from neoranging.estimators.conformal import ConformalEstimator
-from neoranging.estimators.registry import get_estimator
+from neoranging.estimators.registry import WEIGHTS, get_estimator
 from neoranging.evaluation.predictions import Predictions, predict
 from neoranging.evaluation.selection import fingerprint
 from neoranging.exceptions import DatasetError, EvaluationError
 
-__all__ = ["WEIGHTS", "Contender", "ask", "contenders", "pretrained"]
-
-WEIGHTS: Final = ".safetensors"
-"""Ending of files of weights, by which they are told from names of methods."""
+__all__ = ["Contender", "ask", "contenders"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +42,8 @@ class Contender:
         Parameters
         ----------
         method : str, RangingEstimator or Contender
-            ``[LABEL=]NAME[@ORIGIN]`` of a registered method, such as ``gauss@geocenter``; or
-            ``[LABEL=]FILE.safetensors[@ORIGIN]`` of a trained network.
+            ``[LABEL=]METHOD``, where METHOD is what `neoranging.get_estimator` takes: a name such
+            as ``gauss``, ``gauss@geocenter`` or ``mlp@paper``, or a file of weights.
 
         Raises
         ------
@@ -61,14 +57,10 @@ class Contender:
         if isinstance(method, RangingEstimator):
             return cls(method.name, method)
         label, _, what = str(method).rpartition("=")
-        name, at, origin = what.rpartition("@")
-        if not at or what.endswith(WEIGHTS):  # an @ in the path of a file places nothing
-            name, origin = what, ""
-        options = {"origin": origin} if origin else {}
-        if name.endswith(WEIGHTS):
-            estimator = pretrained(name, **options)
-            return cls(label or "@".join(filter(None, [estimator.name, origin])), estimator)
-        return cls(label or what, get_estimator(name, **options))
+        estimator = get_estimator(what)
+        _, is_file, words = what.rpartition(WEIGHTS)
+        name = f"{estimator.name}{words}" if is_file else what  # a path is no label
+        return cls(label or name, estimator)
 
     @property
     def is_classical(self) -> bool:
@@ -97,30 +89,6 @@ class Contender:
     def slug(self) -> str:
         """Its label, fit for the name of a file."""
         return re.sub(r"[^\w.-]+", "-", self.label).strip("-.") or "method"
-
-
-def pretrained(weights: str | os.PathLike[str], **options: Any) -> RangingEstimator:
-    """Estimator of a file of weights, of the kind that its model card names.
-
-    Parameters
-    ----------
-    weights : path-like
-    **options
-        ``origin``, ``slack``.
-
-    Raises
-    ------
-    NotTrainedError
-        If there is no such file.
-    CheckpointError
-        If it is damaged or something else.
-    """
-    from neoranging.estimators.learned import read_card
-    from neoranging.estimators.mlp import MLPEstimator
-    from neoranging.estimators.pinn import PINNEstimator
-
-    kind = PINNEstimator if read_card(weights)["model"] == "pinn" else MLPEstimator
-    return kind.from_pretrained(weights, **options)
 
 
 def contenders(methods: Sequence[Any]) -> list[Contender]:

@@ -195,6 +195,8 @@ def _density(ax: Axes, scored: ScoredArcs, quantity: Quantity, view: tuple[Limit
     inside = (upward[0] <= found) & (found <= upward[1])
     scale = "log" if quantity.log else "linear"
     ax.set(xscale=scale, yscale=scale)
+    if not quantity.log:
+        ax.locator_params(axis="x", nbins=5)  # or their labels run into one another
     extent = np.concatenate([across, upward])
     cells = study_style.density(
         ax,

@@ -1,5 +1,6 @@
 """Names of methods, and how they get registered."""
 
+import shutil
 from importlib.metadata import EntryPoint
 
 import numpy as np
@@ -12,7 +13,8 @@ from neoranging.estimators import registry
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.gauss import GaussEstimator
 from neoranging.estimators.laplace import LaplaceEstimator
-from neoranging.exceptions import EstimationError, UnknownMethodError
+from neoranging.estimators.learned import default_weights
+from neoranging.exceptions import EstimationError, NotTrainedError, UnknownMethodError
 
 
 class Shy(GaussEstimator):
@@ -109,9 +111,77 @@ def test_a_name_is_needed():
         nr.register_estimator(Nameless)
 
 
-def test_a_file_of_weights_is_no_name():
-    with pytest.raises(UnknownMethodError, match="from_pretrained"):
-        nr.get_estimator("run/network.safetensors")
+class TestWordsAfterAName:
+    def test_representation_and_origin(self):
+        for name in ("mlp@paper", "mlp@paper@geocenter", "mlp@geocenter@paper"):
+            made = nr.get_estimator(name)
+            assert (made.name, made.representation, made.origin) == ("mlp", "paper", "geocenter")
+        placed = nr.get_estimator("pinn@invariant@geocenter")
+        assert (placed.representation, placed.origin) == ("invariant", "geocenter")
+        assert nr.get_estimator("gauss@geocenter", refine=False).origin == "geocenter"
+
+    def test_default_is_the_invariant_one(self):
+        plain, named = nr.get_estimator("pinn"), nr.get_estimator("pinn@invariant")
+        assert plain.identity == named.identity
+
+    def test_paper_form_has_its_weights_and_its_calibration(self):
+        made = nr.get_estimator("mlp@paper")
+        assert made.card["representation"] == "paper"
+        assert made.calibration is not None
+        assert made.min_observations == 3
+        assert nr.get_estimator("mlp").min_observations == 2
+
+    def test_estimates_take_them(self):
+        tracklets = nr.read_tracklets(nr.sample("impactors"))
+        found = tracklets.estimate("mlp@paper")
+        options = tracklets.estimate("mlp", representation="paper")
+        np.testing.assert_array_equal(found.range, options.range)
+        assert tracklets[0].estimate("gauss@geocenter").origin == "geocenter"
+
+    def test_a_file_of_weights(self):
+        path = default_weights("pinn", "invariant")
+        made = nr.get_estimator(f"{path}@geocenter")
+        assert (made.name, made.origin) == ("pinn", "geocenter")
+        assert nr.get_estimator(str(path), slack=0.5).slack == 0.5
+
+    def test_an_at_sign_in_a_path_places_nothing(self, tmp_path):
+        folder = tmp_path / "run@geocenter"
+        shutil.copytree(default_weights("mlp", "invariant").parent, folder)
+        made = nr.get_estimator(str(folder / "mlp-invariant.safetensors"))
+        assert made.origin == "topocenter"
+
+    def test_no_such_file(self):
+        with pytest.raises(NotTrainedError, match=r"no weights at run/network\.safetensors"):
+            nr.get_estimator("run/network.safetensors")
+
+    @pytest.mark.parametrize(
+        ("name", "said"),
+        [
+            ("gaus", "did you mean 'gauss'"),
+            ("Gauss", "did you mean 'gauss'"),
+            ("gaus@geocenter", "did you mean 'gauss'"),
+            ("mlp@papr", "did you mean 'paper'"),
+            ("gauss@geocentre", "did you mean 'geocenter'"),
+            ("gauss@paper", "'paper' is none of topocenter, geocenter"),
+            ("mlp@", "'' is none of"),
+            ("mlp@paper@invariant", "give one representation"),
+            ("gauss@geocenter@geocenter", "give one origin"),
+            (f"{default_weights('mlp', 'paper')}@paper", "'paper' is none of"),
+        ],
+    )
+    def test_words_that_are_none(self, name, said):
+        with pytest.raises(UnknownMethodError, match=said):
+            nr.get_estimator(name)
+
+    def test_an_option_does_not_contradict_the_name(self):
+        assert nr.get_estimator("gauss@geocenter", origin="geocenter").origin == "geocenter"
+        with pytest.raises(UnknownMethodError, match="give one origin"):
+            nr.get_estimator("gauss@geocenter", origin="topocenter")
+
+    @pytest.mark.usefixtures("own_registry")
+    def test_a_registered_name_may_hold_an_at_sign(self):
+        nr.register_estimator(Shy, name="shy@home")
+        assert isinstance(nr.get_estimator("shy@home"), Shy)
 
 
 @pytest.mark.parametrize(

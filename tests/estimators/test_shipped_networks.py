@@ -5,6 +5,7 @@ import pytest
 from astropy import units as u
 
 import neoranging as nr
+from neoranging.datasets.splits import read_designations
 from neoranging.estimators.learned import default_weights
 from neoranging.estimators.mlp import MLPEstimator
 from neoranging.estimators.pinn import PINNEstimator
@@ -84,3 +85,12 @@ def test_calibrations_belong_to_the_weights(model, representation):
     calibration = made(model, representation).calibration
     assert calibration is not None
     assert calibration.to_json()["description"]["split"] == "test"
+
+
+def test_list_of_objects_never_learnt_from_is_that_of_the_cards():
+    names = read_designations(default_weights("mlp", "invariant").with_name("never_learnt.csv"))
+    assert len(set(names)) == len(names)
+    assert {"2024 YR4", "2008 TC3", "2014 AA", "2008 EK68"} <= set(names)
+    for name in ("mlp", "mlp@paper", "pinn", "pinn@paper"):
+        card = nr.get_estimator(name).card
+        assert card["train"]["division"]["never_train_listed"] == len(names)
