@@ -198,7 +198,7 @@ class TestShows:
         assert "TOO_FEW_OBSERVATIONS" in repr(nothing)
 
     def test_html(self, one, estimate):
-        assert "vouches for it" in one._repr_html_()
+        assert "determine the range" in one._repr_html_()
         assert "<table" in estimate._repr_html_()
 
     def test_table(self, estimate, truth):

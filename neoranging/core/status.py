@@ -40,9 +40,9 @@ class RangeStatus(Enum):
         "long or too curved for the method; use a part of it."
     )
     MISFIT = (
-        "No orbit near the answer fits the observations within their errors: look at the "
-        "observation that the diagnostics name for a blunder, a wrong time or station, another "
-        "object, or too small a sigma."
+        "No orbit near the answer fits the observations within their errors: the diagnostics name "
+        "the observation that is worst, or the range that does fit. Look for a blunder, a wrong "
+        "time or station, another object, or too small a sigma."
     )
     TOO_FEW_OBSERVATIONS = (
         "Fewer distinct epochs than the method needs: use the interval or the admissible region, "
@@ -57,8 +57,8 @@ class RangeStatus(Enum):
         "admissible region."
     )
     POPULATION = (
-        "The answer rests on where near-Earth objects that move like this mostly are, for the "
-        "observations allow other ranges too: quote the interval, not the number."
+        "The answer rests on where near-Earth objects that move like this mostly are, not on the "
+        "observations alone: quote the interval, not the number."
     )
 
     code: int

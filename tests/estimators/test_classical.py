@@ -78,6 +78,7 @@ def test_refused_nights_are_the_ones_that_bend_little(estimator, nights):
     estimate = nights.tracklets().estimate(estimator())
     significance = estimate.attributable.curvature_significance
     undetermined = estimate.status == nr.RangeStatus.UNDETERMINED
+    undetermined &= estimate.diagnostics == ""  # others bend, by one observation alone
     assert np.median(significance[undetermined]) < 0.2 * np.median(significance[estimate.ok])
 
 
@@ -109,7 +110,7 @@ def test_intervals_of_what_is_ok_cover_at_their_level(estimator, nights):
 def test_sigma_decides_what_is_determined(estimator, simulate):
     shares = []
     for sigma in (0.01, 0.2, 3.0):
-        s = simulate(300, 0.3, seed=202, sigma=sigma).with_noise(np.random.default_rng(1))
+        s = simulate(300, 0.3, seed=202, sigma=sigma, n_observations=(4, 8)).with_noise(np.random.default_rng(1))
         shares.append(s.tracklets().estimate(estimator()).ok.mean())
     assert shares[0] > shares[1] > shares[2]
     assert shares[0] > 0.8

@@ -113,7 +113,10 @@ class TestNumbers:
         two = night[3][[0, -1]]
         estimate = two.estimate(MLPEstimator.from_pretrained(weights["invariant"]))
         assert np.isfinite(estimate.range)
-        assert estimate.status in (Status.OK, Status.INADMISSIBLE, Status.OUTSIDE_TRAINING_DOMAIN)
+        assert estimate.status in (
+            *(Status.POPULATION, Status.UNDETERMINED),
+            *(Status.INADMISSIBLE, Status.OUTSIDE_TRAINING_DOMAIN),
+        )
         estimate = two.estimate(MLPEstimator.from_pretrained(weights["paper"]))
         assert estimate.status is Status.TOO_FEW_OBSERVATIONS
         assert np.isnan(estimate.range)
@@ -131,7 +134,7 @@ class TestVerdicts:
 
     def test_what_was_seen_is_inside(self, estimator, night):
         assert (night.estimate(estimator).status != Status.OUTSIDE_TRAINING_DOMAIN).all()
-        assert (night.estimate(estimator).diagnostics == "").all()
+        assert not any("domain" in said for said in night.estimate(estimator).diagnostics)
 
     def test_what_was_not_seen_is_outside_and_the_feature_named(self, weights, simulate):
         long = simulate(30, 0.9, seed=43).tracklets()
@@ -169,7 +172,7 @@ class TestVerdicts:
             energy_coefficients(a), estimate.range.value, estimate.range_rate.value
         )
         assert inside.all()
-        assert set(estimate.status) <= {Status.OK, Status.INADMISSIBLE}
+        assert Status.OUTSIDE_TRAINING_DOMAIN not in set(estimate.status)
 
     @pytest.mark.filterwarnings("ignore::neoranging.exceptions.NeoRangingWarning")
     def test_an_unknown_observer(self, weights, night):

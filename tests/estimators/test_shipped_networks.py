@@ -66,7 +66,7 @@ def test_invariant_answers_are_admissible_and_right_to_a_third(model, night):
 
 def test_two_observations_are_enough(night):
     tracklet = night[0][0][[0, -1]]
-    assert tracklet.estimate("pinn").ok
+    assert tracklet.estimate("pinn").status is nr.RangeStatus.POPULATION
     with_centre = tracklet.estimate("pinn", representation="paper")
     assert with_centre.status is nr.RangeStatus.TOO_FEW_OBSERVATIONS
 
