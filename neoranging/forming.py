@@ -130,6 +130,8 @@ class _Observations:
 
     columns: Columns
     designation: npt.NDArray[np.str_]
+    tracklet: npt.NDArray[np.str_]
+    """The user's own name of the tracklet, "" where there is none."""
     program: npt.NDArray[np.str_]
     kind: npt.NDArray[np.str_]
     selected: npt.NDArray[np.bool_]
@@ -297,6 +299,7 @@ def _plain(table: Table) -> _Observations:
     return _Observations(
         columns,
         column("designation", "").astype(np.str_),
+        column("tracklet", "").astype(np.str_),
         column("program", "").astype(np.str_),
         column("kind", "ground").astype(np.str_),
         column("selected", True).astype(bool),
@@ -311,7 +314,7 @@ def _join(parts: list[_Observations]) -> _Observations:
         Columns(*map(np.concatenate, columns)),
         *(
             np.concatenate([getattr(part, name) for part in parts])
-            for name in ("designation", "program", "kind", "selected")
+            for name in ("designation", "tracklet", "program", "kind", "selected")
         ),
     )
 
