@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-__all__ = ["FORMATS", "Format", "register_formats"]
+__all__ = ["FORMATS", "Format", "recognise", "register_formats"]
 
 SNIFFED_BYTES: Final = 16_384
 TABLE_MODULE: Final = "astropy.table"
@@ -86,6 +86,12 @@ def _register() -> None:
         registry.register_identifier(name, Table, _identifier(entry), force=True)
         if entry.writer:
             registry.register_writer(name, Table, _deferred(entry.writer), force=True)
+
+
+def recognise(content: bytes) -> str:
+    """Name of the format that some content is of, "" if of none."""
+    head = content[:SNIFFED_BYTES]
+    return next((name for name, entry in FORMATS.items() if _load(entry.sniffer)(head)), "")
 
 
 def _load(function: str) -> Callable[..., Any]:
