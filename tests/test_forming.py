@@ -387,7 +387,9 @@ class TestSources:
     def test_angles_in_units_of_something_else_are_refused(self):
         table = table_of(self.TIMES)
         table["ra"] = [10.0, 10.1, 10.2] * u.au
-        with pytest.raises(ObservationFormatError, match=r"column ra must .* deg, got AU.*\.unit ="):
+        with pytest.raises(
+            ObservationFormatError, match=r"column ra must .* deg, got AU.*\.unit ="
+        ):
             nr.read_tracklets(table)
 
     @pytest.mark.parametrize("source", [None, 3, np.zeros(3)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,8 @@ import click
 
 from neoranging.cli.errors import NoTrackletError, UnreadableError
 from neoranging.exceptions import NeoRangingError
-from neoranging.observations.formats import FORMATS
+from neoranging.observations.field_names import SCALES
+from neoranging.observations.formats import FORMATS, TABLE_FORMATS
 from neoranging.observations.report import many
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class Reading(NamedTuple):
 
     files: tuple[str, ...]
     input_format: str | None
+    scale: str | None
+    station: str | None
     group_by: str
     sigma: float | None
     report: bool
@@ -60,8 +62,18 @@ _OPTIONS = (
     ),
     click.option(
         "--input-format",
-        type=click.Choice(list(FORMATS)),
+        type=click.Choice([*FORMATS, *TABLE_FORMATS]),
         help="Format of the files.  [default: recognised by their content]",
+    ),
+    click.option(
+        "--scale",
+        type=click.Choice(SCALES),
+        help="Time scale of epochs in tables, where the name of the column does not say it.",
+    ),
+    click.option(
+        "--station",
+        metavar="CODE",
+        help="MPC code of all rows of tables without a column of stations.",
     ),
     group_by_option("A tracklet"),
     click.option(
@@ -100,29 +112,24 @@ def read_files(reading: Reading) -> TrackletSet:
 
 
 def _read(name: str, reading: Reading) -> QTable:
-    from astropy.io.registry import IORegistryError
-    from astropy.table import QTable
-
-    from neoranging.observations.output import require_columns
+    from neoranging.observations.reading import read_observations
     from neoranging.observations.source import read_source
 
     if Path(name).is_dir():
         raise _unreadable(name, "is a folder; name the files in it")
     options = {} if reading.sigma is None else {"default_sigma": reading.sigma}
     try:
-        source: Any = name if name != "-" else io.BytesIO(read_source(sys.stdin.buffer)[0])
-        table = QTable.read(source, format=reading.input_format, **options)
-        require_columns(table)
-    except IORegistryError as error:
-        if not (source.getbuffer() if name == "-" else Path(name).stat().st_size):
-            raise _unreadable(name, "is empty") from error
-        reason = f"not recognised as a file of observations ({', '.join(FORMATS)})"
-        raise _unreadable(name, f"{reason}; if it is one, name it with --input-format") from error
+        return read_observations(
+            Path(name) if name != "-" else read_source(sys.stdin.buffer)[0],
+            format=reading.input_format,
+            scale=reading.scale,
+            station=reading.station,
+            **options,
+        )
     except OSError as error:
         raise _unreadable(name, error.strerror or str(error)) from error
     except (NeoRangingError, ValueError) as error:
-        raise _unreadable(name, str(error)) from error
-    return table
+        raise _unreadable(name, str(error).removeprefix(f"{name}: ")) from error
 
 
 def _unreadable(name: str, reason: str) -> UnreadableError:

@@ -14,10 +14,7 @@ import numpy as np
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
 from neoranging.observations.field_names import name_columns
 
-__all__ = ["TABLE_FORMATS", "Container", "file_format", "from_bytes", "from_memory", "is_table"]
-
-TABLE_FORMATS: Final = ("csv", "ecsv", "parquet", "feather", "fits", "votable", "hdf5", "json")
-"""Formats of tables that are no formats of astronomers' observations."""
+__all__ = ["Container", "file_format", "from_bytes", "from_memory", "is_table"]
 
 API_ANSWERS: Final = ("ADES_DF", "OBS_DF", "XML", "OBS80")
 """What an answer of the Observations API of the Minor Planet Center may hold, best first."""
@@ -68,7 +65,7 @@ def is_table(source: Any) -> bool:
         return source.dtype.names is not None
     if isinstance(source, list | tuple):
         return is_records(source)
-    kinds = ("colnames", "__dataframe__", "to_pandas", "__arrow_c_stream__")
+    kinds = ("colnames", "to_pandas", "__arrow_c_stream__")
     return any(hasattr(source, name) for name in kinds) or (
         hasattr(source, "columns") and hasattr(source, "to_numpy")
     )
@@ -112,12 +109,13 @@ def _as_frame(source: Any) -> Any:
         return source
     if isinstance(source, list | tuple):
         return pd.DataFrame.from_records([dict(row) for row in source])
-    if hasattr(source, "flatten") and hasattr(source, "column_names"):  # of Arrow
-        return source.flatten().to_pandas(integer_object_nulls=True)
+    if hasattr(source, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        # structures become columns with dotted names, and whole numbers keep all digits
+        return pa.table(source).flatten().to_pandas(integer_object_nulls=True)
     if hasattr(source, "to_pandas"):
         return source.to_pandas()
-    if hasattr(source, "__dataframe__"):
-        return pd.api.interchange.from_dataframe(source)
     return pd.DataFrame({name: source[name] for name in source.columns})
 
 
@@ -166,7 +164,7 @@ def file_format(content: bytes, name: str = "") -> str:
     Returns
     -------
     str
-        One of `TABLE_FORMATS`, "" if it looks like none.
+        One of `neoranging.observations.formats.TABLE_FORMATS`, "" if it looks like none.
     """
     for form, starts in _MAGIC.items():
         if content.startswith(starts):
@@ -192,7 +190,7 @@ def from_bytes(content: bytes, form: str, source: str = "") -> Container:
     content : bytes
         The file, unpacked.
     form : str
-        One of `TABLE_FORMATS`.
+        One of `neoranging.observations.formats.TABLE_FORMATS`.
     source : str
         Name of the file.
 

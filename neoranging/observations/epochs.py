@@ -12,11 +12,9 @@ from astropy.time import Time
 from neoranging.constants import DAY_S, MJD_JD
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.cells import gaps, is_text, numbers, texts
-from neoranging.observations.field_names import Field
+from neoranging.observations.field_names import SCALES, Field
 
-__all__ = ["SCALES", "Epochs", "read_epochs"]
-
-SCALES: Final = ("utc", "tai", "tt", "tdb")
+__all__ = ["Epochs", "read_epochs"]
 
 MJD_RANGE: Final = (-52_000.0, 150_000.0)
 """Numbers that can be modified Julian dates of astrometry, from 1716 to 2269."""

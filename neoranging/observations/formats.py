@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-__all__ = ["FORMATS", "Format", "recognise", "register_formats"]
+__all__ = ["FORMATS", "TABLE_FORMATS", "Format", "recognise", "register_formats"]
 
 SNIFFED_BYTES: Final = 16_384
 TABLE_MODULE: Final = "astropy.table"
@@ -43,6 +43,9 @@ FORMATS: Final = {
     ),
 }
 """Formats by their name for ``QTable.read(..., format=...)``."""
+
+TABLE_FORMATS: Final = ("csv", "ecsv", "parquet", "feather", "fits", "votable", "hdf5", "json")
+"""Formats of tables with plain columns."""
 
 
 def register_formats() -> None:

@@ -20,8 +20,8 @@ from neoranging.observations.containers import (
     from_bytes,
     from_memory,
 )
-from neoranging.observations.epochs import SCALES, Epochs, read_epochs
-from neoranging.observations.field_names import FIELDS, Field, Naming, name_columns
+from neoranging.observations.epochs import Epochs, read_epochs
+from neoranging.observations.field_names import FIELDS, SCALES, Field, Naming, name_columns
 from neoranging.observations.mpc_codes import CATALOG_CODES
 from neoranging.observations.report import Note, ReadReport, Reason, many
 from neoranging.observations.source import read_source
@@ -72,7 +72,7 @@ def read_table(
     source : path-like or bytes
         Plain or compressed (``.gz``, ``.xz``...).
     form : str, optional
-        One of `neoranging.observations.containers.TABLE_FORMATS`; recognised when left out.
+        One of `neoranging.observations.formats.TABLE_FORMATS`; recognised when left out.
     scale, station, default_sigma
         See `user_table`.
 
