@@ -12,6 +12,7 @@ from astropy.utils.exceptions import AstropyUserWarning
 
 __all__ = [
     "AdmissibleRegionError",
+    "BusyFolderError",
     "CheckpointError",
     "ConformalError",
     "CorruptFileError",
@@ -94,6 +95,10 @@ class ConformalError(NeoRangingError, ValueError):
 
 class OrbitError(NeoRangingError, ValueError):
     """Vectors or elements that are no heliocentric orbit, or no orbit of the kind asked for."""
+
+
+class BusyFolderError(NeoRangingError, BlockingIOError):
+    """A folder in which another process is writing."""
 
 
 class DatasetError(NeoRangingError, ValueError):

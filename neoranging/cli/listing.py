@@ -1,24 +1,27 @@
 """One row per tracklet, as text to read or as csv, ecsv or json to compute with.
 
 In csv and json the units stand in the names (``range_au``), missing numbers are ``nan`` and null.
+Text that a spreadsheet takes for a formula has an apostrophe before it in csv alone.
 """
 
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import math
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from neoranging.cli.errors import CommandError
+from neoranging.cli.errors import CommandError, echo
+from neoranging.display import spreadsheet_cell, visible
+from neoranging.files import replacing
 
 if TYPE_CHECKING:
     from astropy.table import QTable
@@ -92,11 +95,15 @@ def deliver(rows: QTable, form: str, out: Path | None, as_text: Callable[[QTable
     """
     write = {"table": as_text, "csv": _as_csv, "ecsv": _as_ecsv, "json": _as_json}[form]
     text = write(rows)
-    if out is None:
-        click.echo(text, nl=not text.endswith("\n"))
-        return
-    with _replacing(out) as file:
-        file.write(text if text.endswith("\n") else text + "\n")
+    text = text if text.endswith("\n") else text + "\n"
+    if out is not None:
+        _write(out, text)
+    elif sys.stdout is None:
+        raise CommandError("standard output is closed: name a file with --out")
+    elif form == "table" or sys.stdout.isatty():
+        echo(text, nl=False)
+    else:
+        click.echo(text, nl=False)
 
 
 def _format_of(out: Path | None) -> str:
@@ -109,17 +116,13 @@ def _format_of(out: Path | None) -> str:
     return ENDINGS[ending]
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Open a file that takes the place of another only if all of it could be written."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+def _write(path: Path, text: str) -> None:
+    """Put text into a file, which takes the place of another only if all could be written."""
     try:
-        try:
-            with part.open("x", encoding="utf-8", newline="\n") as file:
-                yield file
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "no such folder")
+        with replacing(path) as part:
+            part.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         reason = error.strerror or error
         raise CommandError(f"{path} cannot be written: {reason}") from error
@@ -178,7 +181,10 @@ def _plain(rows: QTable) -> dict[str, list[Any]]:
 
 
 def _as_csv(rows: QTable) -> str:
-    columns = _plain(rows)
+    columns = {
+        name: [spreadsheet_cell(x) if isinstance(x, str) else x for x in values]
+        for name, values in _plain(rows).items()
+    }
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -212,7 +218,7 @@ def text_table(columns: list[TextColumn]) -> str:
     """Columns side by side under their heads and units."""
     shown = []
     for column in columns:
-        cells = [column.head, column.unit, *column.cells]
+        cells = [visible(cell, lines=False) for cell in (column.head, column.unit, *column.cells)]
         width = max(map(len, cells))
         shown.append([f"{cell:{column.align}{width}}" for cell in cells])
     return "\n".join("  ".join(row).rstrip() for row in zip(*shown, strict=True))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from neoranging.cli.errors import NoTrackletError, UnreadableError
+from neoranging.cli.errors import NoTrackletError, UnreadableError, echo
+from neoranging.cli.options import Number
 from neoranging.exceptions import NeoRangingError
 from neoranging.observations.field_names import SCALES
 from neoranging.observations.formats import FORMATS, TABLE_FORMATS
@@ -78,7 +79,7 @@ _OPTIONS = (
     group_by_option("A tracklet"),
     click.option(
         "--sigma",
-        type=click.FloatRange(min=0.0, min_open=True),
+        type=Number(min=0.0, min_open=True),
         metavar="ARCSEC",
         help="Error of positions that carry none.  [default: by station and catalogue]",
     ),
@@ -102,7 +103,7 @@ def read_files(reading: Reading) -> TrackletSet:
     tables = [_read(name, reading) for name in reading.files]
     tracklets = read_tracklets(tables, group_by=GROUPINGS[reading.group_by])
     if not reading.quiet:
-        click.echo(str(tracklets.report) if reading.report else _summary(tracklets), err=True)
+        echo(str(tracklets.report) if reading.report else _summary(tracklets), err=True)
     if not len(tracklets):
         raise NoTrackletError(
             "no tracklet: it takes two observations of one object in one night"
