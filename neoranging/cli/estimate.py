@@ -76,8 +76,9 @@ def estimate(
 ) -> None:
     """Estimate range and range-rate of every tracklet in FILE...
 
-    Reads MPC 80-column, ADES (PSV, XML) and OrbFit .rwo files, plain or compressed; "-" is standard
-    input. One row per tracklet goes to standard output or --out, the account of the reading to
+    Reads MPC 80-column, ADES (PSV, XML) and OrbFit .rwo files, and tables with columns obstime (UTC),
+    ra, dec [deg], station and those of ADES and the surveys (CSV, ECSV, Parquet, FITS, VOTable,
+    JSON), plain or compressed; "-" is standard input. One row per tracklet goes to standard output or --out, the account of the reading to
     standard error.
 
     Look at the status first. Of a classical method OK means that the observations determine the
@@ -92,6 +93,7 @@ def estimate(
       neoranging estimate night.obs80 --report --method laplace
       neoranging estimate night.obs80 --method run/network.safetensors --calibration mine.json
       neoranging estimate *.psv --out ranges.csv
+      neoranging estimate night.parquet --out ranges.parquet
       gunzip -c night.obs80.gz | neoranging estimate - --format json
     """  # noqa: D301 (the character by which click keeps lines apart)
     estimator = _estimator(method, origin, calibration)  # before the files: they may be large
@@ -133,7 +135,7 @@ def _rows(tracklets: TrackletSet, result: RangeEstimate, level: float) -> QTable
     track = tracks(tracklets)
     return QTable(
         {
-            "designation": track.pop("designation"),
+            **{name: track.pop(name) for name in ("tracklet", "designation") if name in track},
             "stations": track.pop("stations"),
             "epoch": utc(result.epoch),
             **track,

@@ -1,6 +1,6 @@
-"""One row per tracklet, as text to read or as csv, ecsv or json to compute with.
+"""One row per tracklet, as text to read or as a table in many formats to compute with.
 
-In csv and json the units stand in the names (``range_au``), missing numbers are ``nan`` and null.
+In csv, json and parquet the units stand in the names (``range_au``), missing numbers are ``nan`` and null.
 Text that a spreadsheet takes for a formula has an apostrophe before it in csv alone.
 """
 
@@ -21,10 +21,11 @@ import click
 
 from neoranging.cli.errors import CommandError, echo
 from neoranging.display import spreadsheet_cell, visible
+from neoranging.exceptions import MissingDependencyError
 from neoranging.files import replacing
 
 if TYPE_CHECKING:
-    from astropy.table import QTable
+    from astropy.table import QTable, Table
     from astropy.time import Time
 
     from neoranging.tracklet import TrackletSet
@@ -42,8 +43,19 @@ __all__ = [
     "utc",
 ]
 
-FORMATS: Final = ("table", "csv", "ecsv", "json")
-ENDINGS: Final = {"": "table", ".txt": "table", ".csv": "csv", ".ecsv": "ecsv", ".json": "json"}
+FORMATS: Final = ("table", "csv", "ecsv", "json", "parquet", "votable", "fits")
+ENDINGS: Final = {
+    "": "table",
+    ".txt": "table",
+    ".csv": "csv",
+    ".ecsv": "ecsv",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".vot": "votable",
+    ".votable": "votable",
+    ".xml": "votable",
+    ".fits": "fits",
+}
 DIGITS: Final = 10
 """Significant digits in files, beyond what any observation gives."""
 
@@ -93,17 +105,30 @@ def deliver(rows: QTable, form: str, out: Path | None, as_text: Callable[[QTable
     as_text : callable
         Makes the text to read.
     """
-    write = {"table": as_text, "csv": _as_csv, "ecsv": _as_ecsv, "json": _as_json}[form]
-    text = write(rows)
-    text = text if text.endswith("\n") else text + "\n"
+    write = {
+        "table": as_text,
+        "csv": _as_csv,
+        "ecsv": _as_ecsv,
+        "json": _as_json,
+        "parquet": _as_parquet,
+        "votable": _as_votable,
+        "fits": _as_fits,
+    }[form]
+    content = write(rows)
+    if isinstance(content, str) and not content.endswith("\n"):
+        content += "\n"
     if out is not None:
-        _write(out, text)
+        _write(out, content)
     elif sys.stdout is None:
         raise CommandError("standard output is closed: name a file with --out")
+    elif isinstance(content, bytes):
+        if sys.stdout.isatty():
+            raise CommandError(f"{form} is nothing for a terminal: name a file with --out")
+        click.echo(content, nl=False)
     elif form == "table" or sys.stdout.isatty():
-        echo(text, nl=False)
+        echo(content, nl=False)
     else:
-        click.echo(text, nl=False)
+        click.echo(content, nl=False)
 
 
 def _format_of(out: Path | None) -> str:
@@ -116,13 +141,13 @@ def _format_of(out: Path | None) -> str:
     return ENDINGS[ending]
 
 
-def _write(path: Path, text: str) -> None:
-    """Put text into a file, which takes the place of another only if all could be written."""
+def _write(path: Path, content: str | bytes) -> None:
+    """Put content into a file, which takes the place of another only if all could be written."""
     try:
         if not path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "no such folder")
         with replacing(path) as part:
-            part.write_text(text, encoding="utf-8", newline="\n")
+            part.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
         reason = error.strerror or error
         raise CommandError(f"{path} cannot be written: {reason}") from error
@@ -137,13 +162,17 @@ def tracks(tracklets: TrackletSet) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``designation``, ``stations`` (codes with commas), ``n_observations``, ``arc`` [h].
+        ``tracklet`` (the ids of the observations, if any have one), ``designation``, ``stations``
+        (codes with commas), ``n_observations``, ``arc`` [h].
     """
     from astropy import units as u
 
     arcs = tracklets.arcs("geocenter")
     days = arcs.t[arcs.offsets[1:] - 1] - arcs.t[arcs.offsets[:-1]]
+    ids = tracklets.tracklet_id
+    named = {"tracklet": ids} if (ids != "").any() else {}
     return {
+        **named,
         "designation": tracklets.designation,
         "stations": tracklets.stations,
         "n_observations": tracklets.counts,
@@ -205,6 +234,52 @@ def _as_json(rows: QTable) -> str:
         dict(zip(numbered, row, strict=True)) for row in zip(*numbered.values(), strict=True)
     ]
     return json.dumps({**rows.meta, "tracklets": records}, indent=2, allow_nan=False)
+
+
+def _as_parquet(rows: QTable) -> bytes:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingDependencyError(
+            "Parquet is written with pyarrow, which is not installed: pip install pyarrow, or "
+            "take another format"
+        ) from error
+    table = pa.table(_plain(rows))
+    meta = {name: json.dumps(value) for name, value in rows.meta.items()}
+    file = io.BytesIO()
+    parquet.write_table(table.replace_schema_metadata(meta), file)
+    return file.getvalue()
+
+
+def _as_votable(rows: QTable) -> bytes:
+    file = io.BytesIO()
+    _without_mixins(rows).write(file, format="votable")
+    return file.getvalue()
+
+
+def _as_fits(rows: QTable) -> bytes:
+    file = io.BytesIO()
+    table = _without_mixins(rows)
+    table.meta = {}  # keywords of FITS have eight characters: the columns say what counts
+    table.write(file, format="fits")
+    return file.getvalue()
+
+
+def _without_mixins(rows: QTable) -> Table:
+    """Table of numbers with units, and of text; times as text with the scale in the name."""
+    from astropy.table import Table
+    from astropy.time import Time
+
+    table = Table(meta=dict(rows.meta))
+    for name in rows.colnames:
+        column = rows[name]
+        if isinstance(column, Time):
+            table[f"{name}_{column.scale}"] = column.isot
+        else:
+            table[name] = getattr(column, "value", column)
+            table[name].unit = getattr(column, "unit", None)
+    return table
 
 
 def _null(value: Any) -> Any:
