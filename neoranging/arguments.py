@@ -50,6 +50,11 @@ def values_in(
 def require_time(name: str, given: Any, error: type[NeoRangingError] = TrackletError) -> Time:
     """Return an epoch as it is, or an error that shows how to make a Time of it."""
     if isinstance(given, Time):
+        if given.scale == "local":
+            raise error(
+                f"{name} has the scale 'local', which says not when it was: make it UTC with "
+                f"Time({name}.value - offset, scale='utc'), offset being that of the time zone"
+            )
         return given
     raise error(
         f"{name} must be an astropy Time, got {type(given).__name__}: numbers become one by "

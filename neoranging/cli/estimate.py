@@ -76,9 +76,10 @@ def estimate(
 ) -> None:
     """Estimate range and range-rate of every tracklet in FILE...
 
-    Reads MPC 80-column, ADES (PSV, XML) and OrbFit .rwo files, and tables with columns obstime (UTC),
-    ra, dec [deg], station and those of ADES and the surveys (CSV, ECSV, Parquet, FITS, VOTable,
-    JSON), plain or compressed; "-" is standard input. One row per tracklet goes to standard output or --out, the account of the reading to
+    Reads MPC 80-column, ADES (PSV, XML) and OrbFit .rwo files, and tables with columns obstime
+    (UTC), ra, dec [deg], station, as ADES and the surveys name them too (CSV, ECSV, Parquet, FITS,
+    VOTable, JSON); plain or compressed, and "-" is standard input. One row per tracklet goes to
+    standard output or --out, the account of the reading to
     standard error.
 
     Look at the status first. Of a classical method OK means that the observations determine the

@@ -1,6 +1,7 @@
 """One row per tracklet, as text to read or as a table in many formats to compute with.
 
-In csv, json and parquet the units stand in the names (``range_au``), missing numbers are ``nan`` and null.
+In csv, json and parquet the units stand in the names (``range_au``); missing numbers are ``nan``,
+null in json.
 Text that a spreadsheet takes for a formula has an apostrophe before it in csv alone.
 """
 

@@ -155,9 +155,8 @@ def _from_content(
         raise ObservationFormatError("the file is empty")
     if not form:
         raise ObservationFormatError(
-            f"{name or 'the text'} is no observation file of a known format: see that it is MPC "
-            "80-column, ADES, .rwo or a table that names its columns, or name its format= "
-            f"({', '.join(ALL_FORMATS)})"
+            "no observation file of a known format: see that it is MPC 80-column, ADES, .rwo or a "
+            f"table that names its columns, or name its format ({', '.join(ALL_FORMATS)})"
         )
     if form in TABLE_FORMATS:
         container = from_bytes(content, form, name)

@@ -16,7 +16,15 @@ import numpy.typing as npt
 
 from neoranging.exceptions import ObservationFormatError
 
-__all__ = ["STATION_SIGMA", "TECHNIQUE_SIGMA", "default_sigma", "sigma_columns"]
+__all__ = [
+    "COARSE_SIGMA",
+    "INCREDIBLE_SIGMA",
+    "PRECISE_CODES",
+    "STATION_SIGMA",
+    "TECHNIQUE_SIGMA",
+    "default_sigma",
+    "sigma_columns",
+]
 
 Floats = npt.NDArray[np.float64]
 Strings = npt.NDArray[np.str_]
@@ -58,6 +66,15 @@ PHOTOGRAPHIC_SIGMA: Final = ((1890, 10.0), (1950, 5.0), (9999, 2.5))
 
 FIRST_CCD_YEAR: Final = 1990
 """A blank technique means a photograph before this year, an electronic detector after it."""
+
+INCREDIBLE_SIGMA: Final = 1e-3
+"""No telescope on the ground reaches less, but for occultations: it is in wrong units [arcsec]."""
+
+COARSE_SIGMA: Final = 60.0
+"""No astrometry states more, however old: it is probably in wrong units [arcsec]."""
+
+PRECISE_CODES: Final = ("244", "275", "500")
+"""Codes of occultations (seen from the geocentre or the ground), and of the geocentre."""
 
 ROUNDING: Final = 12**-0.5
 """Standard deviation of a uniform rounding error, in units of the last digit."""
