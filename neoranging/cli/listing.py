@@ -242,9 +242,8 @@ def _as_parquet(rows: QTable) -> bytes:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError as error:
-        raise MissingDependencyError(
-            "Parquet is written with pyarrow, which is not installed: pip install pyarrow, or "
-            "take another format"
+        raise MissingDependencyError.of(
+            "files of Parquet", "pyarrow", "data", "take another format"
         ) from error
     table = pa.table(_plain(rows))
     meta = {name: json.dumps(value) for name, value in rows.meta.items()}

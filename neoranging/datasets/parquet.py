@@ -28,10 +28,7 @@ def _arrow() -> ModuleType:
         import pyarrow as pa
         from pyarrow import csv, parquet  # noqa: F401 (reached as attributes)
     except ImportError as error:
-        raise MissingDependencyError(
-            "sets of arcs are stored by pyarrow, which is not installed; "
-            "pip install 'neoranging[data]' brings it"
-        ) from error
+        raise MissingDependencyError.of("stored sets of arcs", "pyarrow", "data") from error
     return pa
 
 

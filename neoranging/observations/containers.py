@@ -316,7 +316,7 @@ def _read_parquet(content: bytes) -> Container:
     try:
         from pyarrow import parquet
     except ImportError as error:
-        raise _without_arrow("Parquet") from error
+        raise MissingDependencyError.of("files of Parquet", "pyarrow", "data") from error
     return from_memory(parquet.read_table(io.BytesIO(content)))
 
 
@@ -324,15 +324,8 @@ def _read_feather(content: bytes) -> Container:
     try:
         from pyarrow import feather
     except ImportError as error:
-        raise _without_arrow("Feather") from error
+        raise MissingDependencyError.of("files of Feather", "pyarrow", "data") from error
     return from_memory(feather.read_table(io.BytesIO(content)))
-
-
-def _without_arrow(form: str) -> MissingDependencyError:
-    return MissingDependencyError(
-        f"{form} files are read with pyarrow, which is not installed: pip install pyarrow (the "
-        'extra "data" has it: pip install -e ".[data]" in a clone)'
-    )
 
 
 def _read_fits(content: bytes) -> Container:
@@ -362,9 +355,8 @@ def _read_hdf5(content: bytes) -> Container:
     try:
         import h5py
     except ImportError as error:
-        raise MissingDependencyError(
-            "HDF5 files are read with h5py, which is not installed: pip install h5py, or store "
-            "the table as Parquet"
+        raise MissingDependencyError.of(
+            "files of HDF5", "h5py", instead="store the table as Parquet"
         ) from error
     with h5py.File(io.BytesIO(content), "r") as file:
         found: list[Any] = []

@@ -109,12 +109,13 @@ def _is_datetime(values: Any) -> bool:
 
 
 def _decimal(values: Any) -> bool:
-    """Whether all cells of text are decimal numbers, or gaps."""
+    """Whether most cells of text are decimal numbers; those that are none are gaps."""
     import pandas as pd
 
     text = pd.Series(texts(values))
     text = text[text != ""]
-    return bool(len(text)) and bool(text.str.fullmatch(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?").all())
+    numeric = text.str.fullmatch(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
+    return bool(len(text)) and bool(numeric.mean() >= 0.5)
 
 
 def _of_times(name: str, time: Time) -> Epochs:
