@@ -134,10 +134,11 @@ def _rows(tracklets: TrackletSet, result: RangeEstimate, level: float) -> QTable
 
     interval = result.interval(level)
     track = tracks(tracklets)
+    names = ("tracklet", "designation", "stations")
+    identity: dict[str, Any] = {name: track.pop(name) for name in names if name in track}
     return QTable(
         {
-            **{name: track.pop(name) for name in ("tracklet", "designation") if name in track},
-            "stations": track.pop("stations"),
+            **identity,
             "epoch": utc(result.epoch),
             **track,
             "range": result.range,

@@ -106,7 +106,7 @@ def deliver(rows: QTable, form: str, out: Path | None, as_text: Callable[[QTable
     as_text : callable
         Makes the text to read.
     """
-    write = {
+    writers: dict[str, Callable[[QTable], str | bytes]] = {
         "table": as_text,
         "csv": _as_csv,
         "ecsv": _as_ecsv,
@@ -114,8 +114,8 @@ def deliver(rows: QTable, form: str, out: Path | None, as_text: Callable[[QTable
         "parquet": _as_parquet,
         "votable": _as_votable,
         "fits": _as_fits,
-    }[form]
-    content = write(rows)
+    }
+    content = writers[form](rows)
     if isinstance(content, str) and not content.endswith("\n"):
         content += "\n"
     if out is not None:

@@ -63,11 +63,12 @@ def _rows(tracklets: TrackletSet, a_max: float | None) -> QTable:
     attributables = tracklets.attributable()
     limits = np.array([_limits(attributables[k], a_max) for k in range(len(tracklets))])
     track = tracks(tracklets)
+    names = ("tracklet", "designation", "stations")
+    identity = {name: track.pop(name) for name in names if name in track}
     rate = u.au / u.d
     return QTable(
         {
-            "designation": track.pop("designation"),
-            "stations": track.pop("stations"),
+            **identity,
             "epoch": utc(attributables.epoch),
             **track,
             "proper_motion": attributables.proper_motion.to(u.deg / u.d),

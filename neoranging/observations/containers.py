@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -254,9 +255,8 @@ def _read_csv(content: bytes) -> Container:
 def _header(text: str) -> tuple[int, list[str], str] | None:
     """Lines up to the data, names of columns and the separator."""
     best: tuple[int, list[str], str] | None = None
-    lines = text.splitlines()[:_HEADER_LINES]
-    for number, line in enumerate(lines, 1):
-        stripped = line.lstrip("#").strip()
+    for number, line in enumerate(itertools.islice(io.StringIO(text), _HEADER_LINES), 1):
+        stripped = line.lstrip("#").rstrip("\r\n")
         for separator in _SEPARATORS:
             names = [_unquoted(name) for name in stripped.split(separator)]
             if len(names) < 2 or len(set(names)) < len(names):

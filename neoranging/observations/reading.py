@@ -93,7 +93,7 @@ def read_observations(
         raise ObservationFormatError(
             f"format must be one of {', '.join(ALL_FORMATS)}, or left out, got {format!r}"
         )
-    of_tables = {"scale": scale, "station": station}
+    of_tables: dict[str, Any] = {"scale": scale, "station": station}
     if _is_read(source):
         return source
     if not _is_file(source):
