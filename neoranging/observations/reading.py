@@ -152,7 +152,7 @@ def _from_content(
 ) -> QTable:
     form = form or recognise(content) or file_format(content, name)
     if not content.strip():
-        raise ObservationFormatError("the file is empty")
+        raise ObservationFormatError("is empty")
     if not form:
         raise ObservationFormatError(
             "no observation file of a known format: see that it is MPC 80-column, ADES, .rwo or a "
