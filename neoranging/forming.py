@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,16 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from astropy import units as u
-from astropy.io.registry import IORegistryError
-from astropy.table import QTable, Table
-from astropy.time import Time
+from astropy.table import QTable
 
 from neoranging.arguments import unmasked, values_in
 from neoranging.constants import AU_KM, MJD_JD
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations import observatories
 from neoranging.observations.columns import DEFAULT_SIGMA, Columns, within_poles
-from neoranging.observations.formats import FORMATS
+from neoranging.observations.reading import read_observations, separate_sources
 from neoranging.observations.report import ReadReport, many
 from neoranging.tracklet import TrackletSet
 
@@ -28,7 +24,6 @@ __all__ = ["TrackletReport", "read_tracklets"]
 
 KINDS = ("ground", "roving", "space")
 GROUPS = ("night", "station")
-FIRST_JD = 1e6  # as MJD in the year 4596, as Julian date long before any astrometry
 
 INCREDIBLE_SIGMA = 1.0 * u.mas
 """Smaller errors than this no ground-based telescope reaches; reports state them in wrong units."""
@@ -73,6 +68,8 @@ def read_tracklets(
     source: Any,
     *,
     format: str | None = None,  # noqa: A002 (the name astropy's readers use)
+    scale: str | None = None,
+    station: str | None = None,
     group_by: str | Collection[str] = ("night", "station"),
     kinds: Collection[str] = KINDS,
     selected_only: bool = True,
@@ -82,14 +79,23 @@ def read_tracklets(
 
     Parameters
     ----------
-    source : path-like, open file, str, Table, DataFrame, or a list of them
-        Observation files (MPC 80-column, ADES PSV or XML, OrbFit ``.rwo``; plain or gzipped) or
-        the text of one, tables with the columns of the observation table, or a `pandas.DataFrame`
-        with plain columns ``obstime`` (UTC; ISO text, datetime or MJD), ``ra``, ``dec`` [deg],
-        ``station``, and optionally ``sigma_ra``, ``sigma_dec`` [arcsec], ``mag``, ``band``,
-        ``designation``.
+    source : path-like, open file, str, bytes, table, or a list of these
+        Observation files (MPC 80-column, ADES PSV or XML, OrbFit ``.rwo``; plain or compressed),
+        or the text of one; or a table: a file (CSV, ECSV, Parquet, Feather, FITS, VOTable, HDF5,
+        JSON), a `~astropy.table.Table`, a DataFrame, a structured array, a dict of columns or a
+        list of records. Its columns are ``obstime`` (UTC; `~astropy.time.Time`, ISO text,
+        datetime or MJD), ``ra``, ``dec`` [deg], ``station``, and optionally ``sigma_ra``,
+        ``sigma_dec`` [arcsec], ``mag``, ``band``, ``designation``, ``tracklet``. The names that
+        ADES and the surveys use are known as well.
     format : str, optional
-        One of ``mpc.obs80``, ``ades.psv``, ``ades.xml``, ``orbfit.rwo``; recognised when left out.
+        Of files: ``mpc.obs80``, ``ades.psv``, ``ades.xml``, ``orbfit.rwo``, ``csv``, ``ecsv``,
+        ``parquet``, ``feather``, ``fits``, ``votable``, ``hdf5`` or ``json``; recognised when
+        left out.
+    scale : {"utc", "tai", "tt", "tdb"}, optional
+        Time scale of the epochs of a table, where neither a Time nor the name of the column
+        (``mjd_tdb``) says it.
+    station : str, optional
+        MPC code of all rows of a table without a column of stations.
     group_by : {"night", "station"} or ("night", "station")
         What belongs together besides the object. A night runs from local noon to noon; nights are
         always kept apart, so that ``"station"`` alone means both. Keeping stations apart is the
@@ -101,7 +107,7 @@ def read_tracklets(
     selected_only : bool
         Leave out observations that an ``.rwo`` file marks as rejected from its orbit.
     **options
-        For the reader of files: ``default_sigma``; tables have columns instead.
+        ``default_sigma``, the error of positions that carry none [arcsec].
 
     Returns
     -------
@@ -115,10 +121,13 @@ def read_tracklets(
     """
     group_by = _checked("group_by", group_by, GROUPS)
     kinds = _checked("kinds", kinds, KINDS)
-    sources = source if isinstance(source, (list, tuple)) else [source]
+    sources = separate_sources(source)
     if not sources:
         raise ObservationFormatError("expected at least one file or table, got an empty list")
-    tables = [_table(one, format, options) for one in sources]
+    tables = [
+        read_observations(one, format=format, scale=scale, station=station, **options)
+        for one in sources
+    ]
     reports = tuple(t.meta["report"] for t in tables if "report" in t.meta)
     parts = [_plain(table) for table in tables]
     return _form(_join(parts), reports, group_by, kinds, selected_only)
@@ -145,124 +154,10 @@ def _checked(name: str, values: str | Collection[str], allowed: tuple[str, ...])
     return values
 
 
-def _table(source: Any, format_: str | None, options: dict[str, Any]) -> Table:
-    is_table = isinstance(source, Table)
-    is_frame = hasattr(source, "columns") and hasattr(source, "to_numpy")
-    if not is_table and (isinstance(source, (str, os.PathLike)) or hasattr(source, "read")):
-        return _from_file(source, format_, options)
-    if not (is_table or is_frame):
-        raise ObservationFormatError(
-            f"expected a path, an open file, an astropy Table or a pandas DataFrame, got "
-            f"{type(source).__name__}"
-        )
-    if options:
-        raise ObservationFormatError(
-            f"{', '.join(options)}: an option for files, and a {type(source).__name__} was given; "
-            "put the uncertainties into its columns sigma_ra and sigma_dec [arcsec]"
-        )
-    return _from_frame(source) if is_frame else source
-
-
-def _from_file(source: Any, format_: str | None, options: dict[str, Any]) -> QTable:
-    if format_ not in (None, *FORMATS):
-        raise ObservationFormatError(
-            f"format must be one of {', '.join(FORMATS)}, or left out, got {format_!r}"
-        )
-    if isinstance(source, io.TextIOBase):
-        source = source.read()
-    if isinstance(source, str) and "\n" in source:  # not a path; all identifiers take bytes
-        source = io.BytesIO(source.encode())
-    elif isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
-        raise ObservationFormatError(f"{source} is a folder; give a list of the files in it")
-    try:
-        return QTable.read(source, format=format_, **options)
-    except IORegistryError as error:
-        raise ObservationFormatError(
-            f"{source} is no observation file of a known format: see that it is MPC 80-column, "
-            f"ADES or .rwo, or name its format= ({', '.join(FORMATS)})"
-        ) from error
-    except TypeError as error:
-        unknown = [name for name in options if repr(name) in str(error)]
-        if not unknown:
-            raise
-        raise ObservationFormatError(
-            f"the readers of observation files have no option {', '.join(unknown)}; what they take "
-            "is default_sigma, the error of positions that carry none [arcsec]"
-        ) from error
-
-
-def _from_frame(frame: Any) -> QTable:
-    """Observation table of a DataFrame with plain columns."""
-    _require(frame.columns, ("obstime", "ra", "dec", "station"), "DataFrame")
-    units = {"ra": u.deg, "dec": u.deg, "sigma_ra": u.arcsec, "sigma_dec": u.arcsec}
-    for name in frame.columns.intersection(list(units)):
-        if frame[name].dtype.kind not in "fiu":
-            raise ObservationFormatError(
-                f"the column {name} must hold numbers [{units[name]}], got {frame[name].iloc[0]!r}:"
-                " sexagesimal text becomes degrees with astropy.coordinates.Angle"
-            )
-    table = QTable({"obstime": _epochs(frame["obstime"])})
-    for name in frame.columns.drop("obstime"):
-        column = frame[name].to_numpy()
-        if name == "station" and column.dtype.kind in "iu":
-            # a column of numeric codes lost its leading zeros on the way into the frame
-            column = np.strings.zfill(column.astype(np.str_), 3)
-        elif column.dtype.kind in "OSUT":
-            column = frame[name].fillna("").to_numpy().astype(np.str_)
-        table[name] = column << units[name] if name in units else column
-    return table
-
-
-def _epochs(obstime: Any) -> Time:
-    """Epochs of a column of a DataFrame: MJD, datetimes of any zone, or text."""
-    if hasattr(obstime.dtype, "tz"):
-        obstime = obstime.dt.tz_convert("UTC").dt.tz_localize(None)
-    values = obstime.to_numpy()
-    gaps = int(obstime.isna().sum())
-    if gaps:
-        raise ObservationFormatError(
-            f"{gaps} of {len(values)} epochs in the column obstime are missing: drop these rows"
-        )
-    if np.issubdtype(values.dtype, np.number):
-        if (values > FIRST_JD).any():
-            raise ObservationFormatError(
-                "the column obstime must hold MJD where it holds numbers, got "
-                f"{values.max():.10g}: from a Julian date subtract {MJD_JD}"
-            )
-        return Time(values.astype(float), format="mjd", scale="utc")
-    if np.issubdtype(values.dtype, np.datetime64):
-        return Time(values.astype("datetime64[ns]"), format="datetime64", scale="utc")
-    try:
-        return Time(values.astype(np.str_), scale="utc")
-    except ValueError as error:
-        raise ObservationFormatError(
-            "the column obstime must hold UTC as MJD, datetimes or text all of one form like "
-            f"2024-12-27T05:46:00, got text that begins with {values[0]!r}"
-        ) from error
-
-
-def _require(present: Any, needed: tuple[str, ...], what: str) -> None:
-    missing = [name for name in needed if name not in present]
-    if missing:
-        raise ObservationFormatError(
-            f"the {what} lacks the column(s) {', '.join(missing)}; it needs at least "
-            f"{', '.join(needed)} and has {', '.join(map(str, present))}: rename its columns"
-        )
-
-
-def _plain(table: Table) -> _Observations:
+def _plain(table: QTable) -> _Observations:
     """Strip one observation table."""
-    _require(table.colnames, ("obstime", "ra", "dec", "station"), "table")
     n = len(table)
     obstime = table["obstime"]
-    if not isinstance(obstime, Time):
-        raise ObservationFormatError(
-            f"the column obstime must be an astropy Time, got {type(obstime).__name__}"
-        )
-    if obstime.masked and np.any(obstime.mask):
-        raise ObservationFormatError(
-            f"{np.sum(obstime.mask)} of {n} epochs in obstime are masked: remove these rows"
-        )
 
     def column(name: str, fill: Any) -> npt.NDArray[Any]:
         return np.asarray(table[name]) if name in table.colnames else np.full(n, fill)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -100,29 +99,16 @@ def read_files(reading: Reading) -> TrackletSet:
 
 
 def _read(name: str, reading: Reading) -> QTable:
-    from astropy.io.registry import IORegistryError
-    from astropy.table import QTable
+    from neoranging.observations.reading import read_observations
 
-    from neoranging.observations.output import require_columns
-    from neoranging.observations.source import read_source
-
-    if Path(name).is_dir():
-        raise _unreadable(name, "is a folder; name the files in it")
     options = {} if reading.sigma is None else {"default_sigma": reading.sigma}
+    source: Any = Path(name) if name != "-" else sys.stdin.buffer
     try:
-        source: Any = name if name != "-" else io.BytesIO(read_source(sys.stdin.buffer)[0])
-        table = QTable.read(source, format=reading.input_format, **options)
-        require_columns(table)
-    except IORegistryError as error:
-        if not (source.getbuffer() if name == "-" else Path(name).stat().st_size):
-            raise _unreadable(name, "is empty") from error
-        reason = f"not recognised as a file of observations ({', '.join(FORMATS)})"
-        raise _unreadable(name, f"{reason}; if it is one, name it with --input-format") from error
+        return read_observations(source, format=reading.input_format, **options)
     except OSError as error:
         raise _unreadable(name, error.strerror or str(error)) from error
     except (NeoRangingError, ValueError) as error:
         raise _unreadable(name, str(error)) from error
-    return table
 
 
 def _unreadable(name: str, reason: str) -> UnreadableError:

@@ -164,34 +164,29 @@ FAMILIES: Final[Mapping[str, tuple[frozenset[str], Mapping[str, Field]]]] = Mapp
 )
 """Tables by the names that betray them, and what further names mean in them."""
 
-ADES_NAMES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        name.lower(): name
-        for name in (
-            "permID provID artSat trkSub obsID obsSubID trkID mode stn sys ctr pos1 pos2 pos3"
-            " vel1 vel2 vel3 posCov11 posCov12 posCov13 posCov22 posCov23 posCov33 prog obsTime"
-            " rmsTime ra dec raStar decStar obsCenter deltaRA deltaDec dist pa rmsRA rmsDec rmsDist"
-            " rmsPA rmsCorr astCat mag rmsMag band fltr photCat photAp photMod nucMag logSNR seeing"
-            " exp rmsFit nStars com frq trx rcv delay rmsDelay doppler rmsDoppler ref disc subFmt"
-            " subFrm precTime precRA precDec uncTime notes remarks deprecated localUse shapeOcc"
-        ).split()
-    }
+_ADES: Final = (
+    "permID provID artSat trkSub obsID obsSubID trkID mode stn sys ctr pos1 pos2 pos3"
+    " vel1 vel2 vel3 posCov11 posCov12 posCov13 posCov22 posCov23 posCov33 prog obsTime"
+    " rmsTime ra dec raStar decStar obsCenter deltaRA deltaDec dist pa rmsRA rmsDec rmsDist"
+    " rmsPA rmsCorr astCat mag rmsMag band fltr photCat photAp photMod nucMag logSNR seeing"
+    " exp rmsFit nStars com frq trx rcv delay rmsDelay doppler rmsDoppler ref disc subFmt"
+    " subFrm precTime precRA precDec uncTime notes remarks deprecated localUse shapeOcc"
 )
+ADES_NAMES: Final = MappingProxyType({name.lower(): name for name in _ADES.split()})
 """Spelling of the fields of ADES, by their names in lower case."""
 
-PASSED_OVER: Final = frozenset(ADES_NAMES) | frozenset(
+_UNUSED: Final = (
     "line discovery sigma_source note1 phottype comettype observer id obsid diasourceid diaobjectid"
     " ssobjectreassoctime exposure_id night index ra_dec_cov magerr mag_sigma rmsmag sigmapsf"
     " psffluxerr snr trail_len trail_pa traillength trailangle sigmag sig_across sig_along image"
     " idstring known_obj det_qual origindex visit detector ccdvisitid fid candid pid objectid"
-    " obstype status submission_id created_at updated_at requested_provid obssubid".split()
+    " obstype status submission_id created_at updated_at requested_provid obssubid"
 )
+PASSED_OVER: Final = frozenset(ADES_NAMES) | frozenset(_UNUSED.split())
 """Fields that are recognised, and of no use here."""
 
 _LIKENESS: Final = 0.8
 """Likeness (difflib) from which a name is thought to be another one misspelt."""
-
-_WANTED: Final = tuple(dict.fromkeys(field.column for field in FIELDS.values()))
 
 
 @dataclass(frozen=True)

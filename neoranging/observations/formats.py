@@ -107,7 +107,7 @@ def _register() -> None:
             registry.register_identifier(name, Table, _has_extension(entry), force=True)
     # One entry finds out the format: four would read every undecided file four times.
     registry.register_reader(
-        ANY_FORMAT, Table, _deferred("recognition:read_observations"), force=True
+        ANY_FORMAT, Table, _deferred("recognition:read_recognised"), force=True
     )
     registry.register_identifier(ANY_FORMAT, Table, _is_recognised, force=True)
 

@@ -6,6 +6,7 @@ do, however far down the first record stands.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 from neoranging.exceptions import ObservationFormatError
@@ -13,7 +14,7 @@ from neoranging.observations.formats import FORMATS, load
 from neoranging.observations.source import Text, TextSource
 from neoranging.observations.wrapping import JSON_ADVICE, is_html, is_json, read_text
 
-__all__ = ["read_observations", "recognise"]
+__all__ = ["read_recognised", "recognise", "refuse"]
 
 WINDOW: Final = 1 << 18
 """Bytes that are looked at first; the rest only if they do not decide."""
@@ -41,43 +42,46 @@ def recognise(content: bytes) -> str | None:
     return None
 
 
-def read_observations(source: TextSource, *, format: str | None = None, **options: Any) -> Any:  # noqa: A002 (the name astropy's readers use)
-    """Read observations of any format.
+def read_recognised(source: TextSource, **options: Any) -> Any:
+    """Read observations in whichever format of `FORMATS` the content is of.
 
     Parameters
     ----------
-    source : str, path-like, bytes, file object or iterable of str
+    source : TextSource
         File, text or lines; also a saved page of HTML or an answer in JSON with records in it.
-    format : str, optional
-        Name of the format; recognised by the content when left out.
     **options
         For the reader, such as ``default_sigma``.
 
     Returns
     -------
     QTable
+    """
+    text = read_text(source)
+    name = recognise(text.content)
+    if name is None:
+        refuse(text, FORMATS)
+    return load(FORMATS[name].reader)(text, **options)
+
+
+def refuse(text: Text, formats: Iterable[str]) -> NoReturn:
+    """Raise the error of the reader that comes nearest to taking a text.
+
+    Parameters
+    ----------
+    text : Text
+        Content that no recogniser takes.
+    formats : iterable of str
+        Names of the formats that it could have had, for the message.
 
     Raises
     ------
     ObservationFormatError
-        If the content is of no format; the message is that of the format which comes nearest.
-    OSError
-        If a file cannot be opened.
     """
-    text = read_text(source)
-    name = format or recognise(text.content)
-    if name is None:
-        _refuse(text)
-    return load(FORMATS[name].reader)(text, **options)
-
-
-def _refuse(text: Text) -> NoReturn:
-    """Raise the error of the reader that comes nearest to taking a text."""
     what = f"{text.name} is" if text.name else "this is"
     content = text.content
     if not content.strip():
         raise ObservationFormatError(f"{what} empty: give a file that holds observations")
-    none = f"{what} no file of observations ({', '.join(FORMATS)})"
+    none = f"{what} no file of observations ({', '.join(formats)})"
     if is_json(content):
         raise ObservationFormatError(f"{none}: {JSON_ADVICE}")
     if is_html(content):

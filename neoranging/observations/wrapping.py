@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from neoranging.observations.field_names import ADES_NAMES
 from neoranging.observations.source import Text, TextSource, is_text, read_source
 
 __all__ = ["JSON_ADVICE", "is_html", "is_json", "read_text"]
@@ -31,7 +30,6 @@ _HEAD: Final = 4096
 SAME_OBSERVATIONS: Final = ("ADES_DF", "XML", "OBS80")
 """Names of texts in an answer of the Observations API, the one that holds most first."""
 
-_ENOUGH_FIELDS: Final = 3  # of ADES make an object a record
 
 
 def read_text(source: TextSource) -> Text:
@@ -114,11 +112,12 @@ def _texts(answer: Any) -> Iterator[str]:
 
 
 def _is_record(item: Any) -> bool:
-    return (
-        isinstance(item, Mapping)
-        and sum(name.lower() in ADES_NAMES for name in item) >= _ENOUGH_FIELDS
-        and not any(isinstance(value, list | dict) for value in item.values())
-    )
+    """Whether an item is a record of ADES: its fields, and the time as the standard writes it."""
+    if not isinstance(item, Mapping):
+        return False
+    fields = {name.lower(): value for name, value in item.items()}
+    time = fields.get("obstime")
+    return "stn" in fields and isinstance(time, str) and time.endswith("Z")
 
 
 def _as_psv(records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
