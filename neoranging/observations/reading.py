@@ -137,8 +137,6 @@ def _from_content(
     options: Mapping[str, Any],
 ) -> QTable:
     form = form or recognise(content) or file_format(content, name)
-    if not content.strip():
-        raise ObservationFormatError("the file is empty")
     if not form:
         refuse(Text(content, name), ALL_FORMATS)
     if form in TABLE_FORMATS:

@@ -77,16 +77,15 @@ def refuse(text: Text, formats: Iterable[str]) -> NoReturn:
     ------
     ObservationFormatError
     """
-    what = f"{text.name} is" if text.name else "this is"
     content = text.content
+    none = f"no format of observations is recognised ({', '.join(formats)})"
     if not content.strip():
-        raise ObservationFormatError(f"{what} empty: give a file that holds observations")
-    none = f"{what} no file of observations ({', '.join(formats)})"
+        raise ObservationFormatError("it is empty: give a file that holds observations")
     if is_json(content):
         raise ObservationFormatError(f"{none}: {JSON_ADVICE}")
     if is_html(content):
         raise ObservationFormatError(
-            f"{none}: it is a page of HTML without records in <pre>; save the records as text"
+            f"{none}: this is a page of HTML without records in <pre>; save the records as text"
         )
     if _BINARY in content[:WINDOW]:
         raise ObservationFormatError(f"{none}: it holds zero bytes, which no text does")
@@ -94,12 +93,11 @@ def refuse(text: Text, formats: Iterable[str]) -> NoReturn:
     nearest = max(likeness, key=lambda name: likeness[name])
     if likeness[nearest]:
         try:
-            load(FORMATS[nearest].reader)(text)
+            load(FORMATS[nearest].reader)(Text(content))
         except ObservationFormatError as error:
-            message = f"{none}; nearest is {nearest}, whose reader says: {error}"
-            raise ObservationFormatError(message) from error
-    first = content.split(b"\n", 1)[0][:_SHOWN].decode("utf-8", "replace")
+            raise ObservationFormatError(f"{none}; nearest is {nearest}: {error}") from error
+    first = content.lstrip().split(b"\n", 1)[0][:_SHOWN].decode("utf-8", "replace")
     raise ObservationFormatError(
-        f"{none}: no line of it looks like a record, the first is {first!r}. Give another file, or "
-        "name its format"
+        f"{none}: no line looks like a record, the first is {first!r}. Give another file, or name "
+        "its format"
     )
