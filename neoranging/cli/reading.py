@@ -112,7 +112,8 @@ def _read(name: str, reading: Reading) -> QTable:
 
 
 def _unreadable(name: str, reason: str) -> UnreadableError:
-    return UnreadableError(f"{_shown(name)}: {reason}")
+    shown = _shown(name)
+    return UnreadableError(reason if reason.startswith(shown) else f"{shown}: {reason}")
 
 
 def _shown(name: str) -> str:

@@ -213,6 +213,8 @@ def from_bytes(content: bytes, form: str, source: str = "") -> Container:
         raise MissingDependencyError(
             f"a file of the format {form} needs a package that is not installed: {error}"
         ) from error
+    except RecursionError as error:
+        raise ObservationFormatError(f"no {form} that is nested within reason") from error
     except (ValueError, OSError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise ObservationFormatError(f"no readable {form} file: {error}") from error
     return Container(result.columns, source, result.first_line, result.text)

@@ -158,6 +158,8 @@ def _read_in_steps(stream: IO[Any], name: str, damaged: tuple[type[Exception], .
                 raise ObservationFormatError(
                     f"{name or 'the content'} begins with a megabyte of zero bytes: it is no text"
                 )
+    except ObservationFormatError:
+        raise  # it is a ValueError as well
     except UnicodeDecodeError as error:
         raise ObservationFormatError(
             f"{name or 'the open file'} is not in the encoding it was opened with "

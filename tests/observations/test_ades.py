@@ -18,6 +18,7 @@ import neoranging.observations  # noqa: F401  (registers the formats)
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError
 from neoranging.observations.ades import read_ades_psv, read_ades_xml
 from neoranging.observations.ades_scan import looks_like_psv, looks_like_xml
+from neoranging.observations.wrapping import read_text
 from neoranging.observations.ades_writer import format_ades_psv, write_ades_psv
 from neoranging.observations.mpc_codes import PROGRAM_CODES
 from neoranging.observations.obs80 import read_obs80
@@ -189,7 +190,7 @@ def test_roving_positions():
         ("obsTime", "2024-12-27 05:42:49Z", Reason.MALFORMED),
         ("obsTime", "2024-02-30T05:42:49Z", Reason.MALFORMED),
         ("obsTime", "2024-12-27T24:00:00Z", Reason.MALFORMED),
-        ("obsTime", "2024-12-27T23:59:60Z", Reason.MALFORMED),
+        ("obsTime", "2024-12-27T23:59:60.5Z", Reason.MALFORMED),
         ("obsTime", "2024-12-27T05:42:49+01:00", Reason.MALFORMED),
         ("obsTime", "", Reason.MALFORMED),
         ("ra", "", Reason.MALFORMED),
@@ -380,7 +381,7 @@ def test_sniffers():
     assert looks_like_psv(psv(RECORD).encode())
     assert looks_like_psv(psv(RECORD).partition("\n")[2].encode())
     assert looks_like_xml(XML.encode())
-    assert looks_like_xml(XML.replace("UTF-8", "UTF-16").encode("utf-16"))
+    assert looks_like_xml(read_text(XML.replace("UTF-8", "UTF-16").encode("utf-16")).content)
     assert not looks_like_psv(b"     K24Y04R* C2024 12 27.23807308 56 40.968-00 16 11.93\n")
     assert not looks_like_psv(b"a|b|c\n")
     assert not looks_like_xml(b"<html>")

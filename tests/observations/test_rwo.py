@@ -158,7 +158,7 @@ def test_a_record_by_hand():
     assert (row["ra_forced"], row["dec_forced"]) == (True, False)
     assert (row["mag"], row["band"], row["mag_accuracy"]) == (16.54, "o", 0.01)
     assert (row["sigma_mag"], row["mag_residual"], row["chi"]) == (0.5, 0.31, 1.23)
-    assert (row["station"], row["catalog"], row["program"]) == ("W68", "V", "K")
+    assert (row["station"], row["catalog"], row["notes"]) == ("W68", "V", "K")
     assert (row["note2"], row["kind"], row["line"]) == ("C", "ground", 6)
     assert (row["selected"], row["mag_selected"]) == (True, False)
     assert table.meta["errmod"] == "vfcc17"
