@@ -101,7 +101,7 @@ def read_files(reading: Reading) -> TrackletSet:
 def _read(name: str, reading: Reading) -> QTable:
     from neoranging.observations.reading import read_observations
 
-    options = {} if reading.sigma is None else {"default_sigma": reading.sigma}
+    options: dict[str, Any] = {} if reading.sigma is None else {"default_sigma": reading.sigma}
     source: Any = Path(name) if name != "-" else sys.stdin.buffer
     try:
         return read_observations(source, format=reading.input_format, **options)

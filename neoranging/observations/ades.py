@@ -91,8 +91,8 @@ def read_ades_psv(source: TextSource, *, default_sigma: Any = None) -> QTable:
         float, all others, unknown ones too, as text; columns empty throughout are left out, and
         a name that a common column bears gets the prefix ``ades_``. Names are taken in any case.
         ``precTime``, ``precRA`` and ``precDec`` become ``time_resolution`` [s],
-        ``ra_resolution`` (without cos(dec)) and ``dec_resolution`` [arcsec]. ``note2`` is the 80-column
-        code of the mode. ``block`` tells which of ``meta["ades_headers"]`` a record stood under;
+        ``ra_resolution`` (without cos(dec)) and ``dec_resolution`` [arcsec]. ``note2`` is the
+        80-column code of the mode. ``block`` tells which of ``meta["ades_headers"]`` a record stood under;
         ``meta["ades_version"]`` is the version, ``meta["report"]`` accounts for every record.
 
     Raises

@@ -45,6 +45,7 @@ class Fields:
         self.n = len(records)
         self.unreadable: dict[str, Mask] = {}
         self._given: dict[str, Mask] = {}
+        self._numbers: dict[str, Floats] = {}
 
     def text(self, name: str) -> Strings:
         """Strings, ``""`` where absent, (N,)."""
@@ -66,13 +67,15 @@ class Fields:
         """Finite numbers, NaN where absent or unreadable (then also marked so), (N,)."""
         if name not in self.columns:
             return np.full(self.n, np.nan)
-        texts = self.columns[name]
-        value = _floats(texts)
-        bad = ~np.isfinite(value) & self.given(name)
-        if bad.any():
-            value[bad] = np.nan
-            self.unreadable[name] = bad
-        return value
+        if name not in self._numbers:
+            value = _floats(self.columns[name])
+            bad = ~np.isfinite(value) & self.given(name)
+            if bad.any():
+                value[bad] = np.nan
+                self.unreadable[name] = bad
+            value.flags.writeable = False
+            self._numbers[name] = value
+        return self._numbers[name]
 
 
 def _floats(texts: list[str]) -> Floats:

@@ -46,7 +46,9 @@ _MOST_NAMES = 500  # of columns in a file; the standard has about ninety fields
 _BLOCK_TAGS = frozenset({"obsBlock", "obsContext", "obsData"})
 _LINE = re.compile(rb"[^\r\n]+")
 _ADES_TAG = re.compile(rb"<(?:[\w.-]+:)?ades[\s/>]", re.IGNORECASE)
-_WIDE_ENCODING = re.compile(rb"""\s*<\?xml[^>]{,80}encoding\s*=\s*["'](?:utf|ucs)-?(?:16|32)""", re.I)
+_WIDE_ENCODING = re.compile(
+    rb"""\s*<\?xml[^>]{,80}encoding\s*=\s*["'](?:utf|ucs)-?(?:16|32)""", re.I
+)
 
 
 @dataclass

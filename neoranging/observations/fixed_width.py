@@ -306,9 +306,9 @@ def _with_decimals(matrix: Bytes, decimal: Mask) -> Sexagesimal:
 def days_in_month(year: Ints, month: Ints) -> Ints:
     """Return the length of a Gregorian month, (N,); ``month`` 1 to 12."""
     start = _month_number(year, month)
-    length: Ints = (start + np.timedelta64(1, "M")).astype("datetime64[D]").astype(np.int64) - start.astype(
-        "datetime64[D]"
-    ).astype(np.int64)
+    length: Ints = (start + np.timedelta64(1, "M")).astype("datetime64[D]").astype(
+        np.int64
+    ) - start.astype("datetime64[D]").astype(np.int64)
     return length
 
 

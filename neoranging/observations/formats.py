@@ -140,28 +140,32 @@ def _is_recognised(origin: str, path: Any, fileobj: Any, *args: Any, **_: Any) -
     """Whether a source to be read has a format, by its content alone; it is not consumed."""
     if origin != "read":
         return False
-    if fileobj is None:
-        source = args[0] if args else path
-        lines = isinstance(source, list | tuple) and all(isinstance(line, str) for line in source)
-        return (lines or isinstance(source, bytes)) and _recognise(source)
-    if not (hasattr(fileobj, "seekable") and fileobj.seekable()):
+    if fileobj is not None:
+        return _is_recognised_file(fileobj)
+    source = args[0] if args else path
+    lines = isinstance(source, list | tuple) and all(isinstance(line, str) for line in source)
+    return (lines or isinstance(source, bytes)) and _recognise(source)
+
+
+def _is_recognised_file(file: Any) -> bool:
+    if not (hasattr(file, "seekable") and file.seekable()):
         return False
-    position = fileobj.tell()
+    position = file.tell()
     try:
-        head = fileobj.read(_WINDOW)
-        if not isinstance(head, bytes):
-            return False  # astropy opens files in binary mode
+        head = file.read(_WINDOW)
         # The first record may stand further down, but not in a file that is no text.
-        further = len(head) == _WINDOW and b"\0" not in head
-        return _recognise(head) or (further and _recognise(head + fileobj.read()))
+        further = len(head) == _WINDOW and isinstance(head, bytes) and b"\0" not in head
+        return _recognise(head) or (further and _recognise(head + file.read()))
     except NeoRangingError:
         return False  # an archive, say
     except (EOFError, OSError, ValueError):
         return True  # a damaged compressed file: the reader says what is wrong
     finally:
-        fileobj.seek(position)
+        file.seek(position)
 
 
 def _recognise(source: Any) -> bool:
+    if isinstance(source, str):  # of a file opened as text
+        source = source.encode("utf-8", "replace")
     content = load("wrapping:read_text")(source).content
     return load("recognition:recognise")(content) is not None

@@ -23,9 +23,9 @@ import numpy.typing as npt
 from neoranging.exceptions import NeoRangingWarning
 
 __all__ = [
-    "LETTERED_STATIONS",
     "CATALOG_CODES",
     "CATALOG_NAMES",
+    "LETTERED_STATIONS",
     "MODES",
     "NOTE2_OF_MODE",
     "PROGRAM_CODES",
@@ -101,9 +101,7 @@ def divide_note1(code: Strings, station: Strings) -> tuple[Strings, Strings]:
     return np.where(is_note, "", code), np.where(is_note, code, "")
 
 
-def join_note1(
-    program: Iterable[str], notes: Iterable[str], station: Iterable[str]
-) -> list[str]:
+def join_note1(program: Iterable[str], notes: Iterable[str], station: Iterable[str]) -> list[str]:
     """Characters for column 14, a blank where there is nothing that it can hold.
 
     Parameters

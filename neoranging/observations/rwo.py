@@ -130,7 +130,10 @@ def read_rwo(source: TextSource, *, default_sigma: Any = None) -> QTable:
         n_records=len(records),
         n_used=int(keep.sum()),
         set_aside=verdicts.set_aside(records.line, records.text),
-        notes=tuple(_notes(columns, records.line, keep, unknown)),
+        notes=(
+            *(Note(0, f"{name} of the header is no number") for name in header.unreadable),
+            *_notes(columns, records.line, keep, unknown),
+        ),
         n_ignored_lines=len(lines.start) - records.n_lines,
         source=name,
     )

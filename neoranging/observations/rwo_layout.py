@@ -85,12 +85,15 @@ class RwoHeader:
         Error model that gave the a-priori sigmas.
     rms_ast, rms_mag : float
         RMS of the weighted astrometric residuals and of the magnitude residuals [mag].
+    unreadable : tuple of str
+        Names of numbers that cannot be read.
     """
 
     version: int | None = None
     errmod: str | None = None
     rms_ast: float | None = None
     rms_mag: float | None = None
+    unreadable: tuple[str, ...] = ()
 
     def meta(self) -> dict[str, Any]:
         """The header as it goes into the meta of a table, under the names of the format."""
@@ -249,21 +252,25 @@ def _read_header(lines: Lines, comment: Mask) -> tuple[RwoHeader, Mask]:
             found.setdefault(name, value)
         is_header[row] = named or text.startswith(_END_OF_HEADER)
     errmod = found.get("errmod")
+    version = _number(int, found.get("version"))
+    rms = {name: _number(float, found.get(name)) for name in ("RMSast", "RMSmag")}
+    numbers = {"version": version, **rms}
     header = RwoHeader(
-        version=_number(int, found.get("version")),
+        version=version,
         errmod=None if errmod is None else errmod.strip("'").strip(),
-        rms_ast=_number(float, found.get("RMSast")),
-        rms_mag=_number(float, found.get("RMSmag")),
+        rms_ast=rms["RMSast"],
+        rms_mag=rms["RMSmag"],
+        unreadable=tuple(name for name in numbers if name in found and numbers[name] is None),
     )
     return header, is_header
 
 
 def _number(kind: Callable[[str], Number], text: str | None) -> Number | None:
+    """A number of the header, None where there is none or where it cannot be read."""
     try:
         return None if text is None else kind(text)
-    except ValueError as error:
-        msg = f"the .rwo header holds {text!r} where a number is needed; correct it"
-        raise ObservationFormatError(msg) from error
+    except ValueError:
+        return None
 
 
 def _lines_holding(lines: Lines, byte: int) -> Mask:

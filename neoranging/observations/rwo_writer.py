@@ -291,8 +291,9 @@ def _codes(table: QTable, version: int) -> dict[str, Strings | list[str]]:
         texts(table, "note2"),
     )
     station = texts(table, "station")
-    notes = (texts(table, name).tolist() for name in ("program", "notes"))
-    program = join_note1(*notes, station.tolist())
+    program = join_note1(
+        texts(table, "program").tolist(), texts(table, "notes").tolist(), station.tolist()
+    )
     if any(len(code) != 3 for code in station.tolist()):
         msg = ".rwo holds station codes of three characters; write ADES for longer ones"
         raise ObservationFormatError(msg)

@@ -42,7 +42,12 @@ _FOREIGN: Final = {
     b"\x28\xb5\x2f\xfd": "compressed by zstd",
     b"\x1f\x9d": "compressed by compress",
 }
-_DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+_DAMAGED: Final[tuple[type[Exception], ...]] = (
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    gzip.BadGzipFile,
+)
 _TAR_BLOCK: Final = 512
 
 # The marks of UTF-32 begin with those of UTF-16.
@@ -108,17 +113,16 @@ def read_source(source: TextSource) -> Text:
     """
     if isinstance(source, Text):
         return source
+    if isinstance(source, str) and (not source.strip() or is_text(source)):
+        return _finished(_encoded(source), "")
+    if isinstance(source, str | os.PathLike):
+        return _read_file(Path(source))
     if isinstance(source, bytes | bytearray | memoryview):
         return _finished(bytes(source), "")
-    if isinstance(source, str):
-        if not source.strip() or is_text(source):
-            return _finished(_encoded(source), "")
-        return _read_file(Path(source))
-    if isinstance(source, os.PathLike):
-        return _read_file(Path(source))
-    if hasattr(source, "read"):
-        name = os.path.basename(str(getattr(source, "name", "")))
-        return _finished(_read_in_steps(source, name), name)
+    stream: Any = source
+    if hasattr(stream, "read"):
+        name = os.path.basename(str(getattr(stream, "name", "")))
+        return _finished(_read_in_steps(stream, name), name)
     if isinstance(source, Iterable):
         lines = (line if isinstance(line, bytes) else _encoded(str(line)) for line in source)
         return _finished(b"\n".join(line.rstrip(b"\r\n") for line in lines), "")

@@ -11,6 +11,7 @@ import html
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 from typing import Any, Final
 
 from neoranging.observations.source import Text, TextSource, is_text, read_source
@@ -31,7 +32,6 @@ SAME_OBSERVATIONS: Final = ("ADES_DF", "XML", "OBS80")
 """Names of texts in an answer of the Observations API, the one that holds most first."""
 
 
-
 def read_text(source: TextSource) -> Text:
     """Return the text of observations in a source and the name of the source.
 
@@ -48,12 +48,12 @@ def read_text(source: TextSource) -> Text:
     if isinstance(source, Text):
         return source
     text = read_source(source)
+    found = ""
     if is_html(text.content):
-        return Text(_preformatted(text.content.decode("utf-8", "replace")).encode(), text.name)
-    if is_json(text.content):
+        found = _preformatted(text.content.decode("utf-8", "replace"))
+    elif is_json(text.content):
         found = _in_json(text.content)
-        return Text(found.encode("utf-8", "replace"), text.name) if found else text
-    return text
+    return Text(found.encode("utf-8", "replace"), text.name) if found.strip() else text
 
 
 def is_html(content: bytes) -> bool:
@@ -128,6 +128,6 @@ def _as_psv(records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _cell(value: Any) -> str:
-    if value is None or value != value:  # NaN stands for nothing
+    if value is None or (isinstance(value, float) and isnan(value)):
         return ""
     return " ".join(str(value).replace("|", "/").split())

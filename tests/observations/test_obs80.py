@@ -638,3 +638,19 @@ def test_real_tracklets_agree_with_their_decimals(shared):
                 assert row["dec"].value == pytest.approx(observation["dec"], abs=1e-9)
                 n += 1
     assert n > 20
+
+
+def test_a_signed_day_is_no_day():
+    signed = GROUND.replace("01.26257 ", "+1.26257 ")
+    assert signed != GROUND
+    assert read(GROUND, signed).meta["report"].counts() == {Reason.MALFORMED: 1}
+
+
+def test_decimal_hours_and_degrees():
+    line = f"{'     K24Y04R  C2024 12 27.23807 08.944716   -00.26998':77}W68"
+    table = read(line)
+    assert table["ra"][0].to_value(u.deg) == pytest.approx(15 * 8.944716, abs=1e-12)
+    assert table["dec"][0].to_value(u.deg) == pytest.approx(-0.26998, abs=1e-14)
+    assert table["ra_resolution"][0].to_value(u.arcsec) == pytest.approx(15 * 3.6e-3)
+    beyond = line.replace("08.944716", "28.944716")
+    assert read(line, beyond).meta["report"].counts() == {Reason.MALFORMED: 1}
