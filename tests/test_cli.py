@@ -406,7 +406,7 @@ def test_module_runs_and_loads_nothing_heavy():
 def night(tmp_path):
     """2008 TC3 in a table with a tracklet id."""
     table = QTable.read(IMPACTORS)
-    table = table[table["designation"] == "2008 TC3"]
+    table = table[(table["designation"] == "2008 TC3") & (table["station"] == "G96")]
     path = tmp_path / "night.csv"
     rows = zip(
         table["obstime"].isot,

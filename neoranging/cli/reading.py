@@ -114,14 +114,13 @@ def read_files(reading: Reading) -> TrackletSet:
 
 def _read(name: str, reading: Reading) -> QTable:
     from neoranging.observations.reading import read_observations
-    from neoranging.observations.source import read_source
 
     if Path(name).is_dir():
         raise _unreadable(name, "is a folder; name the files in it")
-    options = {} if reading.sigma is None else {"default_sigma": reading.sigma}
+    options: dict[str, Any] = {} if reading.sigma is None else {"default_sigma": reading.sigma}
     try:
         return read_observations(
-            Path(name) if name != "-" else read_source(sys.stdin.buffer)[0],
+            Path(name) if name != "-" else sys.stdin.buffer,
             format=reading.input_format,
             scale=reading.scale,
             station=reading.station,
@@ -134,7 +133,8 @@ def _read(name: str, reading: Reading) -> QTable:
 
 
 def _unreadable(name: str, reason: str) -> UnreadableError:
-    return UnreadableError(f"{_shown(name)}: {reason}")
+    shown = _shown(name)
+    return UnreadableError(reason if reason.startswith(shown) else f"{shown}: {reason}")
 
 
 def _shown(name: str) -> str:
@@ -150,7 +150,8 @@ def _summary(tracklets: TrackletSet) -> str:
     ]
     lost = report.n_observations - report.n_used
     left_out = f", {lost} left out" if lost else ""
-    hint = "; --report for details" if lost or any(r.n_set_aside for r in report.reading) else ""
+    told = any(one.n_set_aside or one.notes for one in report.reading) or report.notes
+    hint = "; --report for details" if lost or told else ""
     formed = f"{many(report.n_tracklets, 'tracklet')} of {many(report.n_used, 'observation')}"
     lines.append(formed + left_out + hint)
     return "\n".join(lines)

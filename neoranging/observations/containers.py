@@ -15,7 +15,7 @@ import numpy as np
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
 from neoranging.observations.field_names import name_columns
 
-__all__ = ["Container", "file_format", "from_bytes", "from_memory", "is_table"]
+__all__ = ["Container", "binary_format", "file_format", "from_bytes", "from_memory", "is_table"]
 
 API_ANSWERS: Final = ("ADES_DF", "OBS_DF", "XML", "OBS80")
 """What an answer of the Observations API of the Minor Planet Center may hold, best first."""
@@ -159,6 +159,11 @@ def _array(values: Any) -> Any:
 # In a file ---------------------------------------------------------------------------------------
 
 
+def binary_format(content: bytes) -> str:
+    """Format of a table that the first bytes of a file tell, "" if they tell none."""
+    return next((form for form, starts in _MAGIC.items() if content.startswith(starts)), "")
+
+
 def file_format(content: bytes, name: str = "") -> str:
     """Format of the table that a file holds.
 
@@ -167,9 +172,8 @@ def file_format(content: bytes, name: str = "") -> str:
     str
         One of `neoranging.observations.formats.TABLE_FORMATS`, "" if it looks like none.
     """
-    for form, starts in _MAGIC.items():
-        if content.startswith(starts):
-            return form
+    if form := binary_format(content):
+        return form
     head = content[:4096]
     if b"<VOTABLE" in head:
         return "votable"
@@ -212,6 +216,8 @@ def from_bytes(content: bytes, form: str, source: str = "") -> Container:
         raise MissingDependencyError(
             f"a file of the format {form} needs a package that is not installed: {error}"
         ) from error
+    except RecursionError as error:
+        raise ObservationFormatError(f"no {form} that is nested within reason") from error
     except (ValueError, OSError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise ObservationFormatError(f"no readable {form} file: {error}") from error
     return Container(result.columns, source, result.first_line, result.text)

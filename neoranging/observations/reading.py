@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -12,11 +11,13 @@ from astropy.table import QTable
 from astropy.time import Time
 
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
-from neoranging.observations.containers import file_format, from_bytes, is_table
-from neoranging.observations.formats import FORMATS, TABLE_FORMATS, recognise
+from neoranging.observations.containers import binary_format, file_format, from_bytes, is_table
+from neoranging.observations.formats import FORMATS, TABLE_FORMATS, load
+from neoranging.observations.recognition import recognise, refuse
 from neoranging.observations.report import ReadReport
-from neoranging.observations.source import read_source
+from neoranging.observations.source import Text, is_text
 from neoranging.observations.user_table import user_table
+from neoranging.observations.wrapping import JSON_ADVICE, read_text
 
 __all__ = ["ALL_FORMATS", "read_observations", "separate_sources"]
 
@@ -42,10 +43,17 @@ def separate_sources(source: Any) -> list[Any]:
 def _are_lines(source: Sequence[Any]) -> bool:
     if not source or not all(isinstance(one, str) for one in source):
         return False
+    if any(is_text(one) for one in source[:10]):  # never a path, whatever its format
+        return not any(_is_whole(one) for one in source)
     if any(os.path.exists(one) for one in source[:10]):
         return False
     content = "\n".join(source).encode("utf-8", "replace")
     return bool(recognise(content) or file_format(content))
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a string is a text of its own: it has a line end that does not close it."""
+    return "\n" in text.rstrip("\r\n") or "\r" in text.rstrip("\r\n")
 
 
 def read_observations(
@@ -98,10 +106,10 @@ def read_observations(
         return source
     if not _is_file(source):
         return user_table(source, **of_tables, **options)
-    content, name = _content(source)
+    content, name = read_text(source)
     told = os.fspath(source) if isinstance(source, os.PathLike) or _is_path(source) else name
     try:
-        return _from_content(source, content, name, format, of_tables, options)
+        return _from_content(content, name, format, of_tables, options)
     except (ObservationFormatError, MissingDependencyError) as error:
         if not told or str(told) in str(error):
             raise
@@ -133,42 +141,39 @@ def _is_file(source: Any) -> bool:
 
 
 def _is_path(source: Any) -> bool:
-    return isinstance(source, str) and "\n" not in source
-
-
-def _content(source: Any) -> tuple[bytes, str]:
-    if (isinstance(source, os.PathLike) or _is_path(source)) and os.path.isdir(source):
-        raise ObservationFormatError(f"{source} is a folder; give a list of the files in it")
-    return read_source(source)
+    return isinstance(source, str) and bool(source.strip()) and not is_text(source)
 
 
 def _from_content(
-    source: Any,
     content: bytes,
     name: str,
     form: str | None,
     of_tables: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> QTable:
-    form = form or recognise(content) or file_format(content, name)
-    if not content.strip():
-        raise ObservationFormatError("is empty")
+    form = form or binary_format(content) or recognise(content) or file_format(content, name)
     if not form:
-        raise ObservationFormatError(
-            "no observation file of a known format: see that it is MPC 80-column, ADES, .rwo or a "
-            f"table that names its columns, or name its format ({', '.join(ALL_FORMATS)})"
-        )
+        refuse(Text(content, name), ALL_FORMATS)
     if form in TABLE_FORMATS:
-        container = from_bytes(content, form, name)
-        if container.text is not None:
-            inner = container.text.encode()
-            return _from_content(inner, inner, name, None, of_tables, options)
-        return user_table(container, **of_tables, **options)
+        return _from_table_file(content, form, name, of_tables, options)
     for option, value in of_tables.items():
         if value is not None:
             raise ObservationFormatError(
                 f"{option} is an option for tables, and records of {form} say it themselves"
             )
-    is_path = isinstance(source, os.PathLike) or _is_path(source)
-    readable = source if is_path else io.BytesIO(content)
-    return QTable.read(readable, format=form, **options)
+    table: QTable = load(FORMATS[form].reader)(Text(content, name), **options)
+    return table
+
+
+def _from_table_file(
+    content: bytes, form: str, name: str, of_tables: Mapping[str, Any], options: Mapping[str, Any]
+) -> QTable:
+    try:
+        container = from_bytes(content, form, name)
+        if container.text is not None:
+            return _from_content(container.text.encode(), name, None, of_tables, options)
+        return user_table(container, **of_tables, **options)
+    except ObservationFormatError as error:
+        if form != "json":
+            raise
+        raise ObservationFormatError(f"{error}. {JSON_ADVICE}") from error

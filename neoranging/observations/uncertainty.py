@@ -18,16 +18,22 @@ from neoranging.exceptions import ObservationFormatError
 
 __all__ = [
     "COARSE_SIGMA",
+    "CREDIBLE_SIGMA",
     "INCREDIBLE_SIGMA",
     "PRECISE_CODES",
     "STATION_SIGMA",
     "TECHNIQUE_SIGMA",
     "default_sigma",
+    "is_incredible",
     "sigma_columns",
 ]
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.str_]
+
+CREDIBLE_SIGMA: Final = (1e-6, 1e4)
+"""Limits of what a file can mean as the error of a position [arcsec]; 999 marks zero weight."""
 
 CCD_SIGMA: Final = 1.0
 """An electronic detector of an unlisted station, and whatever is not listed at all."""
@@ -78,6 +84,17 @@ PRECISE_CODES: Final = ("244", "275", "500")
 
 ROUNDING: Final = 12**-0.5
 """Standard deviation of a uniform rounding error, in units of the last digit."""
+
+
+def is_incredible(sigma: Floats) -> Mask:
+    """Whether stated errors mean nothing: negative or beyond `CREDIBLE_SIGMA`, (N,).
+
+    Zero and NaN stand for an error that is not stated.
+    """
+    low, high = CREDIBLE_SIGMA
+    stated = np.isfinite(sigma) & (sigma != 0.0)
+    mask: Mask = stated & ~((sigma >= low) & (sigma <= high))
+    return mask
 
 
 def default_sigma(station: Strings, note2: Strings, catalog: Strings, year: Floats) -> Floats:
