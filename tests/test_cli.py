@@ -278,7 +278,7 @@ def test_files_that_cannot_be_read(tmp_path):
         (tmp_path / "missing.obs80", "No such file"),
         (tmp_path, "is a folder"),
         (empty, "is empty"),
-        (text, "no observation file of a known format"),
+        (text, "no format of observations is recogni"),
         (table, "lacks"),
     ):
         result = run("estimate", IMPACTORS, path)

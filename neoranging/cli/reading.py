@@ -144,6 +144,8 @@ def _shown(name: str) -> str:
 def _summary(tracklets: TrackletSet) -> str:
     """One line per file, and one for what was formed."""
     report = tracklets.report
+    if report is None:  # never of tracklets that were read
+        return ""
     lines = [
         f"{'' if one.source else 'standard input: '}{one.headline(reasons=True)}"
         for one in report.reading
