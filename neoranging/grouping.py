@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from neoranging.constants import MJD_JD
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError, TrackletError
 from neoranging.observations import stations
-from neoranging.observations.columns import Columns, faults, with_credible_sigmas
+from neoranging.observations.columns import Columns, faults, labels, with_credible_sigmas
 from neoranging.observations.designation import canonical, cleaned
 from neoranging.observations.exposures import repeated_exposures
 from neoranging.observations.report import ReadReport, many
@@ -23,10 +23,11 @@ __all__ = [
     "Observations",
     "TrackletReport",
     "group_by_identity",
-    "group_by_number",
+    "group_by_label",
     "taken",
 ]
 
+FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.str_]
@@ -190,34 +191,33 @@ def group_by_identity(
     key, ids = _keys(c, names, ids, "station" in group_by, account.kept)
     account.drop(AGAIN, repeated_exposures(c, key, account.kept))
     account.drop(ALONE, _alone(c, key, account.kept))
-    groups = _assembled(c, key, names, ids, account, reports, (*notes, *sigma_notes))
-    first = (groups.columns.jd1 + groups.columns.jd2)[groups.offsets[:-1]]
-    return _taken(groups, np.argsort(first, kind="stable"))
+    key = _by_time(c, key, account.kept)
+    return _assembled(c, key, names, ids, account, reports, (*notes, *sigma_notes))
 
 
-def group_by_number(
-    c: Columns, key: Integers, designation: Strings, tracklet_id: Strings, on_bad: str
-) -> Groups:
-    """Tracklets of the rows with one number each, in the order of the numbers.
+def group_by_label(c: Columns, tracklet: Any, designation: Any, on_bad: str) -> Groups:
+    """Tracklets of the rows of one id, or else of one designation, in the order of these labels.
 
-    Parameters
-    ----------
-    c : Columns
-        n observations.
-    key : ndarray of int, shape (n,)
-        Number of the tracklet of each.
-    designation, tracklet_id : ndarray of str, shape (n,)
-    on_bad : {"set aside", "raise"}
-        Fate of observations without position, weight or station, and of tracklets without two
-        epochs.
+    Parameters are those of `neoranging.TrackletSet.from_arrays`.
 
     Raises
     ------
     TrackletError
-        If something is bad and ``on_bad="raise"``, or if nothing is left.
+        If there are no labels, something is bad and ``on_bad="raise"``, or nothing is left.
     """
     if on_bad not in ("set aside", "raise"):
         raise TrackletError(f"on_bad must be 'set aside' or 'raise', got {on_bad!r}")
+    if tracklet is None and designation is None:
+        raise TrackletError(
+            "from_arrays needs tracklet= (an id for each observation) or designation=: "
+            "observations are never joined on a guess; for one object write "
+            "Tracklet(obstime, SkyCoord(ra, dec), station=...)"
+        )
+    n = len(c.ra)
+    names = canonical(labels("designation", "" if designation is None else designation, n))
+    given = names if tracklet is None else labels("tracklet", tracklet, n)
+    ids = np.full(n, "") if tracklet is None else cleaned(given)
+    key = np.unique(given, return_inverse=True)[1]
     c, notes = stations.with_known_codes(c)
     account = _Account(len(c.ra))
     for fault in faults(c):
@@ -229,7 +229,7 @@ def group_by_number(
         warnings.warn(note, NeoRangingWarning, stacklevel=4)
     account.drop(AGAIN, repeated_exposures(c, key, account.kept))
     account.drop(ALONE_OF_ID, _alone(c, key, account.kept))
-    groups = _assembled(c, key, designation, tracklet_id, account, (), (*notes, *sigma_notes))
+    groups = _assembled(c, key, names, ids, account, (), (*notes, *sigma_notes))
     dropped = groups.report.dropped
     if not len(groups.designation) or (on_bad == "raise" and ALONE_OF_ID in dropped):
         raise TrackletError(_no_motion(groups.report))
@@ -240,23 +240,20 @@ def group_by_number(
 
 def _no_motion(report: TrackletReport) -> str:
     return (
-        f"no tracklet in {many(report.n_observations, 'observation')} ({_reasons(report)}): a "
-        "motion needs at least two different epochs of one object"
+        f"{_set_aside(report)}; a motion needs at least two different epochs of one object from "
+        "usable observations"
     )
 
 
 def _set_aside(report: TrackletReport) -> str:
     lost = list(report.lost)
     names = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
-    left = f". {many(len(lost), 'tracklet')} set aside whole: {names}" if lost else ""
+    reasons = ", ".join(f"{count} {reason}" for reason, count in report.dropped.items())
     return (
         f"{report.n_observations - report.n_used} of "
-        f"{many(report.n_observations, 'observation')} set aside: {_reasons(report)}{left}"
+        f"{many(report.n_observations, 'observation')} cannot be used ({reasons})"
+        + (f"; {many(len(lost), 'tracklet')} lost: {names}" if lost else "")
     )
-
-
-def _reasons(report: TrackletReport) -> str:
-    return "; ".join(f"{count} {reason}" for reason, count in report.dropped.items())
 
 
 def _told(reports: tuple[ReadReport, ...]) -> str:
@@ -338,7 +335,7 @@ def _nights(c: Columns, objects: Integers, station: Integers, by_station: bool) 
     return night
 
 
-def _runs(mjd: npt.NDArray[np.float64], key: Integers) -> tuple[Integers, npt.NDArray[np.float64]]:
+def _runs(mjd: FloatArray, key: Integers) -> tuple[Integers, FloatArray]:
     """Number of the run of each observation of a key, and the middle of that run."""
     order = np.lexsort((mjd, key))
     t, k = mjd[order], key[order]
@@ -383,12 +380,26 @@ def _combined(one: npt.NDArray[np.generic], other: npt.NDArray[np.generic]) -> I
 
 def _alone(c: Columns, key: Integers, kept: Mask) -> Mask:
     """True for rows of groups without two epochs."""
-    jd, key = np.where(kept, c.jd1 + c.jd2, np.nan), np.where(kept, key, -1)
-    n = int(key.max(initial=-1)) + 1
-    first, last = np.full(n + 1, np.inf), np.full(n + 1, -np.inf)
-    np.fmin.at(first, key, jd)
-    np.fmax.at(last, key, jd)
+    first, last = _span(c, key, kept)
     return np.asarray(~(last > first)[key])
+
+
+def _by_time(c: Columns, key: Integers, kept: Mask) -> Integers:
+    """Numbers of the groups in the order of their first epochs."""
+    order = np.argsort(_span(c, key, kept)[0], kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[key]
+
+
+def _span(c: Columns, key: Integers, kept: Mask) -> tuple[FloatArray, FloatArray]:
+    """First and last epoch of the kept rows of each group, infinite where there are none."""
+    n = int(key.max(initial=-1)) + 1
+    first, last = np.full(n, np.inf), np.full(n, -np.inf)
+    jd = (c.jd1 + c.jd2)[kept]
+    np.minimum.at(first, key[kept], jd)
+    np.maximum.at(last, key[kept], jd)
+    return first, last
 
 
 def _assembled(
@@ -416,17 +427,6 @@ def _assembled(
         account.lost(ids),
     )
     return Groups(c.take(order), offsets, names[first], ids[first], report)
-
-
-def _taken(groups: Groups, index: Integers) -> Groups:
-    """Groups in another order."""
-    columns, offsets = taken(groups.columns, groups.offsets, index)
-    return groups._replace(
-        columns=columns,
-        offsets=offsets,
-        designation=groups.designation[index],
-        tracklet_id=groups.tracklet_id[index],
-    )
 
 
 def taken(columns: Columns, offsets: Integers, index: Integers) -> tuple[Columns, Integers]:

@@ -221,6 +221,7 @@ class TestAccounting:
     def test_a_table_of_nothing_but_lone_observations(self):
         assert len(read(table_of([60_000.1]))) == 0
 
+    @pytest.mark.filterwarnings("ignore:.*without the place of the observer")
     @settings(
         max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
