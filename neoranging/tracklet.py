@@ -27,7 +27,6 @@ from neoranging.observations.columns import (
     DEFAULT_SIGMA,
     Columns,
     icrs_directions,
-    labels,
     plain_columns,
 )
 from neoranging.observations.report import many
