@@ -47,8 +47,8 @@ def read_tracklets(
         Observation files (MPC 80-column, ADES PSV or XML, OrbFit ``.rwo``; plain or gzipped) or
         the text of one, tables with the columns of the observation table, or a `pandas.DataFrame`
         with plain columns ``obstime`` (UTC; ISO text, datetime or MJD), ``ra``, ``dec`` [deg],
-        ``station``, and optionally ``sigma_ra``, ``sigma_dec`` [arcsec], ``mag``, ``band``,
-        ``designation``.
+        ``station``, ``designation`` or ``tracklet`` (an id of your own), and optionally
+        ``sigma_ra``, ``sigma_dec`` [arcsec], ``mag``, ``band``.
     format : str, optional
         One of ``mpc.obs80``, ``ades.psv``, ``ades.xml``, ``orbfit.rwo``; recognised when left out.
     group_by : {"night", "station"} or ("night", "station")
@@ -72,7 +72,8 @@ def read_tracklets(
     Raises
     ------
     ObservationFormatError
-        If a file is no observation file, a table lacks a column, or an option is unknown.
+        If a file is no observation file, a table lacks a column, an option is unknown, or no
+        observation says which object it is of.
     """
     group_by = _checked("group_by", group_by, GROUPS)
     kinds = _checked("kinds", kinds, KINDS)

@@ -63,6 +63,10 @@ class TrackletSet(Sequence["Tracklet"]):
         self._columns, self._offsets = columns, offsets
         self._designation, self._tracklet_id, self._report = designation, tracklet_id, report
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        arrays = self._columns, self._offsets, self._designation, self._tracklet_id
+        return type(self), (*arrays, self._report)  # copies are read-only too
+
     @property
     def designation(self) -> npt.NDArray[np.str_]:
         """Name of the object of each tracklet, "" where none was given, shape (M,)."""

@@ -423,7 +423,7 @@ class TestSigmas:
     def test_of_degrees_are_told(self):
         tracklets = self.read(0.3 * 3.6e6)
         np.testing.assert_allclose(tracklets[0].sigma.to_value(u.deg), 0.3)
-        assert "sigma above 60 arcsec, up to 1080" in str(tracklets.report)
+        assert "sigma above 300 arcsec, up to 1080" in str(tracklets.report)
 
 
 class TestAccounting:

@@ -1,5 +1,6 @@
 """`Tracklet` and `TrackletSet`: what goes in, what is refused, what comes out."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -233,7 +234,7 @@ class TestSigmas:
         assert t == make()
 
     def test_of_degrees_are_told(self):
-        with pytest.warns(NeoRangingWarning, match="above 60 arcsec, up to 1080"):
+        with pytest.warns(NeoRangingWarning, match="above 300 arcsec, up to 1080"):
             make(sigma=0.3 * u.deg)
 
     @pytest.mark.filterwarnings("ignore:.*without the place of the observer")
@@ -346,6 +347,12 @@ class TestParts:
         for column in (getattr(t, name), t._set.designation, t._set.counts, t._set.station):
             with pytest.raises(ValueError, match="read-only"):
                 column[0] = column[-1]
+
+    def test_copies_cannot_be_written_either(self):
+        for again in (pickle.loads(pickle.dumps(make())), copy.deepcopy(make())):
+            assert again == make()
+            with pytest.raises(ValueError, match="read-only"):
+                again.station[0] = "703"
 
     def test_what_is_handed_out_is_not_what_is_kept(self):
         t = make()
