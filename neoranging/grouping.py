@@ -13,7 +13,7 @@ import numpy.typing as npt
 from neoranging.constants import MJD_JD
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError, TrackletError
 from neoranging.observations import stations
-from neoranging.observations.columns import Columns, faults, labels, with_credible_sigmas
+from neoranging.observations.columns import Columns, Fault, faults, labels, with_credible_sigmas
 from neoranging.observations.designation import canonical, cleaned
 from neoranging.observations.exposures import repeated_exposures
 from neoranging.observations.report import ReadReport, many
@@ -22,6 +22,7 @@ __all__ = [
     "Groups",
     "Observations",
     "TrackletReport",
+    "group_as_one",
     "group_by_identity",
     "group_by_label",
     "taken",
@@ -207,26 +208,52 @@ def group_by_label(c: Columns, tracklet: Any, designation: Any, on_bad: str) -> 
     """
     if on_bad not in ("set aside", "raise"):
         raise TrackletError(f"on_bad must be 'set aside' or 'raise', got {on_bad!r}")
-    if tracklet is None and designation is None:
+    n = len(c.ra)
+    names = canonical(labels("designation", "" if designation is None else designation, n))
+    given = names if tracklet is None else labels("tracklet", tracklet, n)
+    label = cleaned(given)
+    if (label == "").all():
         raise TrackletError(
             "from_arrays needs tracklet= (an id for each observation) or designation=: "
             "observations are never joined on a guess; for one object write "
             "Tracklet(obstime, SkyCoord(ra, dec), station=...)"
         )
-    n = len(c.ra)
-    names = canonical(labels("designation", "" if designation is None else designation, n))
-    given = names if tracklet is None else labels("tracklet", tracklet, n)
-    ids = np.full(n, "") if tracklet is None else cleaned(given)
+    unnamed = Fault(label == "", UNNAMED, "each needs an id in tracklet= or a designation")
+    ids = label if tracklet is not None else np.full(n, "")
     key = np.unique(given, return_inverse=True)[1]
+    return _grouped(c, key, names, ids, (unnamed,), on_bad)
+
+
+def group_as_one(c: Columns, designation: Any) -> Groups:
+    """One tracklet of all rows.
+
+    Raises
+    ------
+    TrackletError
+        If an observation is bad, or there are fewer than two epochs.
+    """
+    n = len(c.ra)
+    names = canonical(labels("designation", designation, n))
+    return _grouped(c, np.zeros(n, dtype=np.int64), names, np.full(n, ""), (), "raise")
+
+
+def _grouped(
+    c: Columns,
+    key: Integers,
+    names: Strings,
+    ids: Strings,
+    more_faults: tuple[Fault, ...],
+    on_bad: str,
+) -> Groups:
     c, notes = stations.with_known_codes(c)
     account = _Account(len(c.ra))
-    for fault in faults(c):
+    for fault in (*more_faults, *faults(c)):
         if on_bad == "raise" and fault.rows.any():
             raise TrackletError(fault.message)
         account.drop(fault.reason, fault.rows)
     c, sigma_notes = with_credible_sigmas(c, np.zeros(len(c.ra), dtype=bool), account.kept)
     for note in sigma_notes:
-        warnings.warn(note, NeoRangingWarning, stacklevel=4)
+        warnings.warn(note, NeoRangingWarning, stacklevel=5)
     account.drop(AGAIN, repeated_exposures(c, key, account.kept))
     account.drop(ALONE_OF_ID, _alone(c, key, account.kept))
     groups = _assembled(c, key, names, ids, account, (), (*notes, *sigma_notes))
@@ -234,7 +261,7 @@ def group_by_label(c: Columns, tracklet: Any, designation: Any, on_bad: str) -> 
     if not len(groups.designation) or (on_bad == "raise" and ALONE_OF_ID in dropped):
         raise TrackletError(_no_motion(groups.report))
     if dropped:
-        warnings.warn(_set_aside(groups.report), NeoRangingWarning, stacklevel=4)
+        warnings.warn(_set_aside(groups.report), NeoRangingWarning, stacklevel=5)
     return groups
 
 
@@ -287,13 +314,13 @@ def _keys(
     """Number of the group of each observation, and the ids with those that rows adopt."""
     objects = _number(np.where(names == "", ids, names))
     station = _number(c.station) if by_station else np.zeros(len(names), dtype=np.int64)
-    night = _nights(c, objects, station, by_station)
+    night = _nights(c, objects, station, by_station, kept)
     place = _combined(night, station)
     if not (ids != "").any():
         return _combined(objects, place), ids
     ids = _adopted(_combined(objects, place), ids, kept)
     own = ids != ""
-    # an id and a designation of the same letters are not the same group
+    # the id of one object may be the designation of another
     return _combined(_combined(np.where(own, _number(ids), objects), own), place), ids
 
 
@@ -316,19 +343,21 @@ def _adopted(group: Integers, ids: Strings, kept: Mask) -> Strings:
     return adopted
 
 
-def _nights(c: Columns, objects: Integers, station: Integers, by_station: bool) -> Integers:
+def _nights(
+    c: Columns, objects: Integers, station: Integers, by_station: bool, kept: Mask
+) -> Integers:
     """Number of the night of each observation.
 
     A night runs from local noon to noon where the longitude of the observer is known. Others have
     runs of observations, divided at pauses; beside ground stations of the same night a run counts
     for the night of Greenwich in which its middle lies.
     """
-    mjd = (c.jd1 - MJD_JD) + c.jd2
+    mjd = np.nan_to_num((c.jd1 - MJD_JD) + c.jd2)  # rows without epoch are left out already
     x, y, z = c.itrf.T
     longitude = np.arctan2(y, x) / (2.0 * np.pi)
     placed = np.isfinite(longitude) & (np.hypot(np.hypot(x, y), z) > 1.0)  # not the geocentre
     night = np.floor(mjd + np.where(placed, longitude, 0.0) - 0.5).astype(np.int64)
-    rows = np.flatnonzero(~placed)
+    rows = np.flatnonzero(~placed & kept)
     if len(rows):
         run, middle = _runs(mjd[rows], _combined(objects, station)[rows])
         night[rows] = run + _RUNS if by_station else np.floor(middle - 0.5).astype(np.int64)

@@ -22,7 +22,7 @@ from neoranging.core import attributable as core
 from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import FloatArray
 from neoranging.exceptions import TrackletError
-from neoranging.grouping import TrackletReport, group_by_label, taken
+from neoranging.grouping import TrackletReport, group_as_one, group_by_label, taken
 from neoranging.observations.columns import (
     DEFAULT_SIGMA,
     Columns,
@@ -409,7 +409,7 @@ class Tracklet:
                 f"{obstime.shape} and {icrs.shape}"
             )
         columns = plain_columns(obstime, icrs.ra, icrs.dec, station, sigma, mag, band)
-        self._set = TrackletSet(*group_by_label(columns, None, designation or "", "raise"))
+        self._set = TrackletSet(*group_as_one(columns, designation or ""))
 
     @classmethod
     def _view(cls, one: TrackletSet) -> Tracklet:

@@ -517,6 +517,13 @@ class TestSet:
     def test_labels_are_asked_for(self):
         with pytest.raises(TrackletError, match=r"tracklet= .* designation=.*Tracklet\("):
             self.from_arrays(None)
+        with pytest.raises(TrackletError, match="never joined on a guess"):
+            self.from_arrays(None, designation="")
+        with pytest.warns(NeoRangingWarning, match="3 without identity"):
+            s = self.from_arrays(None, designation=["x", "x", "x", "", "nan", ""])
+        assert list(s.designation) == ["x"]
+        with pytest.warns(NeoRangingWarning, match="3 without identity"):
+            assert list(self.from_arrays(["a", "a", "a", "", "", ""]).tracklet_id) == ["a"]
         with pytest.raises(TrackletError, match="on_bad must be"):
             self.from_arrays([1, 1, 1, 2, 2, 2], on_bad="ignore")
 
