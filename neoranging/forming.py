@@ -45,9 +45,9 @@ def read_tracklets(
         or the text of one; or a table: a file (CSV, ECSV, Parquet, Feather, FITS, VOTable, HDF5,
         JSON), a `~astropy.table.Table`, a DataFrame, a structured array, a dict of columns or a
         list of records. Its columns are ``obstime`` (UTC; `~astropy.time.Time`, ISO text,
-        datetime or MJD), ``ra``, ``dec`` [deg], ``station``, and optionally ``sigma_ra``,
-        ``sigma_dec`` [arcsec], ``mag``, ``band``, ``designation``, ``tracklet``. The names that
-        ADES and the surveys use are known as well.
+        datetime or MJD), ``ra``, ``dec`` [deg], ``station``, ``designation`` or
+        ``tracklet`` (an id of your own), and optionally ``sigma_ra``, ``sigma_dec`` [arcsec],
+        ``mag``, ``band``. The names that ADES and the surveys use are known as well.
     format : str, optional
         Of files: ``mpc.obs80``, ``ades.psv``, ``ades.xml``, ``orbfit.rwo``, ``csv``, ``ecsv``,
         ``parquet``, ``feather``, ``fits``, ``votable``, ``hdf5`` or ``json``; recognised when
@@ -78,7 +78,8 @@ def read_tracklets(
     Raises
     ------
     ObservationFormatError
-        If a file is no observation file, a table lacks a column, or an option is unknown.
+        If a file is no observation file, a table lacks a column, an option is unknown, or no
+        observation says which object it is of.
     """
     group_by = _checked("group_by", group_by, GROUPS)
     kinds = _checked("kinds", kinds, KINDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from neoranging.constants import MJD_JD
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError, TrackletError
 from neoranging.observations import stations
-from neoranging.observations.columns import Columns, faults, with_credible_sigmas
+from neoranging.observations.columns import Columns, Fault, faults, labels, with_credible_sigmas
 from neoranging.observations.designation import canonical, cleaned
 from neoranging.observations.exposures import repeated_exposures
 from neoranging.observations.report import ReadReport, many
@@ -22,11 +22,13 @@ __all__ = [
     "Groups",
     "Observations",
     "TrackletReport",
+    "group_as_one",
     "group_by_identity",
-    "group_by_number",
+    "group_by_label",
     "taken",
 ]
 
+FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.str_]
@@ -190,73 +192,95 @@ def group_by_identity(
     key, ids = _keys(c, names, ids, "station" in group_by, account.kept)
     account.drop(AGAIN, repeated_exposures(c, key, account.kept))
     account.drop(ALONE, _alone(c, key, account.kept))
-    groups = _assembled(c, key, names, ids, account, reports, (*notes, *sigma_notes))
-    first = (groups.columns.jd1 + groups.columns.jd2)[groups.offsets[:-1]]
-    return _taken(groups, np.argsort(first, kind="stable"))
+    key = _by_time(c, key, account.kept)
+    return _assembled(c, key, names, ids, account, reports, (*notes, *sigma_notes))
 
 
-def group_by_number(
-    c: Columns, key: Integers, designation: Strings, tracklet_id: Strings, on_bad: str
-) -> Groups:
-    """Tracklets of the rows with one number each, in the order of the numbers.
+def group_by_label(c: Columns, tracklet: Any, designation: Any, on_bad: str) -> Groups:
+    """Tracklets of the rows of one id, or else of one designation, in the order of these labels.
 
-    Parameters
-    ----------
-    c : Columns
-        n observations.
-    key : ndarray of int, shape (n,)
-        Number of the tracklet of each.
-    designation, tracklet_id : ndarray of str, shape (n,)
-    on_bad : {"set aside", "raise"}
-        Fate of observations without position, weight or station, and of tracklets without two
-        epochs.
+    Parameters are those of `neoranging.TrackletSet.from_arrays`.
 
     Raises
     ------
     TrackletError
-        If something is bad and ``on_bad="raise"``, or if nothing is left.
+        If there are no labels, something is bad and ``on_bad="raise"``, or nothing is left.
     """
     if on_bad not in ("set aside", "raise"):
         raise TrackletError(f"on_bad must be 'set aside' or 'raise', got {on_bad!r}")
+    n = len(c.ra)
+    names = canonical(labels("designation", "" if designation is None else designation, n))
+    given = names if tracklet is None else labels("tracklet", tracklet, n)
+    label = cleaned(given)
+    if (label == "").all():
+        raise TrackletError(
+            "from_arrays needs tracklet= (an id for each observation) or designation=: "
+            "observations are never joined on a guess; for one object write "
+            "Tracklet(obstime, SkyCoord(ra, dec), station=...)"
+        )
+    unnamed = Fault(label == "", UNNAMED, "each needs an id in tracklet= or a designation")
+    ids = label if tracklet is not None else np.full(n, "")
+    key = np.unique(given, return_inverse=True)[1]
+    return _grouped(c, key, names, ids, (unnamed,), on_bad)
+
+
+def group_as_one(c: Columns, designation: Any) -> Groups:
+    """One tracklet of all rows.
+
+    Raises
+    ------
+    TrackletError
+        If an observation is bad, or there are fewer than two epochs.
+    """
+    n = len(c.ra)
+    names = canonical(labels("designation", designation, n))
+    return _grouped(c, np.zeros(n, dtype=np.int64), names, np.full(n, ""), (), "raise")
+
+
+def _grouped(
+    c: Columns,
+    key: Integers,
+    names: Strings,
+    ids: Strings,
+    more_faults: tuple[Fault, ...],
+    on_bad: str,
+) -> Groups:
     c, notes = stations.with_known_codes(c)
     account = _Account(len(c.ra))
-    for fault in faults(c):
+    for fault in (*more_faults, *faults(c)):
         if on_bad == "raise" and fault.rows.any():
             raise TrackletError(fault.message)
         account.drop(fault.reason, fault.rows)
     c, sigma_notes = with_credible_sigmas(c, np.zeros(len(c.ra), dtype=bool), account.kept)
     for note in sigma_notes:
-        warnings.warn(note, NeoRangingWarning, stacklevel=4)
+        warnings.warn(note, NeoRangingWarning, stacklevel=5)
     account.drop(AGAIN, repeated_exposures(c, key, account.kept))
     account.drop(ALONE_OF_ID, _alone(c, key, account.kept))
-    groups = _assembled(c, key, designation, tracklet_id, account, (), (*notes, *sigma_notes))
+    groups = _assembled(c, key, names, ids, account, (), (*notes, *sigma_notes))
     dropped = groups.report.dropped
     if not len(groups.designation) or (on_bad == "raise" and ALONE_OF_ID in dropped):
         raise TrackletError(_no_motion(groups.report))
     if dropped:
-        warnings.warn(_set_aside(groups.report), NeoRangingWarning, stacklevel=4)
+        warnings.warn(_set_aside(groups.report), NeoRangingWarning, stacklevel=5)
     return groups
 
 
 def _no_motion(report: TrackletReport) -> str:
     return (
-        f"no tracklet in {many(report.n_observations, 'observation')} ({_reasons(report)}): a "
-        "motion needs at least two different epochs of one object"
+        f"{_set_aside(report)}; a motion needs at least two different epochs of one object from "
+        "usable observations"
     )
 
 
 def _set_aside(report: TrackletReport) -> str:
     lost = list(report.lost)
     names = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
-    left = f". {many(len(lost), 'tracklet')} set aside whole: {names}" if lost else ""
+    reasons = ", ".join(f"{count} {reason}" for reason, count in report.dropped.items())
     return (
         f"{report.n_observations - report.n_used} of "
-        f"{many(report.n_observations, 'observation')} set aside: {_reasons(report)}{left}"
+        f"{many(report.n_observations, 'observation')} cannot be used ({reasons})"
+        + (f"; {many(len(lost), 'tracklet')} lost: {names}" if lost else "")
     )
-
-
-def _reasons(report: TrackletReport) -> str:
-    return "; ".join(f"{count} {reason}" for reason, count in report.dropped.items())
 
 
 def _told(reports: tuple[ReadReport, ...]) -> str:
@@ -290,13 +314,13 @@ def _keys(
     """Number of the group of each observation, and the ids with those that rows adopt."""
     objects = _number(np.where(names == "", ids, names))
     station = _number(c.station) if by_station else np.zeros(len(names), dtype=np.int64)
-    night = _nights(c, objects, station, by_station)
+    night = _nights(c, objects, station, by_station, kept)
     place = _combined(night, station)
     if not (ids != "").any():
         return _combined(objects, place), ids
     ids = _adopted(_combined(objects, place), ids, kept)
     own = ids != ""
-    # an id and a designation of the same letters are not the same group
+    # the id of one object may be the designation of another
     return _combined(_combined(np.where(own, _number(ids), objects), own), place), ids
 
 
@@ -319,26 +343,28 @@ def _adopted(group: Integers, ids: Strings, kept: Mask) -> Strings:
     return adopted
 
 
-def _nights(c: Columns, objects: Integers, station: Integers, by_station: bool) -> Integers:
+def _nights(
+    c: Columns, objects: Integers, station: Integers, by_station: bool, kept: Mask
+) -> Integers:
     """Number of the night of each observation.
 
     A night runs from local noon to noon where the longitude of the observer is known. Others have
     runs of observations, divided at pauses; beside ground stations of the same night a run counts
     for the night of Greenwich in which its middle lies.
     """
-    mjd = (c.jd1 - MJD_JD) + c.jd2
+    mjd = np.nan_to_num((c.jd1 - MJD_JD) + c.jd2)  # rows without epoch are left out already
     x, y, z = c.itrf.T
     longitude = np.arctan2(y, x) / (2.0 * np.pi)
     placed = np.isfinite(longitude) & (np.hypot(np.hypot(x, y), z) > 1.0)  # not the geocentre
     night = np.floor(mjd + np.where(placed, longitude, 0.0) - 0.5).astype(np.int64)
-    rows = np.flatnonzero(~placed)
+    rows = np.flatnonzero(~placed & kept)
     if len(rows):
         run, middle = _runs(mjd[rows], _combined(objects, station)[rows])
         night[rows] = run + _RUNS if by_station else np.floor(middle - 0.5).astype(np.int64)
     return night
 
 
-def _runs(mjd: npt.NDArray[np.float64], key: Integers) -> tuple[Integers, npt.NDArray[np.float64]]:
+def _runs(mjd: FloatArray, key: Integers) -> tuple[Integers, FloatArray]:
     """Number of the run of each observation of a key, and the middle of that run."""
     order = np.lexsort((mjd, key))
     t, k = mjd[order], key[order]
@@ -383,12 +409,26 @@ def _combined(one: npt.NDArray[np.generic], other: npt.NDArray[np.generic]) -> I
 
 def _alone(c: Columns, key: Integers, kept: Mask) -> Mask:
     """True for rows of groups without two epochs."""
-    jd, key = np.where(kept, c.jd1 + c.jd2, np.nan), np.where(kept, key, -1)
-    n = int(key.max(initial=-1)) + 1
-    first, last = np.full(n + 1, np.inf), np.full(n + 1, -np.inf)
-    np.fmin.at(first, key, jd)
-    np.fmax.at(last, key, jd)
+    first, last = _span(c, key, kept)
     return np.asarray(~(last > first)[key])
+
+
+def _by_time(c: Columns, key: Integers, kept: Mask) -> Integers:
+    """Numbers of the groups in the order of their first epochs."""
+    order = np.argsort(_span(c, key, kept)[0], kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[key]
+
+
+def _span(c: Columns, key: Integers, kept: Mask) -> tuple[FloatArray, FloatArray]:
+    """First and last epoch of the kept rows of each group, infinite where there are none."""
+    n = int(key.max(initial=-1)) + 1
+    first, last = np.full(n, np.inf), np.full(n, -np.inf)
+    jd = (c.jd1 + c.jd2)[kept]
+    np.minimum.at(first, key[kept], jd)
+    np.maximum.at(last, key[kept], jd)
+    return first, last
 
 
 def _assembled(
@@ -416,17 +456,6 @@ def _assembled(
         account.lost(ids),
     )
     return Groups(c.take(order), offsets, names[first], ids[first], report)
-
-
-def _taken(groups: Groups, index: Integers) -> Groups:
-    """Groups in another order."""
-    columns, offsets = taken(groups.columns, groups.offsets, index)
-    return groups._replace(
-        columns=columns,
-        offsets=offsets,
-        designation=groups.designation[index],
-        tracklet_id=groups.tracklet_id[index],
-    )
 
 
 def taken(columns: Columns, offsets: Integers, index: Integers) -> tuple[Columns, Integers]:

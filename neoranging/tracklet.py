@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 from astropy import units as u
-from astropy.coordinates import BaseCoordinateFrame, EarthLocation, SkyCoord
+from astropy.coordinates import EarthLocation, SkyCoord
 from astropy.time import Time
 
 from neoranging import ephemeris
@@ -22,9 +22,13 @@ from neoranging.core import attributable as core
 from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import FloatArray
 from neoranging.exceptions import TrackletError
-from neoranging.grouping import TrackletReport, group_by_number, taken
-from neoranging.observations.columns import DEFAULT_SIGMA, Columns, plain_columns
-from neoranging.observations.designation import canonical, cleaned
+from neoranging.grouping import TrackletReport, group_as_one, group_by_label, taken
+from neoranging.observations.columns import (
+    DEFAULT_SIGMA,
+    Columns,
+    icrs_directions,
+    plain_columns,
+)
 from neoranging.observations.report import many
 
 if TYPE_CHECKING:
@@ -59,6 +63,10 @@ class TrackletSet(Sequence["Tracklet"]):
         self._columns, self._offsets = columns, offsets
         self._designation, self._tracklet_id, self._report = designation, tracklet_id, report
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        arrays = self._columns, self._offsets, self._designation, self._tracklet_id
+        return type(self), (*arrays, self._report)  # copies are read-only too
+
     @property
     def designation(self) -> npt.NDArray[np.str_]:
         """Name of the object of each tracklet, "" where none was given, shape (M,)."""
@@ -70,8 +78,8 @@ class TrackletSet(Sequence["Tracklet"]):
         return self._tracklet_id
 
     @property
-    def report(self) -> TrackletReport | None:
-        """What became of the observations it was formed from; a part keeps that of the whole."""
+    def report(self) -> Any:
+        """Account of the observations it was formed from; a part keeps that of the whole."""
         return self._report
 
     @classmethod
@@ -129,24 +137,8 @@ class TrackletSet(Sequence["Tracklet"]):
         NeoRangingWarning
             If observations are set aside, a station is unknown, or a sigma cannot be meant.
         """
-        n = require_time("obstime", obstime).size
-        if not n:
-            raise TrackletError("a tracklet needs at least two observations, got none")
         columns = plain_columns(obstime, ra, dec, station, sigma, mag, band)
-        if tracklet is None and designation is None:
-            raise TrackletError(
-                "from_arrays needs tracklet= (an id for each observation) or designation=: "
-                "observations are never joined on a guess; for one object write "
-                "Tracklet(obstime, SkyCoord(ra, dec), station=...)"
-            )
-        names = canonical(_labels("designation", "" if designation is None else designation, n))
-        ids = np.full(n, "")
-        if tracklet is not None:
-            key = np.unique(_labels("tracklet", tracklet, n), return_inverse=True)[1]
-            ids = cleaned(_labels("tracklet", tracklet, n))
-        else:
-            key = np.unique(names, return_inverse=True)[1]
-        return cls(*group_by_number(columns, key, names, ids, on_bad))
+        return cls(*group_by_label(columns, tracklet, designation, on_bad))
 
     @classmethod
     def from_tracklets(cls, tracklets: Iterable[Tracklet]) -> TrackletSet:
@@ -193,7 +185,8 @@ class TrackletSet(Sequence["Tracklet"]):
             for a, b in zip(mine, others, strict=True)
         )
 
-    __hash__ = None  # type: ignore[assignment]  (compared by value)
+    def __hash__(self) -> int:
+        return hash((self._offsets.tobytes(), self._columns.jd1.tobytes()))
 
     def _take(self, index: npt.NDArray[np.int64]) -> TrackletSet:
         return TrackletSet(
@@ -330,7 +323,8 @@ class TrackletSet(Sequence["Tracklet"]):
     @property
     def _labels(self) -> npt.NDArray[np.str_]:
         """Id of each tracklet, or its number where it has none."""
-        return np.where(self.tracklet_id == "", np.arange(len(self)).astype(str), self.tracklet_id)
+        numbers = np.arange(len(self)).astype(f"U{len(str(len(self)))}")
+        return np.where(self.tracklet_id == "", numbers, self.tracklet_id)
 
     def __astropy_table__(self, cls: type, copy: bool, **kwargs: Any) -> Any:
         return cls(self.to_table(), copy=copy, **kwargs)
@@ -343,14 +337,8 @@ class TrackletSet(Sequence["Tracklet"]):
         from astropy.table import QTable
 
         table = QTable(
-            {
-                "tracklet": self._labels,
-                "designation": self.designation,
-                "station": self.stations,
-                "first": self.obstime[self._offsets[:-1]].isot,
-                "arc": self.arc_length.round(2),
-                "observations": self.counts,
-            }
+            [self._labels, self.designation, self.stations, self.arc_length.round(2), self.counts],
+            names=["tracklet", "designation", "station", "arc", "observations"],
         )
         return f"<p>{escape(repr(self))}</p>{table._repr_html_()}"
 
@@ -414,19 +402,14 @@ class Tracklet:
         designation: str = "",
     ) -> None:
         require_time("obstime", obstime)
-        icrs = _icrs(coord)
+        icrs = icrs_directions(coord)
         if icrs.shape != obstime.shape or len(obstime.shape) != 1:
             raise TrackletError(
                 f"obstime and coord must be one-dimensional and of one length, got shapes "
                 f"{obstime.shape} and {icrs.shape}"
             )
-        n = obstime.size
-        if not n:
-            raise TrackletError("a tracklet needs at least two observations, got none")
         columns = plain_columns(obstime, icrs.ra, icrs.dec, station, sigma, mag, band)
-        names = canonical(_labels("designation", designation or "", n))
-        key = np.zeros(n, dtype=np.int64)
-        self._set = TrackletSet(*group_by_number(columns, key, names, np.full(n, ""), "raise"))
+        self._set = TrackletSet(*group_as_one(columns, designation or ""))
 
     @classmethod
     def _view(cls, one: TrackletSet) -> Tracklet:
@@ -461,10 +444,11 @@ class Tracklet:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.to_table())
 
+    def __hash__(self) -> int:
+        return hash(self._set)
+
     def __eq__(self, other: object) -> bool:
         return self._set == other._set if isinstance(other, Tracklet) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]  (compared by value)
 
     @property
     def designation(self) -> str:
@@ -584,52 +568,20 @@ class Tracklet:
 
     def __repr__(self) -> str:
         codes = ", ".join(dict.fromkeys(code or "a given place" for code in self._columns.station))
-        name = " ".join(text for text in ("", self.designation or self.tracklet_id) if text)
+        name = self.designation or self.tracklet_id
+        name = f" {name}" if name else ""
         return (
             f"<Tracklet{name}: {len(self)} observations in {self.arc_length.value:.2f} h from "
             f"{codes}, {self.obstime[0].to_value('iso', subfmt='date')}>"
         )
 
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{self.to_table()._repr_html_()}"
+
 
 def _frozen(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     column.flags.writeable = False
     return column
-
-
-def _icrs(coord: Any) -> SkyCoord:
-    """Directions in ICRS."""
-    if not isinstance(coord, (SkyCoord, BaseCoordinateFrame)):
-        raise TrackletError(
-            f"coord must be an astropy SkyCoord, got {type(coord).__name__}: write "
-            "SkyCoord(ra, dec, unit='deg')"
-        )
-    try:
-        return SkyCoord(coord).icrs
-    except (TypeError, ValueError, AttributeError) as error:
-        raise TrackletError(
-            f"coord in the frame {coord.name!r} cannot be turned into ICRS ({error}): give the "
-            "frame what it depends on, as obstime= and location= of AltAz, or give ra and dec"
-        ) from error
-
-
-def _labels(name: str, given: Any, n: int) -> npt.NDArray[Any]:
-    """Names or ids of n observations, all text or all whole numbers."""
-    values = np.asarray(given)
-    if values.shape == () and name == "designation":
-        values = np.broadcast_to(values, n)
-    if values.shape != (n,):
-        raise TrackletError(
-            f"{name} must have one value for each of {n} observations, got shape {values.shape}"
-        )
-    kinds = {type(x) for x in values.tolist()} if values.dtype.kind == "O" else set()
-    whole = values.dtype.kind == "f" and bool((values % 1.0 == 0.0).all())
-    if values.dtype.kind in "SUiu" or whole or (kinds in ({str}, {int})):
-        return values.astype(np.str_) if values.dtype.kind in "OS" else values
-    raise TrackletError(
-        f"{name} must be all text or all whole numbers, none of them missing, got "
-        f"{', '.join(sorted(kind.__name__ for kind in kinds)) or values.dtype}: drop or name the "
-        "rows without one"
-    )
 
 
 def _attributables(arcs: Arcs, method: str) -> core.Attributables:

@@ -1,9 +1,11 @@
 """Observations of one tracklet: identity, nights, stations, exposures, full accounting."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from astropy import units as u
-from astropy.table import QTable
+from astropy.coordinates import SkyCoord
+from astropy.table import QTable, join, vstack
 from astropy.time import Time
 from astropy.utils.masked import Masked
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +13,9 @@ from hypothesis import strategies as st
 
 import neoranging as nr
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError
+from neoranging.grouping import UNNAMED
+from neoranging.observations.exposures import written_resolution
+from neoranging.tracklet import TrackletSet
 
 STATIONS = ("G96", "703", "500", "F51", "C51")
 
@@ -147,6 +152,280 @@ class TestGroups:
             nr.read_tracklets(table_of([60_000.1, 60_000.2]), group_by=group_by)
 
 
+class TestIdentity:
+    TIMES = 60_000.1 + 0.01 * np.arange(6)
+
+    def test_rows_of_one_id_are_one_tracklet(self):
+        table = table_of(self.TIMES, tracklet=["b", "a"] * 3)
+        tracklets = read(table)
+        assert list(tracklets.tracklet_id) == ["b", "a"]
+        assert list(tracklets.designation) == ["x", "x"]
+        assert [t.tracklet_id for t in tracklets] == ["b", "a"]
+
+    def test_ids_come_back_for_a_join(self):
+        table = table_of(self.TIMES, designation="", tracklet=["t7"] * 3 + ["t3"] * 3)
+        tracklets = read(table)
+        assert list(tracklets.to_table()["tracklet"]) == ["t7"] * 3 + ["t3"] * 3
+        estimates = tracklets.estimate("gauss").to_table()
+        joined = join(table, estimates["tracklet", "range", "status"], keys="tracklet")
+        assert len(joined) == 6
+        assert "t7" in repr(tracklets[0])
+        again = read(tracklets.to_table())
+        assert list(again.tracklet_id) == ["t7", "t3"]
+        assert again[1] == tracklets[1]
+
+    def test_numbers_stand_in_where_there_is_no_id(self):
+        tracklets = read(table_of(self.TIMES, designation=["a", "b"] * 3))
+        assert list(tracklets.tracklet_id) == ["", ""]
+        assert list(tracklets.estimate("gauss").to_table()["tracklet"]) == ["0", "1"]
+
+    def test_an_id_is_divided_by_night_and_station_as_asked(self):
+        times = np.concatenate([self.TIMES, self.TIMES + 1.0])
+        station = ["G96", "703"] * 6
+        table = table_of(times, designation="", station=station, tracklet=["t"] * 12)
+        assert list(read(table).tracklet_id) == ["t"] * 4
+        assert list(read(table, group_by="night").counts) == [6, 6]
+
+    def test_rows_without_an_id_take_the_only_one_of_their_object_and_night(self):
+        table = table_of(self.TIMES, tracklet=["t", "", "", "", "t", "t"])
+        assert list(read(table).counts) == [6]
+        table["tracklet"] = ["t", "t", "", "", "u", "u"]
+        assert sorted(read(table).tracklet_id) == ["", "t", "u"]
+
+    @pytest.mark.parametrize("unnamed", ["", "nan", "None", " ", "<NA>"])
+    def test_unnamed_rows_are_never_one_object(self, unnamed):
+        table = table_of(self.TIMES, designation=unnamed)
+        with pytest.raises(ObservationFormatError, match=r"none of 6 .*'tracklet'.*'designation'"):
+            nr.read_tracklets(table)
+        table = table_of(self.TIMES, designation=["x"] * 3 + [unnamed] * 3)
+        with pytest.warns(NeoRangingWarning, match="3 observations with neither"):
+            tracklets = read(table)
+        assert list(tracklets.counts) == [3]
+        assert tracklets.report.dropped == {UNNAMED: 3}
+
+    def test_detections_of_the_whole_sky_become_no_tracklets(self):
+        rng = np.random.default_rng(1)
+        frame = pd.DataFrame(
+            {
+                "obstime": np.sort(60_000.1 + 0.2 * rng.random(1000)),
+                "ra": rng.uniform(0.0, 360.0, 1000),
+                "dec": rng.uniform(-60.0, 60.0, 1000),
+                "station": "W68",
+            }
+        )
+        with pytest.raises(ObservationFormatError, match="never joined on a guess"):
+            nr.read_tracklets(frame)
+        tracklets = read(frame.assign(designation=[f"d{k // 4}" for k in range(1000)]))
+        assert len(tracklets) == 250
+
+    @pytest.mark.parametrize(
+        "spellings",
+        [
+            ("2008 TC3", "2008TC3", "2008 tc3", " 2008 TC3", "K08T03C", "2008  TC3"),
+            ("99942", "99942.0", "(99942)", " 99942"),
+            ("2006 VD133", "2006VD133", "K06VD3D", "2006 vd133"),
+        ],
+    )
+    def test_spellings_of_one_designation(self, spellings):
+        tracklets = read(table_of(self.TIMES[: len(spellings)], designation=spellings))
+        assert list(tracklets.designation) == [spellings[0]]
+
+    @pytest.mark.parametrize(
+        "names",
+        [
+            ("K08T03C1", "K08T03C2"),
+            ("abcd1234", "ABCD1234"),
+            ("2021ab12", "2021 AB12"),
+            ("CK20F030", "C/2020 F3"),
+            ("0433", "433"),
+        ],
+    )
+    def test_names_that_only_look_alike_stay_two(self, names):
+        tracklets = read(table_of(self.TIMES, designation=[names[0]] * 3 + [names[1]] * 3))
+        assert list(tracklets.designation) == list(names)
+
+    def test_lost_ids_are_told_with_their_reason(self):
+        dec = np.array([5.0, 5.1, 5.2, np.nan, np.nan, 5.3]) << u.deg
+        table = table_of(self.TIMES, dec=dec, tracklet=["a", "a", "a", "b", "b", "c"])
+        lost = read(table).report.lost
+        assert set(lost) == {"b", "c"}
+        assert "no number" in lost["b"]
+        assert "alone" in lost["c"]
+
+
+class TestExposures:
+    TIMES = 60_000.1 + 0.01 * np.arange(4)
+
+    def test_of_several_apertures_count_once(self):
+        """Six positions of each exposure, some milliarcseconds apart."""
+        rows = np.repeat(np.arange(4), 6)
+        table = table_of(self.TIMES)[rows]
+        table["ra"] += np.tile(np.arange(6), 4) * 3.0 * u.mas
+        one, six = read(table_of(self.TIMES)), read(table)
+        assert list(six.counts) == [4]
+        assert six.report.dropped == {"another record of the same exposure": 20}
+        error = [np.sqrt(np.diag(s[0].attributable().covariance)) for s in (one, six)]
+        np.testing.assert_allclose(error[1], error[0], rtol=1e-6)
+
+    def test_of_two_programmes_count_once(self):
+        """The epochs of one have six digits of a day, those of the other five."""
+        fine = np.array([0.174861, 0.179676, 0.184504, 0.189321])
+        parts = [
+            table_of(60_000.0 + epochs, program=[code] * 4)
+            for epochs, code in ((fine, "1"), (np.round(fine, 5), "2"))
+        ]
+        parts[1]["ra"] += 0.2 * u.arcsec
+        tracklets = read(parts)
+        np.testing.assert_allclose(tracklets.obstime.mjd - 60_000.0, fine, atol=1e-9)
+
+    @pytest.mark.parametrize("digits", [5, 6])
+    def test_of_two_formats_count_once(self, digits):
+        """Seconds with a decimal beside a decimal day."""
+        seconds = np.array([8640.4, 9507.9, 10369.1, 11232.8])
+        parts = [
+            table_of(60_000.0 + np.round(seconds / 86_400.0, digits)),
+            table_of(60_000.0 + seconds / 86_400.0),
+        ]
+        for sources in (parts, parts[::-1]):
+            assert list(read(sources).counts) == [4]
+
+    def test_one_in_the_last_digit_apart_are_one(self):
+        epochs = 60_000.0 + np.array([0.10001, 0.10002, 0.12000, 0.14000])
+        assert list(read(table_of(epochs)).counts) == [3]
+
+    @pytest.mark.parametrize("step", [0.5, 1.0, 2.0])
+    def test_of_a_fast_series_are_many(self, step):
+        """A film of an impactor: milliseconds are written, or whole seconds."""
+        seconds = 8640.137 * (step != 1.0) + step * np.arange(40)
+        assert list(read(table_of(60_000.0 + seconds / 86_400.0)).counts) == [40]
+
+    def test_of_a_fast_series_with_five_digits_are_many(self):
+        days = np.round((8640.0 + np.arange(40)) / 86_400.0, 5)
+        assert list(read(table_of(60_000.0 + days)).counts) == [40]
+
+    def test_of_other_stations_and_places_are_others(self):
+        times = np.repeat(self.TIMES, 2)
+        assert sorted(read(table_of(times, station=["G96", "703"] * 4)).counts) == [4, 4]
+        joined = read(table_of(times, station=["G96", "703"] * 4), group_by="night")
+        assert list(joined.counts) == [8]
+        places = np.array([[4.0e6, 0.0, 5.0e6], [0.0, 4.0e6, 5.0e6]])
+        table = table_of(times, station="247", kind=["roving"] * 8)
+        table["observer_itrf"] = np.tile(places, (4, 1)) << u.m
+        assert read(table, group_by="night").counts.sum() == 8
+
+    def test_the_best_record_stands_for_the_exposure(self):
+        table = vstack([table_of(self.TIMES, mag=[k] * 4) for k in (1.0, 2.0, 3.0)])
+        sigma = np.repeat([0.5, 0.2, 0.3], 4) << u.arcsec
+        table["sigma_ra"], table["sigma_dec"] = sigma, sigma
+        order = np.random.default_rng(3).permutation(12)
+        for rows in (slice(None), order):
+            tracklet = read(table[rows])[0]
+            np.testing.assert_array_equal(tracklet.mag, 2.0)
+            np.testing.assert_allclose(tracklet.sigma.to_value(u.arcsec), 0.2)
+
+    def test_of_tracklets_by_hand_count_once_too(self):
+        table = table_of(np.repeat(self.TIMES, 2))
+        columns = (table["obstime"], table["ra"], table["dec"])
+        with pytest.warns(NeoRangingWarning, match="4 another record of the same exposure"):
+            tracklets = TrackletSet.from_arrays(*columns, station="G96", designation="x")
+        assert list(tracklets.counts) == [4]
+        with pytest.warns(NeoRangingWarning, match="same exposure"):
+            assert len(nr.Tracklet(columns[0], SkyCoord(*columns[1:]), station="G96")) == 4
+
+    @pytest.mark.parametrize(
+        ("days", "unit"),
+        [
+            (0.12345, 1e-5),
+            (0.123456, 1e-6),
+            (3661.0 / 86_400.0, 1.0 / 86_400.0),
+            (3661.25 / 86_400.0, 0.01 / 86_400.0),
+            (1.0 / 3.0 + 1.23e-9, 0.0),
+        ],
+    )
+    @pytest.mark.parametrize("day", [2_400_000.5, 2_460_000.5])
+    def test_the_last_digit_of_an_epoch(self, days, unit, day):
+        for jd1, jd2 in ((day, days), (day + 1.0, days - 1.0)):
+            found = written_resolution(np.array([jd1 + 0.5]), np.array([jd2 - 0.5]))
+            np.testing.assert_allclose(found, unit, rtol=1e-6)
+
+
+class TestStations:
+    TIMES = 60_000.1 + 0.01 * np.arange(3)
+
+    @pytest.mark.parametrize(
+        ("given", "code"),
+        [(" G96 ", "G96"), ("703.0", "703"), ("33", "033"), ("95", "095"), ("95.", "095")],
+    )
+    def test_codes_as_tables_bring_them(self, given, code):
+        tracklets = read(table_of(self.TIMES, station=given))
+        assert set(tracklets.station) == {code}
+        assert np.isfinite(tracklets._columns.itrf).all()
+
+    def test_a_column_of_codes_with_a_gap(self):
+        frame = (
+            table_of(self.TIMES)
+            .to_pandas()
+            .assign(obstime=self.TIMES, station=[703.0, np.nan, 703.0])
+        )
+        tracklets = read(frame)
+        assert list(tracklets.station) == ["703", "703"]
+        assert tracklets.report.dropped == {"without station": 1}
+
+    def test_codes_in_small_letters(self):
+        with pytest.warns(NeoRangingWarning, match="'g96' is taken for 'G96'"):
+            assert set(read(table_of(self.TIMES, station="g96")).station) == {"G96"}
+
+    def test_unknown_codes_are_named_with_their_neighbours(self):
+        with pytest.warns(NeoRangingWarning, match=r"has 'G9X' \(near it: .*G9\d"):
+            read(table_of(self.TIMES, station="G9X"))
+
+    def test_readers_have_warned_of_unknown_codes_already(self):
+        line = "     K08T03C  C2008 10 06.{}  23 17 00.78 +07 49 22.7          18.9 Vr     ZZ9"
+        text = "\n".join(line.format(f"{k}767") for k in (2, 3, 4)) + "\n"
+        with pytest.warns(NeoRangingWarning) as caught:
+            nr.read_tracklets(text)
+        assert len(caught) == 1
+
+    def test_codes_that_move_ask_for_their_positions(self):
+        with pytest.warns(NeoRangingWarning, match="C57 .TESS. has no fixed one.*observer_gcrs"):
+            read(table_of(self.TIMES, station="C57"))
+
+
+class TestSigmas:
+    TIMES = 60_000.1 + 0.01 * np.arange(3)
+
+    def read(self, milliarcsec, **columns):
+        sigma = np.full(3, milliarcsec) * u.mas
+        table = table_of(self.TIMES, **columns)
+        table["sigma_ra"] = table["sigma_dec"] = sigma
+        return read(table)
+
+    def test_that_no_telescope_reaches_are_replaced(self):
+        tracklets = self.read(0.3)
+        np.testing.assert_allclose(tracklets[0].sigma.to_value(u.arcsec), 1.0)
+        assert "below 1 mas" in str(tracklets.report)
+
+    @pytest.mark.parametrize(
+        "columns",
+        [{"note2": ["E"] * 3}, {"station": "244"}, {"station": "275"}, {"station": "500"}],
+    )
+    @pytest.mark.filterwarnings("ignore:.*without the place of the observer")
+    def test_of_occultations_stay(self, columns):
+        tracklets = self.read(0.5, **columns)
+        np.testing.assert_allclose(tracklets[0].sigma.to_value(u.mas), 0.5)
+        assert not tracklets.report.dropped
+
+    def test_of_spacecraft_stay(self):
+        table = flown(self.TIMES, station="258")
+        table["sigma_ra"] = table["sigma_dec"] = np.full(3, 0.2) * u.mas
+        np.testing.assert_allclose(read(table)[0].sigma.to_value(u.mas), 0.2)
+
+    def test_of_degrees_are_told(self):
+        tracklets = self.read(0.3 * 3.6e6)
+        np.testing.assert_allclose(tracklets[0].sigma.to_value(u.deg), 0.3)
+        assert "sigma above 300 arcsec, up to 1080" in str(tracklets.report)
+
+
 class TestAccounting:
     def test_lone_observations_are_counted(self):
         tracklets = read(table_of([60_000.1, 60_000.12, 60_005.1, 60_007.1]))
@@ -223,6 +502,7 @@ class TestAccounting:
     def test_a_table_of_nothing_but_lone_observations(self):
         assert len(read(table_of([60_000.1]))) == 0
 
+    @pytest.mark.filterwarnings("ignore:.*without the place of the observer")
     @settings(
         max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
     )

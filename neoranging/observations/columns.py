@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from astropy import units as u
-from astropy.coordinates import EarthLocation
+from astropy.coordinates import BaseCoordinateFrame, EarthLocation, SkyCoord
 from astropy.table import QTable
 from astropy.time import Time
 
@@ -25,6 +25,8 @@ __all__ = [
     "Columns",
     "Fault",
     "faults",
+    "icrs_directions",
+    "labels",
     "plain_columns",
     "with_credible_sigmas",
 ]
@@ -99,6 +101,8 @@ def plain_columns(
         If a column has another length than ``obstime`` or no unit, or holds values of another kind.
     """
     n = require_time("obstime", obstime).size
+    if not n:
+        raise TrackletError("a tracklet needs at least two observations, got none")
     utc = obstime.utc if obstime.scale != "utc" else obstime
     gaps = np.broadcast_to(obstime.mask if obstime.masked else False, obstime.shape).reshape(n)
     codes, itrf = _places(station, n)
@@ -120,6 +124,42 @@ def plain_columns(
     )
 
 
+def icrs_directions(coord: Any) -> SkyCoord:
+    """Directions in ICRS."""
+    if not isinstance(coord, (SkyCoord, BaseCoordinateFrame)):
+        raise TrackletError(
+            f"coord must be an astropy SkyCoord, got {type(coord).__name__}: write "
+            "SkyCoord(ra, dec, unit='deg')"
+        )
+    try:
+        return SkyCoord(coord).icrs
+    except (TypeError, ValueError, AttributeError) as error:
+        raise TrackletError(
+            f"coord in the frame {coord.name!r} cannot be turned into ICRS ({error}): give the "
+            "frame what it depends on, as obstime= and location= of AltAz, or give ra and dec"
+        ) from error
+
+
+def labels(name: str, given: Any, n: int) -> npt.NDArray[Any]:
+    """Names or ids of n observations, all text or all whole numbers."""
+    values = np.asarray(given)
+    if values.shape == () and name == "designation":
+        values = np.broadcast_to(values, n)
+    if values.shape != (n,):
+        raise TrackletError(
+            f"{name} must have one value for each of {n} observations, got shape {values.shape}"
+        )
+    kinds = {type(x) for x in values.tolist()} if values.dtype.kind == "O" else set()
+    whole = values.dtype.kind == "f" and bool((values % 1.0 == 0.0).all())
+    if values.dtype.kind in "SUiu" or whole or (kinds in ({str}, {int})):
+        return values.astype(np.str_) if values.dtype.kind in "OS" else values
+    raise TrackletError(
+        f"{name} must be all text or all whole numbers, none of them missing, got "
+        f"{', '.join(sorted(kind.__name__ for kind in kinds)) or values.dtype}: drop or name the "
+        "rows without one"
+    )
+
+
 class Fault(NamedTuple):
     """Observations that cannot stand in a tracklet."""
 
@@ -138,9 +178,9 @@ def faults(c: Columns) -> tuple[Fault, ...]:
     nowhere = (c.station == "") & np.isnan(c.itrf[:, 0]) & np.isnan(c.gcrs[:, 0])
     beyond = np.abs(c.dec) > 0.5 * np.pi * (1.0 + 1e-12)  # give or take a rounding at the poles
     worst = np.degrees(max(c.dec[beyond].tolist(), key=abs, default=0.0))
-    weightless = ~(np.isfinite(c.sigma).all(axis=1) & (c.sigma > 0.0).all(axis=1))
+    weightless = ~(np.isfinite(c.sigma) & (c.sigma > 0.0)).all(axis=1)
     return (
-        Fault(~np.isfinite(c.jd1 + c.jd2), "without epoch", "drop these rows"),
+        Fault(np.asarray(~np.isfinite(c.jd1 + c.jd2)), "without epoch", "drop these rows"),
         Fault(
             nowhere,
             "without station",
@@ -158,7 +198,7 @@ def faults(c: Columns) -> tuple[Fault, ...]:
             f"dec must lie between -90 and 90 deg, got {worst:.6g}: see its unit",
         ),
         Fault(
-            weightless,
+            np.asarray(weightless),
             "without weight: sigma not positive",
             "sigma must be positive and finite; drop observations of no weight",
         ),

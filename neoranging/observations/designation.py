@@ -99,14 +99,15 @@ def _plain_text(text: str) -> str:
     text = text.strip()
     if text.lower() in MISSING:
         return ""
-    return text[: text.index(".")] if re.fullmatch(r"\d+\.0*", text) else text
+    # a whole number comes out of a column of numbers with gaps
+    return text.partition(".")[0] if "." in text and _WHOLE.fullmatch(text) else text
 
 
 def _spelled(name: str) -> str:
     """Return a provisional designation with one blank and capitals, other names as they are."""
-    if match := re.fullmatch(r"\((\d+)\)", name):
+    if match := _BRACKETED.fullmatch(name):
         return match[1]
-    if unpacked := _unpack_provisional(name):
+    if len(name) == 7 and (unpacked := _unpack_provisional(name)):
         return unpacked
     # without a blank, small letters are as likely those of a name that an observer gave
     match = _LOOSE.fullmatch(name.upper() if " " in name else name)
@@ -232,6 +233,8 @@ def _pack_satellite(match: re.Match[str]) -> str:
 
 _PROVISIONAL = re.compile(r"([I-L]\d\d)([A-HJ-Y])([0-9A-Za-z]\d)([A-HJ-Z])")
 _EXTENDED_PROVISIONAL = re.compile(r"_([0-9A-Za-z])([A-HJ-Y])([0-9A-Za-z]{4})")
+_WHOLE = re.compile(r"\d+\.0*")
+_BRACKETED = re.compile(r"\((\d+)\)")
 _LOOSE = re.compile(r"(A[89]\d\d|1[89]\d\d|2[01]\d\d) *([A-HJ-Y][A-HJ-Z])([1-9]\d{0,4})?")
 _SURVEY = re.compile(r"(PL|T[123])S(\d{4})")
 _COMET = re.compile(r"([PCDXAI])([A-L]\d\d)([A-HJ-Y])([0-9A-Za-z]\d)([0a-z])")

@@ -60,7 +60,8 @@ def repeated_exposures(c: Columns, key: Integers, used: Mask) -> Mask:
     """True for records of an exposure that another record represents.
 
     Records of one group and station are of one exposure if their epochs differ by no more than the
-    last digit written, and by less than a second. The one with the most digits in its epoch, then
+    last digit written, and by less than a second; in a series of exposures as fast as that, if
+    their epochs are equal. The one with the most digits in its epoch, then
     with the smallest sigma, represents the exposure; it stays as it is, with its own error.
 
     Parameters
@@ -105,10 +106,9 @@ def _exposures(near: Mask, seconds: Floats, unit: Floats) -> Integers:
     ends = np.append(starts[1:], len(number)) - 1
     elapsed = np.concatenate([[0.0], np.cumsum(seconds)])
     long = elapsed[ends] - elapsed[starts] > 1.01 * np.maximum.reduceat(unit, starts) + EQUAL
-    # a fast series of exposures has neighbours one digit apart: there only epochs that differ by
-    # less are of one exposure
+    # in a fast series of exposures the neighbours are as near as two roundings of one
     fast = long[number][1:]
-    return _steps(~(joined & (~fast | (seconds <= 0.99 * digit) | (seconds <= EQUAL))))
+    return _steps(~(joined & (~fast | (seconds <= EQUAL))))
 
 
 def _steps(new: Mask) -> Integers:

@@ -25,10 +25,8 @@ Strings = npt.NDArray[np.str_]
 
 _NUMBER: Final = re.compile(r"(\d{1,3})(\.0*)?")
 
-_PLACE: Final = (
-    "a place by coordinates is an astropy EarthLocation: write "
-    "station=EarthLocation.from_geodetic(longitude * u.deg, latitude * u.deg, height * u.m)"
-)
+_CELLS: Final = frozenset({"str", "int", "float", "NoneType", "NAType", "NaTType", "str_"})
+"""Types of the cells of a column of codes with gaps."""
 
 
 def station_codes(given: Any) -> Strings:
@@ -45,30 +43,59 @@ def station_codes(given: Any) -> Strings:
     ------
     TrackletError
         If what is given are coordinates, or no codes at all.
+
+    Warns
+    -----
+    NeoRangingWarning
+        If codes had to be put in capitals.
     """
-    if isinstance(given, u.Quantity) or (
-        isinstance(given, (tuple, list)) and any(isinstance(x, u.Quantity) for x in given)
-    ):
-        raise TrackletError(f"station must be an MPC code, got quantities: {_PLACE}")
-    if isinstance(given, tuple) and any(isinstance(x, (int, float)) for x in given):
-        raise TrackletError(f"station must be an MPC code, got {given}: {_PLACE}")
+    _refuse_coordinates(given)
     values = np.asarray(given)
-    if hasattr(given, "mask"):
-        values = np.where(given.mask, "", np.asarray(given).astype(np.str_))
-    if values.dtype.kind == "f" and (np.isfinite(values) & (values % 1.0 != 0.0)).any():
-        raise TrackletError(
-            f"station must hold MPC codes, got numbers like {values[values % 1.0 != 0.0][0]}: "
-            f"{_PLACE}"
-        )
-    if values.dtype.kind not in "OSUTif":
-        raise TrackletError(
-            f"station must be an MPC code (text such as 'G96'), got {type(given).__name__}"
-        )
+    if isinstance(mask := getattr(given, "mask", None), np.ndarray):
+        values = np.where(mask, "", np.asarray(given).astype(np.str_))
     if values.dtype.kind == "S":
         values = np.char.decode(values, "ascii", "replace")
+    if values.dtype.kind not in "OUTif" or not _CELLS.issuperset(_kinds(values)):
+        raise TrackletError(
+            f"station must be an MPC code (text such as 'G96') or an EarthLocation, got "
+            f"{type(given).__name__}"
+        )
     texts, row = np.unique(values.astype(np.str_), return_inverse=True)
-    codes = [_code(text.strip()) for text in texts.tolist()]
-    return np.array(codes, dtype=np.str_)[row].reshape(values.shape)
+    texts = np.strings.strip(texts)
+    codes = np.array([_code(text) for text in texts.tolist()], dtype=np.str_)
+    capitals = [
+        f"{old!r} is taken for {new!r}"
+        for old, new in zip(texts.tolist(), codes.tolist(), strict=True)
+        if old != new and old.upper() == new
+    ]
+    if capitals:
+        warnings.warn(
+            f"station {', '.join(capitals)}: codes of the MPC have capitals",
+            NeoRangingWarning,
+            stacklevel=5,
+        )
+    return codes[row].reshape(values.shape)
+
+
+def _refuse_coordinates(given: Any) -> None:
+    """Raise an error that shows how to make a place of coordinates."""
+    parts = given if isinstance(given, (tuple, list)) else [given]
+    coordinates = any(isinstance(x, u.Quantity) for x in parts)
+    if isinstance(given, tuple):
+        coordinates |= any(isinstance(x, (int, float)) for x in given)
+    elif not coordinates and np.asarray(given).dtype.kind == "f":
+        numbers = np.asarray(given)
+        coordinates = bool((np.isfinite(numbers) & (numbers % 1.0 != 0.0)).any())
+    if coordinates:
+        raise TrackletError(
+            f"station must be an MPC code or an EarthLocation, got coordinates {given}: write "
+            "station=EarthLocation.from_geodetic(longitude * u.deg, latitude * u.deg, "
+            "height * u.m)"
+        )
+
+
+def _kinds(values: npt.NDArray[Any]) -> set[str]:
+    return {type(x).__name__ for x in values.ravel().tolist()} if values.dtype == object else set()
 
 
 def require_codes(given: Any) -> Strings:
@@ -93,13 +120,19 @@ def require_codes(given: Any) -> Strings:
             "an EarthLocation, or '500' for the geocentre"
         )
     for code in np.unique(codes[~observatories.is_known(codes)]).tolist():
-        raise UnknownStationError(_unknown(code), code=code)
+        raise UnknownStationError(_placeless(code), code=code)
     return codes.reshape(np.shape(given))
 
 
-def _unknown(code: str) -> str:
+def _placeless(code: str) -> str:
+    """Reason why a code has no place, and what to do."""
+    if observatories.is_known(code):
+        return (
+            f"{code} ({observatories.names()[code]}) has no fixed one. Give it with each "
+            "observation, in the column observer_gcrs (spacecraft) or observer_itrf of a table"
+        )
     return (
-        f"no list of observatories has {code!r}{nearest(code)}: correct the code, pass an "
+        f"no list of observatories has {code!r}{nearest(code)}. Correct the code, pass an "
         "EarthLocation instead, or add the place with neoranging.register_observatory or a newer "
         "list with neoranging.load_obscodes"
     )
@@ -116,7 +149,7 @@ def _code(text: str) -> str:
 
 
 def with_known_codes(c: Columns, told: str = "") -> tuple[Columns, tuple[str, ...]]:
-    """Columns with codes of the MPC and the places that go with them, and notes of changes.
+    """Columns with codes of the MPC and the places that go with them, and notes on codes without.
 
     Parameters
     ----------
@@ -127,16 +160,10 @@ def with_known_codes(c: Columns, told: str = "") -> tuple[Columns, tuple[str, ..
     Warns
     -----
     NeoRangingWarning
-        If codes are in no list, and neither spacecraft nor places of the observer come with them,
-        or if they had to be put in capitals.
+        If codes without a place come without the position of the observer.
     """
     given, row = np.unique(c.station, return_inverse=True)
     codes = station_codes(given)
-    notes = [
-        f"station {old!r} is taken for {new!r}: MPC codes have capitals"
-        for old, new in zip(np.strings.strip(given).tolist(), codes.tolist(), strict=True)
-        if old != new and old.upper() == new
-    ]
     if (codes != given).any():
         station = codes[row]
         bare = np.isnan(c.itrf[:, :1]) & np.isnan(c.gcrs[:, :1])
@@ -144,15 +171,14 @@ def with_known_codes(c: Columns, told: str = "") -> tuple[Columns, tuple[str, ..
         c = c._replace(station=station, itrf=itrf)
     placeless = np.isnan(c.itrf[:, 0]) & np.isnan(c.gcrs[:, 0]) & (c.station != "")
     names, count = np.unique(c.station[placeless], return_counts=True)
-    unknown = ~observatories.is_known(names)
-    notes += [
-        f"{many(n, 'observation')} without the place of the observer: {_unknown(code)}"
-        for code, n in zip(names[unknown].tolist(), count[unknown].tolist(), strict=True)
+    notes = tuple(
+        f"{many(n, 'observation')} without the place of the observer: {_placeless(code)}"
+        for code, n in zip(names.tolist(), count.tolist(), strict=True)
         if repr(code) not in told
-    ]
+    )
     for note in notes:
         warnings.warn(note, NeoRangingWarning, stacklevel=5)
-    return c, tuple(notes)
+    return c, notes
 
 
 def nearest(code: str) -> str:

@@ -76,8 +76,8 @@ FIRST_CCD_YEAR: Final = 1990
 INCREDIBLE_SIGMA: Final = 1e-3
 """No telescope on the ground reaches less, but for occultations: it is in wrong units [arcsec]."""
 
-COARSE_SIGMA: Final = 60.0
-"""No astrometry states more, however old: it is probably in wrong units [arcsec]."""
+COARSE_SIGMA: Final = 300.0
+"""No astrometry states more (records without weight: 100): it is in wrong units [arcsec]."""
 
 PRECISE_CODES: Final = ("244", "275", "500")
 """Codes of occultations (seen from the geocentre or the ground), and of the geocentre."""
