@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from neoranging.cli.errors import echo
 from neoranging.cli.listing import TextColumn, number, text_table, tracks
 
 if TYPE_CHECKING:
@@ -49,12 +50,12 @@ def demo() -> None:
 
     names = ("2024YR4", "impactors")
     tracklets = read_tracklets([sample(name) for name in names])
-    click.echo(INTRODUCTION)
-    click.echo(_comparison(tracklets))
-    click.echo(f"\n{EXPLANATION}")
+    echo(INTRODUCTION)
+    echo(_comparison(tracklets))
+    echo(f"\n{EXPLANATION}")
     command = _command()
-    click.echo(f"With errors and intervals:  {command} estimate {_shortest(sample(names[1]))}")
-    click.echo(f"With your own observations: {command} estimate FILE")
+    echo(f"With errors and intervals:  {command} estimate {_shortest(sample(names[1]))}")
+    echo(f"With your own observations: {command} estimate FILE")
 
 
 def _command() -> str:

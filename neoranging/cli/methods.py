@@ -6,6 +6,7 @@ import inspect
 
 import click
 
+from neoranging.cli.errors import echo
 from neoranging.cli.listing import TextColumn, text_table
 
 __all__ = ["methods"]
@@ -18,19 +19,20 @@ def methods() -> None:
     Those of other installed packages are among them.
     """
     from neoranging.estimators.registry import available_methods, estimator_class
+    from neoranging.exceptions import UnknownMethodError
 
     names, needs, learned, lines = [], [], [], []
     for name in available_methods():
         try:
             found = estimator_class(name)
-        except Exception as error:  # of somebody else's package: the others must still be listed
-            click.echo(f"Warning: method {name!r} cannot be loaded: {error}", err=True)
+        except UnknownMethodError as error:  # of a plugin: the others must still be listed
+            echo(f"Warning: {error}", err=True)
             continue
         names.append(name)
         needs.append(f"{found.min_observations} epochs")
         learned.append("yes" if found.is_learned else "no")
         lines.append((inspect.getdoc(found) or "").partition("\n")[0])
-    click.echo(
+    echo(
         text_table(
             [
                 TextColumn("method", "", names, "<"),

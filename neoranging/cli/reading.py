@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from neoranging.cli.errors import NoTrackletError, UnreadableError
+from neoranging.cli.errors import NoTrackletError, UnreadableError, echo
+from neoranging.cli.options import Number
 from neoranging.exceptions import NeoRangingError
-from neoranging.observations.formats import FORMATS
+from neoranging.observations.field_names import SCALES
+from neoranging.observations.formats import FORMATS, TABLE_FORMATS
 from neoranging.observations.report import many
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ class Reading(NamedTuple):
 
     files: tuple[str, ...]
     input_format: str | None
+    scale: str | None
+    station: str | None
     group_by: str
     sigma: float | None
     report: bool
@@ -59,13 +63,23 @@ _OPTIONS = (
     ),
     click.option(
         "--input-format",
-        type=click.Choice(list(FORMATS)),
+        type=click.Choice([*FORMATS, *TABLE_FORMATS]),
         help="Format of the files.  [default: recognised by their content]",
+    ),
+    click.option(
+        "--scale",
+        type=click.Choice(SCALES),
+        help="Time scale of epochs in tables, where the name of the column does not say it.",
+    ),
+    click.option(
+        "--station",
+        metavar="CODE",
+        help="MPC code of all rows of tables without a column of stations.",
     ),
     group_by_option("A tracklet"),
     click.option(
         "--sigma",
-        type=click.FloatRange(min=0.0, min_open=True),
+        type=Number(min=0.0, min_open=True),
         metavar="ARCSEC",
         help="Error of positions that carry none.  [default: by station and catalogue]",
     ),
@@ -89,7 +103,7 @@ def read_files(reading: Reading) -> TrackletSet:
     tables = [_read(name, reading) for name in reading.files]
     tracklets = read_tracklets(tables, group_by=GROUPINGS[reading.group_by])
     if not reading.quiet:
-        click.echo(str(tracklets.report) if reading.report else _summary(tracklets), err=True)
+        echo(str(tracklets.report) if reading.report else _summary(tracklets), err=True)
     if not len(tracklets):
         raise NoTrackletError(
             "no tracklet: it takes two observations of one object in one night"
@@ -102,9 +116,14 @@ def _read(name: str, reading: Reading) -> QTable:
     from neoranging.observations.reading import read_observations
 
     options: dict[str, Any] = {} if reading.sigma is None else {"default_sigma": reading.sigma}
-    source: Any = Path(name) if name != "-" else sys.stdin.buffer
     try:
-        return read_observations(source, format=reading.input_format, **options)
+        return read_observations(
+            Path(name) if name != "-" else sys.stdin.buffer,
+            format=reading.input_format,
+            scale=reading.scale,
+            station=reading.station,
+            **options,
+        )
     except OSError as error:
         raise _unreadable(name, error.strerror or str(error)) from error
     except (NeoRangingError, ValueError) as error:

@@ -6,6 +6,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from neoranging.arguments import did_you_mean
 from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import UnknownMethodError
 
@@ -30,7 +31,13 @@ def _entry_points() -> dict[str, EntryPoint]:
 @cache
 def _load(name: str) -> type[RangingEstimator]:
     point = _entry_points()[name]
-    found = point.load()
+    try:
+        found = point.load()
+    except Exception as error:  # of whoever wrote the plugin
+        raise UnknownMethodError(
+            f"the method {name!r} cannot be loaded from {point.value} "
+            f"({type(error).__name__}: {error}): mend or remove the package that installed it"
+        ) from error
     if not (isinstance(found, type) and issubclass(found, RangingEstimator)):
         raise UnknownMethodError(
             f"entry point {name!r} of group {GROUP!r} is {point.value}, which is no subclass of "
@@ -131,7 +138,8 @@ def estimator_class(name: str) -> type[RangingEstimator]:
                 "with MLPEstimator.from_pretrained or PINNEstimator.from_pretrained"
             )
         raise UnknownMethodError(
-            f"no method {name!r}: choose one of {', '.join(available_methods())}, or register "
-            "your own with neoranging.register_estimator"
+            f"no method {name!r}{did_you_mean(name, available_methods())}: choose one of "
+            f"{', '.join(available_methods())}, or register your own with "
+            "neoranging.register_estimator"
         )
     return _load(name)

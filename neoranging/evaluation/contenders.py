@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from neoranging.datasets.files import read_json, write_json
 from neoranging.datasets.schema import ArcTable
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.classical import ClassicalEstimator
@@ -18,6 +17,7 @@ from neoranging.estimators.registry import get_estimator
 from neoranging.evaluation.predictions import Predictions, predict
 from neoranging.evaluation.selection import fingerprint
 from neoranging.exceptions import DatasetError, EvaluationError
+from neoranging.files import read_json, write_json
 
 __all__ = ["WEIGHTS", "Contender", "ask", "contenders", "pretrained"]
 

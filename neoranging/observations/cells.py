@@ -73,22 +73,20 @@ def texts(values: Any) -> Strings:
     """
     missing = gaps(values)
     array = _plain(values)
+    if not len(array):
+        return np.zeros(0, dtype="U1")
     if array.dtype.kind == "S":
         array = np.strings.decode(array, "utf-8", "replace")
+    if array.dtype.kind in "OU":
+        import pandas as pd
+
+        row, words = pd.factorize(array.astype(object), use_na_sentinel=False)
+        return np.where(missing, "", np.array([_word(_as_text(word)) for word in words])[row])
     if array.dtype.kind == "f":
         whole = np.isfinite(array) & (array == np.round(array))
         integers = np.where(whole, array, 0.0).astype(np.int64).astype(np.str_)
-        text = np.where(whole, integers, array.astype(np.str_))
-    elif array.dtype.kind == "O":
-        text = np.array([_as_text(value) for value in array.tolist()], dtype=np.str_)
-    else:
-        text = array.astype(np.str_)
-    if not len(text):
-        return np.zeros(0, dtype="U1")
-    text = np.strings.strip(text)
-    words, row = np.unique(text, return_inverse=True)
-    clean = [_word(word) for word in words.tolist()]
-    return np.where(missing, "", np.array(clean, dtype=np.str_)[row])
+        return np.where(missing, "", np.where(whole, integers, array.astype(np.str_)))
+    return np.where(missing, "", array.astype(np.str_))
 
 
 def _as_text(value: Any) -> str:
@@ -100,6 +98,7 @@ def _as_text(value: Any) -> str:
 
 
 def _word(text: str) -> str:
+    text = text.strip()
     if text.lower() in NO_VALUE:
         return ""
     return text[: text.index(".")] if re.fullmatch(r"\d+\.0+", text) else text
@@ -140,9 +139,15 @@ def numbers(name: str, values: Any, unit: str, sexagesimal: bool = False) -> tup
     elif array.dtype.kind == "O" or array.dtype.kind in "SUT":
         import pandas as pd
 
-        text = texts(values)
-        result = np.asarray(pd.to_numeric(pd.Series(text), errors="coerce"), dtype=np.float64)
-        unreadable = np.isnan(result) & (text != "")
+        if array.dtype.kind == "S":
+            array = np.strings.decode(array, "utf-8", "replace")
+        cells = pd.Series(array.astype(object))
+        result = np.array(pd.to_numeric(cells, errors="coerce"), dtype=np.float64)
+        result[missing] = np.nan
+        rest = np.flatnonzero(np.isnan(result))
+        text = np.full(len(result), " ", dtype=object)  # what is read already is not empty
+        text[rest] = texts(array[rest])
+        unreadable = np.isnan(result) & (text != "") & ~missing
         if unreadable.any() and (unreadable.sum() == (text != "").sum() or sexagesimal):
             _refuse(name, text[unreadable].tolist(), unit)
     else:

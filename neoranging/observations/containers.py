@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,10 +15,7 @@ import numpy as np
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
 from neoranging.observations.field_names import name_columns
 
-__all__ = ["TABLE_FORMATS", "Container", "file_format", "from_bytes", "from_memory", "is_table"]
-
-TABLE_FORMATS: Final = ("csv", "ecsv", "parquet", "feather", "fits", "votable", "hdf5", "json")
-"""Formats of tables that are no formats of astronomers' observations."""
+__all__ = ["Container", "file_format", "from_bytes", "from_memory", "is_table"]
 
 API_ANSWERS: Final = ("ADES_DF", "OBS_DF", "XML", "OBS80")
 """What an answer of the Observations API of the Minor Planet Center may hold, best first."""
@@ -68,7 +66,7 @@ def is_table(source: Any) -> bool:
         return source.dtype.names is not None
     if isinstance(source, list | tuple):
         return is_records(source)
-    kinds = ("colnames", "__dataframe__", "to_pandas", "__arrow_c_stream__")
+    kinds = ("colnames", "to_pandas", "__arrow_c_stream__")
     return any(hasattr(source, name) for name in kinds) or (
         hasattr(source, "columns") and hasattr(source, "to_numpy")
     )
@@ -112,12 +110,13 @@ def _as_frame(source: Any) -> Any:
         return source
     if isinstance(source, list | tuple):
         return pd.DataFrame.from_records([dict(row) for row in source])
-    if hasattr(source, "flatten") and hasattr(source, "column_names"):  # of Arrow
-        return source.flatten().to_pandas(integer_object_nulls=True)
+    if hasattr(source, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        # structures become columns with dotted names, and whole numbers keep all digits
+        return pa.table(source).flatten().to_pandas(integer_object_nulls=True)
     if hasattr(source, "to_pandas"):
         return source.to_pandas()
-    if hasattr(source, "__dataframe__"):
-        return pd.api.interchange.from_dataframe(source)
     return pd.DataFrame({name: source[name] for name in source.columns})
 
 
@@ -166,7 +165,7 @@ def file_format(content: bytes, name: str = "") -> str:
     Returns
     -------
     str
-        One of `TABLE_FORMATS`, "" if it looks like none.
+        One of `neoranging.observations.formats.TABLE_FORMATS`, "" if it looks like none.
     """
     for form, starts in _MAGIC.items():
         if content.startswith(starts):
@@ -192,7 +191,7 @@ def from_bytes(content: bytes, form: str, source: str = "") -> Container:
     content : bytes
         The file, unpacked.
     form : str
-        One of `TABLE_FORMATS`.
+        One of `neoranging.observations.formats.TABLE_FORMATS`.
     source : str
         Name of the file.
 
@@ -258,9 +257,8 @@ def _read_csv(content: bytes) -> Container:
 def _header(text: str) -> tuple[int, list[str], str] | None:
     """Lines up to the data, names of columns and the separator."""
     best: tuple[int, list[str], str] | None = None
-    lines = text.splitlines()[:_HEADER_LINES]
-    for number, line in enumerate(lines, 1):
-        stripped = line.lstrip("#").strip()
+    for number, line in enumerate(itertools.islice(io.StringIO(text), _HEADER_LINES), 1):
+        stripped = line.lstrip("#").rstrip("\r\n")
         for separator in _SEPARATORS:
             names = [_unquoted(name) for name in stripped.split(separator)]
             if len(names) < 2 or len(set(names)) < len(names):
@@ -320,7 +318,7 @@ def _read_parquet(content: bytes) -> Container:
     try:
         from pyarrow import parquet
     except ImportError as error:
-        raise _without_arrow("Parquet") from error
+        raise MissingDependencyError.of("files of Parquet", "pyarrow", "data") from error
     return from_memory(parquet.read_table(io.BytesIO(content)))
 
 
@@ -328,15 +326,8 @@ def _read_feather(content: bytes) -> Container:
     try:
         from pyarrow import feather
     except ImportError as error:
-        raise _without_arrow("Feather") from error
+        raise MissingDependencyError.of("files of Feather", "pyarrow", "data") from error
     return from_memory(feather.read_table(io.BytesIO(content)))
-
-
-def _without_arrow(form: str) -> MissingDependencyError:
-    return MissingDependencyError(
-        f"{form} files are read with pyarrow, which is not installed: pip install pyarrow (the "
-        'extra "data" has it: pip install -e ".[data]" in a clone)'
-    )
 
 
 def _read_fits(content: bytes) -> Container:
@@ -366,9 +357,8 @@ def _read_hdf5(content: bytes) -> Container:
     try:
         import h5py
     except ImportError as error:
-        raise MissingDependencyError(
-            "HDF5 files are read with h5py, which is not installed: pip install h5py, or store "
-            "the table as Parquet"
+        raise MissingDependencyError.of(
+            "files of HDF5", "h5py", instead="store the table as Parquet"
         ) from error
     with h5py.File(io.BytesIO(content), "r") as file:
         found: list[Any] = []

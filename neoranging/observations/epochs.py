@@ -12,17 +12,18 @@ from astropy.time import Time
 from neoranging.constants import DAY_S, MJD_JD
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.cells import gaps, is_text, numbers, texts
-from neoranging.observations.field_names import Field
+from neoranging.observations.field_names import SCALES, Field
 
-__all__ = ["SCALES", "Epochs", "read_epochs"]
-
-SCALES: Final = ("utc", "tai", "tt", "tdb")
+__all__ = ["Epochs", "read_epochs"]
 
 MJD_RANGE: Final = (-52_000.0, 150_000.0)
 """Numbers that can be modified Julian dates of astrometry, from 1716 to 2269."""
 
 JD_RANGE: Final = (2_348_000.0, 2_550_000.0)
 """The same of Julian dates."""
+
+_LOOKED_AT: Final = 1000
+"""Cells that show whether a column of text holds numbers."""
 
 _ISO: Final = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d*)?)?)?"
 _ZONE: Final = r"[+-]\d\d:?\d\d"
@@ -111,12 +112,12 @@ def _is_datetime(values: Any) -> bool:
 
 
 def _decimal(values: Any) -> bool:
-    """Whether all cells of text are decimal numbers, or gaps."""
+    """Whether most cells of text are decimal numbers; those that are none are gaps."""
     import pandas as pd
 
-    text = pd.Series(texts(values))
+    text = pd.Series(texts(values[:_LOOKED_AT]))
     text = text[text != ""]
-    return bool(len(text)) and bool(text.str.fullmatch(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?").all())
+    return bool(len(text)) and bool(pd.to_numeric(text, errors="coerce").notna().mean() >= 0.5)
 
 
 def _of_times(name: str, time: Time) -> Epochs:
@@ -222,8 +223,7 @@ def _of_text(name: str, values: Any, scale: str) -> Epochs:
     if decimal.any():
         parts = text[decimal].str.extract(_DAY_FRACTION)
         days = (parts[0] + "-" + parts[1] + "-" + parts[2]).to_numpy(dtype=np.str_)
-        rows = np.flatnonzero(decimal)
-        _parse_into(days, rows, scale, jd, ok, parts[3].astype(float).to_numpy())
+        _parse_into(days, np.flatnonzero(decimal), scale, jd, ok, parts[3].astype(float).to_numpy())
     given = (text != "").to_numpy()
     if given.any() and not ok.any():
         first = texts(values)[given][0]

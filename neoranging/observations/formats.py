@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from neoranging.exceptions import NeoRangingError
 
-__all__ = ["FORMATS", "Format", "load", "register_formats"]
+__all__ = ["FORMATS", "TABLE_FORMATS", "Format", "load", "register_formats"]
 
 TABLE_MODULE: Final = "astropy.table"
 ANY_FORMAT: Final = "neoranging"
@@ -62,6 +62,9 @@ FORMATS: Final = {
     ),
 }
 """Formats by their name for ``QTable.read(..., format=...)``."""
+
+TABLE_FORMATS: Final = ("csv", "ecsv", "parquet", "feather", "fits", "votable", "hdf5", "json")
+"""Formats of tables with plain columns."""
 
 
 def register_formats() -> None:

@@ -36,6 +36,7 @@ __all__ = [
     "itrf_positions",
     "load_obscodes",
     "location",
+    "names",
     "observatory",
     "register_observatory",
 ]
@@ -168,6 +169,11 @@ def is_known(codes: ArrayLike) -> NDArray[np.bool_]:
     """
     catalogue = _catalogue()
     return np.asarray(catalogue.rows(codes) < catalogue.codes.size)
+
+
+def names() -> dict[str, str]:
+    """Name of every observatory in use, by its code."""
+    return {code: record.name for code, record in _catalogue().records.items()}
 
 
 def itrf_positions(codes: ArrayLike) -> Floats:

@@ -6,17 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from astropy import units as u
 from astropy.table import QTable
+from astropy.time import Time
 
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
-from neoranging.observations.containers import (
-    TABLE_FORMATS,
-    file_format,
-    from_bytes,
-    is_table,
-)
-from neoranging.observations.formats import FORMATS, load
+from neoranging.observations.containers import file_format, from_bytes, is_table
+from neoranging.observations.formats import FORMATS, TABLE_FORMATS, load
 from neoranging.observations.recognition import recognise, refuse
+from neoranging.observations.report import ReadReport
 from neoranging.observations.source import Text, is_text
 from neoranging.observations.user_table import user_table
 from neoranging.observations.wrapping import JSON_ADVICE, read_text
@@ -25,6 +23,9 @@ __all__ = ["ALL_FORMATS", "read_observations", "separate_sources"]
 
 ALL_FORMATS: Final = (*FORMATS, *TABLE_FORMATS)
 """Names of the formats of files that can be read."""
+
+
+_OF_READERS: Final = ("obstime", "ra", "dec", "sigma_ra", "sigma_dec", "station", "designation")
 
 
 def separate_sources(source: Any) -> list[Any]:
@@ -100,7 +101,9 @@ def read_observations(
         raise ObservationFormatError(
             f"format must be one of {', '.join(ALL_FORMATS)}, or left out, got {format!r}"
         )
-    of_tables = {"scale": scale, "station": station}
+    of_tables: dict[str, Any] = {"scale": scale, "station": station}
+    if _is_read(source):
+        return source
     if not _is_file(source):
         return user_table(source, **of_tables, **options)
     content, name = read_text(source)
@@ -111,6 +114,18 @@ def read_observations(
         if not told or str(told) in str(error):
             raise
         raise type(error)(f"{told}: {error}") from error
+
+
+def _is_read(source: Any) -> bool:
+    """Whether a table is what a reader has left, and nobody has taken a column out of."""
+    return (
+        isinstance(source, QTable)
+        and isinstance(source.meta.get("report"), ReadReport)
+        and set(_OF_READERS) <= set(source.colnames)
+        and isinstance(source["obstime"], Time)
+        and not source["obstime"].masked
+        and all(type(source[name]) is u.Quantity for name in _OF_READERS[1:5])
+    )
 
 
 def _is_file(source: Any) -> bool:

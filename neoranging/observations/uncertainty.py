@@ -17,11 +17,14 @@ import numpy.typing as npt
 from neoranging.exceptions import ObservationFormatError
 
 __all__ = [
-    "CREDIBLE_SIGMA",
+    "COARSE_SIGMA",
+    "INCREDIBLE_SIGMA",
+    "PRECISE_CODES",
+    "SIGMA_LIMITS",
     "STATION_SIGMA",
     "TECHNIQUE_SIGMA",
     "default_sigma",
-    "is_incredible",
+    "outside_limits",
     "sigma_columns",
 ]
 
@@ -29,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.str_]
 
-CREDIBLE_SIGMA: Final = (1e-6, 1e4)
+SIGMA_LIMITS: Final = (1e-6, 1e4)
 """Limits of what a file can mean as the error of a position [arcsec]; 999 marks zero weight."""
 
 CCD_SIGMA: Final = 1.0
@@ -70,16 +73,25 @@ PHOTOGRAPHIC_SIGMA: Final = ((1890, 10.0), (1950, 5.0), (9999, 2.5))
 FIRST_CCD_YEAR: Final = 1990
 """A blank technique means a photograph before this year, an electronic detector after it."""
 
+INCREDIBLE_SIGMA: Final = 1e-3
+"""No telescope on the ground reaches less, but for occultations: it is in wrong units [arcsec]."""
+
+COARSE_SIGMA: Final = 60.0
+"""No astrometry states more, however old: it is probably in wrong units [arcsec]."""
+
+PRECISE_CODES: Final = ("244", "275", "500")
+"""Codes of occultations (seen from the geocentre or the ground), and of the geocentre."""
+
 ROUNDING: Final = 12**-0.5
 """Standard deviation of a uniform rounding error, in units of the last digit."""
 
 
-def is_incredible(sigma: Floats) -> Mask:
-    """Whether stated errors mean nothing: negative or beyond `CREDIBLE_SIGMA`, (N,).
+def outside_limits(sigma: Floats) -> Mask:
+    """Whether stated errors mean nothing: negative or outside `SIGMA_LIMITS`, (N,).
 
     Zero and NaN stand for an error that is not stated.
     """
-    low, high = CREDIBLE_SIGMA
+    low, high = SIGMA_LIMITS
     stated = np.isfinite(sigma) & (sigma != 0.0)
     mask: Mask = stated & ~((sigma >= low) & (sigma <= high))
     return mask

@@ -20,11 +20,12 @@ from neoranging.observations.containers import (
     from_bytes,
     from_memory,
 )
-from neoranging.observations.epochs import SCALES, Epochs, read_epochs
-from neoranging.observations.field_names import FIELDS, Field, Naming, name_columns
+from neoranging.observations.epochs import Epochs, read_epochs
+from neoranging.observations.field_names import FIELDS, SCALES, Field, Naming, name_columns
 from neoranging.observations.mpc_codes import CATALOG_CODES
 from neoranging.observations.report import Note, ReadReport, Reason, many
 from neoranging.observations.source import read_source
+from neoranging.observations.stations import station_codes
 from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import sigma_columns
 from neoranging.observations.utc import utc_days
@@ -64,6 +65,7 @@ def read_table(
     scale: str | None = None,
     station: str | None = None,
     default_sigma: Any = None,
+    named_only: bool = False,
 ) -> QTable:
     """Read observations from a file that holds a table.
 
@@ -72,8 +74,8 @@ def read_table(
     source : path-like or bytes
         Plain or compressed (``.gz``, ``.xz``...).
     form : str, optional
-        One of `neoranging.observations.containers.TABLE_FORMATS`; recognised when left out.
-    scale, station, default_sigma
+        One of `neoranging.observations.formats.TABLE_FORMATS`; recognised when left out.
+    scale, station, default_sigma, named_only
         See `user_table`.
 
     Returns
@@ -97,7 +99,13 @@ def read_table(
         raise ObservationFormatError(
             "its JSON holds the text of observations in another format, which is to be taken out"
         )
-    return user_table(container, scale=scale, station=station, default_sigma=default_sigma)
+    return user_table(
+        container,
+        scale=scale,
+        station=station,
+        default_sigma=default_sigma,
+        named_only=named_only,
+    )
 
 
 def user_table(
@@ -106,6 +114,7 @@ def user_table(
     scale: str | None = None,
     station: str | None = None,
     default_sigma: Any = None,
+    named_only: bool = False,
 ) -> QTable:
     """Observation table of a table with plain columns.
 
@@ -120,6 +129,8 @@ def user_table(
         MPC code of all rows of a table without a column of stations.
     default_sigma : None, float, Quantity or mapping
         Error of positions that carry none, as of the readers of files.
+    named_only : bool
+        Set rows without a designation aside, and refuse a table without designations.
 
     Returns
     -------
@@ -140,9 +151,14 @@ def user_table(
     columns = _of_mixins(container.columns)
     with_unit = [name for name, values in columns.items() if unit_of(values) is not None]
     naming = name_columns(list(columns), with_unit)
-    _require(naming, list(columns), station)
+    needed = [name for name in NEEDED if name != "station" or not station]
+    _require(naming, list(columns), ["designation", *needed] if named_only else needed)
     report = getattr(source, "meta", {}).get("report") if hasattr(source, "meta") else None
-    return _Reading(columns, naming, container, default_sigma).table(scale, station, report)
+    reading = _Reading(columns, naming, container, default_sigma)
+    if named_only:
+        unnamed = reading.texts("designation") == ""
+        reading.verdicts.reject(unnamed, Reason.MALFORMED, "no designation")
+    return reading.table(scale, station, report)
 
 
 def _of_mixins(columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,10 +176,9 @@ def _of_mixins(columns: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _require(naming: Naming, present: list[str], station: str | None) -> None:
+def _require(naming: Naming, present: list[str], needed: list[str]) -> None:
     if naming.clashes:
         raise ObservationFormatError("; ".join(naming.clashes))
-    needed = [name for name in NEEDED if name != "station" or not station]
     missing = [name for name in needed if name not in naming]
     if not missing:
         return
@@ -178,7 +193,7 @@ def _require(naming: Naming, present: list[str], station: str | None) -> None:
         advice += f'; if all rows are of one station, give station="{code}" (its MPC code)'
     raise ObservationFormatError(
         f"the table lacks the column(s) {', '.join(missing)}; it needs at least "
-        f"{', '.join(NEEDED)} and has {', '.join(map(str, present)) or 'no columns'}: {advice}"
+        f"{', '.join(needed)} and has {', '.join(map(str, present)) or 'no columns'}: {advice}"
     )
 
 
@@ -215,9 +230,9 @@ class _Reading:
         unknown = check_stations(codes, place["kind"], self.verdicts)
         used = self.verdicts.usable
         if self.container.source:
-            self.notes += station_notes(codes, self.line, unknown & used)
+            self.notes += station_notes(codes, self.line, unknown & used & (codes != ""))
         columns: dict[str, Any] = {
-            "designation": self._designations(),
+            "designation": self.texts("designation"),
             "mjd_day": day,
             "mjd_fraction": fraction,
             "ra": ra % 360.0,
@@ -225,14 +240,14 @@ class _Reading:
             "station": codes,
             "line": self.line,
             "mag": self._magnitudes(),
-            "band": self._texts("band"),
-            "note2": self._texts("note2"),
-            "program": self._texts("program"),
-            "catalog": self._texts("catalog"),
+            "band": self.texts("band"),
+            "note2": self.texts("note2"),
+            "program": self.texts("program"),
+            "catalog": self.texts("catalog"),
             **place,
         }
         columns |= self._sigmas(columns, dec)
-        extra = {"tracklet": self._texts("tracklet"), "selected": self._selected()}
+        extra = {"tracklet": self.texts("tracklet"), "selected": self._selected()}
         report = self._report(used, before)
         return observation_table(
             ObservationColumns(
@@ -251,7 +266,7 @@ class _Reading:
     def _field(self, column: str) -> Field:
         return self.naming.fields[self.naming.columns[column][0]]
 
-    def _texts(self, column: str) -> Strings:
+    def texts(self, column: str) -> Strings:
         """Text of a column; each row from the first of several that has some."""
         text = np.full(self.n, "")
         for name in self.naming.columns.get(column, ()):
@@ -297,17 +312,11 @@ class _Reading:
         return epochs
 
     def _stations(self, station: str | None) -> Strings:
-        codes = self._texts("station") if "station" in self.naming else np.full(self.n, station)
-        names, row = np.unique(codes, return_inverse=True)
-        # a column of numeric codes loses its leading zeros on the way through other tools
-        full = [name.zfill(3) if name.isdigit() else name for name in names.tolist()]
-        return np.array(full, dtype=np.str_)[row]
-
-    def _designations(self) -> Strings:
-        return self._texts("designation")
+        codes = self.texts("station") if "station" in self.naming else np.full(self.n, station)
+        return station_codes(codes)
 
     def _selected(self) -> Mask:
-        return ~np.isin(np.strings.lower(self._texts("selected")), _REJECTED)
+        return ~np.isin(np.strings.lower(self.texts("selected")), _REJECTED)
 
     def _magnitudes(self) -> Floats:
         name = self._name("mag")
@@ -346,7 +355,7 @@ class _Reading:
     def _place(self) -> dict[str, Any]:
         """Kind of the observer and the place of a moving one."""
         if "sys" in self.naming:
-            named = {name: self._texts(name).tolist() for name in ("sys", "ctr", *_AXES)}
+            named = {name: self.texts(name).tolist() for name in ("sys", "ctr", *_AXES)}
             place = read_place(Fields(AdesRecords(named, self.line.tolist())), self.verdicts)
             return {
                 "kind": place.kind,
@@ -354,7 +363,7 @@ class _Reading:
                 "observer_gcrs": place.gcrs,
             }
         itrf, gcrs = (self._vectors(name) for name in ("observer_itrf", "observer_gcrs"))
-        kind = self._texts("kind")
+        kind = self.texts("kind")
         implied = np.select(
             [np.isfinite(gcrs[:, 0]), np.isfinite(itrf[:, 0])], ["space", "roving"], "ground"
         )
@@ -379,7 +388,7 @@ class _Reading:
 
     def _screen(self, place: Mapping[str, Any]) -> None:
         """Set aside what the code of column 15 says is no position of its own."""
-        note2 = self._texts("note2")
+        note2 = self.texts("note2")
         placed = np.isfinite(place["observer_gcrs"][:, 0]) | np.isfinite(
             place["observer_itrf"][:, 0]
         )
