@@ -215,10 +215,10 @@ def test_ending_of_the_output_chooses_its_format(tmp_path, ending):
 
 @pytest.mark.parametrize("command", ["estimate", "region"])
 def test_unknown_ending_of_the_output_needs_a_format(tmp_path, command):
-    path = tmp_path / "ranges.fits"
+    path = tmp_path / "ranges.xlsx"
     result = run(command, "missing.obs80", "--out", path)  # refused before anything is read
     assert result.exit_code == 2
-    assert "ending .fits" in result.stderr
+    assert "ending .xlsx" in result.stderr
     assert ".txt, .csv, .ecsv, .json" in result.stderr
     assert not path.exists()
     good(command, YR4, "--out", path, "--format", "csv")
@@ -406,9 +406,14 @@ def test_module_runs_and_loads_nothing_heavy():
 def night(tmp_path):
     """2008 TC3 in a table with a tracklet id."""
     table = QTable.read(IMPACTORS)
-    table = table[table["designation"] == "2008 TC3"]
+    table = table[(table["designation"] == "2008 TC3") & (table["station"] == "G96")]
     path = tmp_path / "night.csv"
-    rows = zip(table["obstime"].isot, table["ra"].value, table["dec"].value, strict=True)
+    rows = zip(
+        table["obstime"].isot,
+        table["ra"].value.tolist(),
+        table["dec"].value.tolist(),
+        strict=True,
+    )
     lines = [f"{time}Z,{ra!r},{dec!r},G96,tc3-1" for time, ra, dec in rows]
     path.write_text("\n".join(["obsTime,ra,dec,stn,trkSub", *lines]) + "\n")
     return path

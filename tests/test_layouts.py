@@ -118,6 +118,13 @@ def adam_core(frame):
     return as_bytes(lambda file: pq.write_table(table, file))
 
 
+def obs80(frame):
+    """Lines of 80 columns, as the sample of the package has them."""
+    del frame  # the sample itself is the source of both
+    lines = nr.sample("impactors").read_text().splitlines()
+    return [line for line in lines if line.startswith("     K08T03C") and line.endswith("G96")]
+
+
 class Foreign:
     """Frame of another maker that hands its columns out by Arrow's protocol."""
 
@@ -178,6 +185,7 @@ LAYOUTS = {
         .to_csv(index=False)
         .encode()
     ),
+    "psv, lower case": lambda f: ades(f).rename(columns=str.lower).to_csv(sep="|").encode(),
     "ecsv": lambda f: as_text(qtable(f), "ascii.ecsv"),
     "parquet": parquet,
     "parquet, Rubin": lambda f: parquet(rubin(f)),
@@ -186,6 +194,9 @@ LAYOUTS = {
     "json, records": lambda f: f.to_json(orient="records").encode(),
     "json, columns": lambda f: f.to_json().encode(),
     "json, lists": lambda f: json.dumps(f.to_dict(orient="list")).encode(),
+    "json, API of text": lambda f: json.dumps(
+        [{"OBS80": "".join(f"{line}\n" for line in obs80(f))}]
+    ).encode(),
     "json, API": lambda f: json.dumps(
         [{"ADES_DF": ades(f).rename(columns=str.lower).to_dict(orient="records")}]
     ).encode(),

@@ -15,7 +15,7 @@ import numpy as np
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
 from neoranging.observations.field_names import name_columns
 
-__all__ = ["Container", "file_format", "from_bytes", "from_memory", "is_table"]
+__all__ = ["Container", "binary_format", "file_format", "from_bytes", "from_memory", "is_table"]
 
 API_ANSWERS: Final = ("ADES_DF", "OBS_DF", "XML", "OBS80")
 """What an answer of the Observations API of the Minor Planet Center may hold, best first."""
@@ -159,6 +159,11 @@ def _array(values: Any) -> Any:
 # In a file ---------------------------------------------------------------------------------------
 
 
+def binary_format(content: bytes) -> str:
+    """Format of a table that the first bytes of a file tell, "" if they tell none."""
+    return next((form for form, starts in _MAGIC.items() if content.startswith(starts)), "")
+
+
 def file_format(content: bytes, name: str = "") -> str:
     """Format of the table that a file holds.
 
@@ -167,9 +172,8 @@ def file_format(content: bytes, name: str = "") -> str:
     str
         One of `neoranging.observations.formats.TABLE_FORMATS`, "" if it looks like none.
     """
-    for form, starts in _MAGIC.items():
-        if content.startswith(starts):
-            return form
+    if form := binary_format(content):
+        return form
     head = content[:4096]
     if b"<VOTABLE" in head:
         return "votable"

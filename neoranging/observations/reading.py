@@ -11,7 +11,7 @@ from astropy.table import QTable
 from astropy.time import Time
 
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
-from neoranging.observations.containers import file_format, from_bytes, is_table
+from neoranging.observations.containers import binary_format, file_format, from_bytes, is_table
 from neoranging.observations.formats import FORMATS, TABLE_FORMATS, load
 from neoranging.observations.recognition import recognise, refuse
 from neoranging.observations.report import ReadReport
@@ -151,7 +151,7 @@ def _from_content(
     of_tables: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> QTable:
-    form = form or recognise(content) or file_format(content, name)
+    form = form or binary_format(content) or recognise(content) or file_format(content, name)
     if not form:
         refuse(Text(content, name), ALL_FORMATS)
     if form in TABLE_FORMATS:
