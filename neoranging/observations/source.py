@@ -136,7 +136,7 @@ def read_source(source: TextSource) -> Text:
 def _read_file(path: Path) -> Text:
     path = path.expanduser()
     if path.is_dir():
-        raise ObservationFormatError(f"{path} is a folder; give a list of the files in it")
+        raise ObservationFormatError(f"{path}: this is a folder; give a list of the files in it")
     with path.open("rb") as file:
         return _finished(_read_in_steps(file, path.name), path.name)
 
