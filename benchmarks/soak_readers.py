@@ -191,6 +191,28 @@ def check(content: bytes, name: str) -> tuple[int, int]:
     return report.n_records, report.n_used
 
 
+def soak(form: str, records: int, seed: int, lines: list[bytes] | None = None) -> str:
+    """Read damaged files of a format until so many records have been read; return the account."""
+    rng = np.random.default_rng(seed)
+    lines = lines or [line.encode() for line in SAMPLES[form]]
+    before, behind = AROUND[form]
+    found = used = n_batches = refused = 0
+    while found < records:
+        content = before + b"\n".join(mutated(lines, BATCH, rng)) + b"\n" + behind
+        try:
+            n_found, n_used = check(content, form)
+        except Exception:
+            Path("soak_failure.txt").write_bytes(content)
+            print(f"failed after {found} records; the batch is kept as soak_failure.txt")
+            raise
+        found, used = found + n_found, used + n_used
+        n_batches, refused = n_batches + 1, refused + (n_found == 0)
+    return (
+        f"{form}: {found} records read, {used} used, {found - used} set aside; "
+        f"{refused} of {n_batches} batches refused, no untyped error"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=100_000)
@@ -198,26 +220,8 @@ def main() -> None:
     parser.add_argument("--format", choices=sorted(SAMPLES), default="mpc.obs80")
     parser.add_argument("files", nargs="*", type=Path)
     options = parser.parse_args()
-    lines = [line.encode() for line in SAMPLES[options.format]]
-    if options.files:
-        lines = [line for path in options.files for line in path.read_bytes().splitlines()]
-    rng = np.random.default_rng(options.seed)
-    before, behind = AROUND[options.format]
-    found = used = n_batches = refused = 0
-    while found < options.records:
-        content = before + b"\n".join(mutated(lines, BATCH, rng)) + b"\n" + behind
-        try:
-            n_found, n_used = check(content, options.format)
-        except Exception:
-            Path("soak_failure.txt").write_bytes(content)
-            print(f"failed after {found} records; the batch is kept as soak_failure.txt")
-            raise
-        found, used = found + n_found, used + n_used
-        n_batches, refused = n_batches + 1, refused + (n_found == 0)
-    print(
-        f"{options.format}: {found} records read, {used} used, {found - used} set aside; "
-        f"{refused} of {n_batches} batches refused, no untyped error"
-    )
+    lines = [line for path in options.files for line in path.read_bytes().splitlines()]
+    print(soak(options.format, options.records, options.seed, lines))
 
 
 if __name__ == "__main__":

@@ -278,7 +278,7 @@ def test_files_that_cannot_be_read(tmp_path):
         (tmp_path / "missing.obs80", "No such file"),
         (tmp_path, "is a folder"),
         (empty, "is empty"),
-        (text, "no format of observations is recogni"),
+        (text, "no line looks like a record"),
         (table, "lacks"),
     ):
         result = run("estimate", IMPACTORS, path)
@@ -288,7 +288,7 @@ def test_files_that_cannot_be_read(tmp_path):
         assert result.stdout == ""
     result = run("estimate", IMPACTORS, "--input-format", "ades.psv")
     assert result.exit_code == 3
-    assert "standard input: is empty" in run("estimate", "-", input="").stderr
+    assert "standard input: the content is empty" in run("estimate", "-", input="").stderr
 
 
 def test_observations_that_form_no_tracklet(tmp_path):

@@ -115,8 +115,6 @@ def read_files(reading: Reading) -> TrackletSet:
 def _read(name: str, reading: Reading) -> QTable:
     from neoranging.observations.reading import read_observations
 
-    if Path(name).is_dir():
-        raise _unreadable(name, "is a folder; name the files in it")
     options: dict[str, Any] = {} if reading.sigma is None else {"default_sigma": reading.sigma}
     try:
         return read_observations(
@@ -129,7 +127,7 @@ def _read(name: str, reading: Reading) -> QTable:
     except OSError as error:
         raise _unreadable(name, error.strerror or str(error)) from error
     except (NeoRangingError, ValueError) as error:
-        raise _unreadable(name, str(error).removeprefix(f"{name}: ")) from error
+        raise _unreadable(name, str(error)) from error
 
 
 def _unreadable(name: str, reason: str) -> UnreadableError:

@@ -33,7 +33,7 @@ from neoranging.observations.mpc_codes import CATALOG_CODES, NOTE2_OF_MODE
 from neoranging.observations.report import Note, ReadReport, Reason, SetAside
 from neoranging.observations.source import TextSource
 from neoranging.observations.table import ObservationColumns, observation_table
-from neoranging.observations.uncertainty import is_incredible, sigma_columns
+from neoranging.observations.uncertainty import outside_limits, sigma_columns
 from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
 from neoranging.observations.wrapping import read_text
 
@@ -92,7 +92,8 @@ def read_ades_psv(source: TextSource, *, default_sigma: Any = None) -> QTable:
         a name that a common column bears gets the prefix ``ades_``. Names are taken in any case.
         ``precTime``, ``precRA`` and ``precDec`` become ``time_resolution`` [s],
         ``ra_resolution`` (without cos(dec)) and ``dec_resolution`` [arcsec]. ``note2`` is the
-        80-column code of the mode. ``block`` tells which of ``meta["ades_headers"]`` a record stood under;
+        80-column code of the mode. ``block`` tells which of ``meta["ades_headers"]`` a record stood
+        under;
         ``meta["ades_version"]`` is the version, ``meta["report"]`` accounts for every record.
 
     Raises
@@ -199,7 +200,7 @@ def _screen(fields: Fields, verdicts: Verdicts) -> None:
     verdicts.reject(offset & ~occultation, Reason.OFFSET)
     verdicts.reject(~fields.given("stn"), Reason.MALFORMED, "no station (stn)")
     for name in ("rmsRA", "rmsDec"):
-        bad = is_incredible(fields.number(name))
+        bad = outside_limits(fields.number(name))
         verdicts.reject(bad, Reason.MALFORMED, f"{name} beyond all measure")
     verdicts.reject(~fields.given(*IDENTIFIERS), Reason.MALFORMED, "no permID, provID or trkSub")
 

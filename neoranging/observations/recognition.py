@@ -80,7 +80,7 @@ def refuse(text: Text, formats: Iterable[str]) -> NoReturn:
     content = text.content
     none = f"no format of observations is recognised ({', '.join(formats)})"
     if not content.strip():
-        raise ObservationFormatError("it is empty: give a file that holds observations")
+        raise ObservationFormatError("the content is empty: give a file that holds observations")
     if is_json(content):
         raise ObservationFormatError(f"{none}: {JSON_ADVICE}")
     if is_html(content):

@@ -35,7 +35,7 @@ from neoranging.observations.rwo_layout import OBJECT_WIDTH, RwoRecords, scan_rw
 from neoranging.observations.rwo_places import Places, read_places
 from neoranging.observations.source import TextSource
 from neoranging.observations.table import ObservationColumns, observation_table
-from neoranging.observations.uncertainty import is_incredible, sigma_columns
+from neoranging.observations.uncertainty import outside_limits, sigma_columns
 from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
 from neoranging.observations.wrapping import JSON_ADVICE, is_json, read_text
 
@@ -272,8 +272,8 @@ def _judge(columns: _Columns, records: RwoRecords, places: Places, verdicts: Ver
     verdicts.reject(~columns.time_ok, Reason.MALFORMED, "no valid date")
     verdicts.reject(~columns.position_ok, Reason.MALFORMED, "no valid right ascension, declination")
     verdicts.reject(columns.station == "", Reason.MALFORMED, "no station")
-    incredible = is_incredible(columns.sigma_ra) | is_incredible(columns.sigma_dec)
-    verdicts.reject(incredible, Reason.MALFORMED, "a sigma beyond all measure")
+    outside = outside_limits(columns.sigma_ra) | outside_limits(columns.sigma_dec)
+    verdicts.reject(outside, Reason.MALFORMED, "a sigma beyond all measure")
     nowhere = ~places.found
     verdicts.reject(nowhere & (places.kind == "space"), Reason.SPACE_WITHOUT_POSITION)
     verdicts.reject(nowhere & (places.kind == "roving"), Reason.ROVING_WITHOUT_POSITION)

@@ -122,6 +122,7 @@ def read_source(source: TextSource) -> Text:
     stream: Any = source
     if hasattr(stream, "read"):
         name = os.path.basename(str(getattr(stream, "name", "")))
+        name = "" if name.startswith("<") else name  # <stdin> is no name of a file
         return _finished(_read_in_steps(stream, name), name)
     if isinstance(source, Iterable):
         lines = (line if isinstance(line, bytes) else _encoded(str(line)) for line in source)
@@ -135,7 +136,7 @@ def read_source(source: TextSource) -> Text:
 def _read_file(path: Path) -> Text:
     path = path.expanduser()
     if path.is_dir():
-        raise ObservationFormatError(f"{path} is a folder; give a list of the files in it")
+        raise ObservationFormatError(f"{path}: this is a folder; give a list of the files in it")
     with path.open("rb") as file:
         return _finished(_read_in_steps(file, path.name), path.name)
 

@@ -18,13 +18,13 @@ from neoranging.exceptions import ObservationFormatError
 
 __all__ = [
     "COARSE_SIGMA",
-    "CREDIBLE_SIGMA",
     "INCREDIBLE_SIGMA",
     "PRECISE_CODES",
+    "SIGMA_LIMITS",
     "STATION_SIGMA",
     "TECHNIQUE_SIGMA",
     "default_sigma",
-    "is_incredible",
+    "outside_limits",
     "sigma_columns",
 ]
 
@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.str_]
 
-CREDIBLE_SIGMA: Final = (1e-6, 1e4)
+SIGMA_LIMITS: Final = (1e-6, 1e4)
 """Limits of what a file can mean as the error of a position [arcsec]; 999 marks zero weight."""
 
 CCD_SIGMA: Final = 1.0
@@ -86,12 +86,12 @@ ROUNDING: Final = 12**-0.5
 """Standard deviation of a uniform rounding error, in units of the last digit."""
 
 
-def is_incredible(sigma: Floats) -> Mask:
-    """Whether stated errors mean nothing: negative or beyond `CREDIBLE_SIGMA`, (N,).
+def outside_limits(sigma: Floats) -> Mask:
+    """Whether stated errors mean nothing: negative or outside `SIGMA_LIMITS`, (N,).
 
     Zero and NaN stand for an error that is not stated.
     """
-    low, high = CREDIBLE_SIGMA
+    low, high = SIGMA_LIMITS
     stated = np.isfinite(sigma) & (sigma != 0.0)
     mask: Mask = stated & ~((sigma >= low) & (sigma <= high))
     return mask
