@@ -485,7 +485,7 @@ class TestAccounting:
         dec = np.array([5.0, 95.0, 5.1, 5.2]) << u.deg
         tracklets = read(table_of(60_000.1 + 0.01 * np.arange(4), dec=dec))
         assert list(tracklets.counts) == [3]
-        assert "declination beyond a pole" in str(tracklets.report)
+        assert any("pole" in reason for reason in tracklets.report.dropped)
 
     def test_masked_positions(self):
         ra = np.ma.array([10.0, 0.0, 10.02, 10.04], mask=[False, True, False, False])

@@ -217,19 +217,21 @@ class _Reading:
         epochs = self._epochs(scale)
         day, fraction = utc_days(epochs.time)
         ra, dec = (self._numbers(name, sexagesimal=True) for name in ("ra", "dec"))
-        for ok, what in (
-            (epochs.ok, "no time"),
-            (np.isfinite(ra), "no right ascension"),
-            (np.isfinite(dec), "no declination"),
-            (~(np.abs(dec) > 90.0 * (1.0 + 1e-12)), "declination beyond a pole"),
-        ):
-            self.verdicts.reject(~ok, Reason.MALFORMED, what)
+        self.verdicts.reject(~epochs.ok, Reason.MALFORMED, "no time")
+        if self.container.source:  # else they are accounted for by tracklet, when these are formed
+            for ok, what in (
+                (np.isfinite(ra), "no right ascension"),
+                (np.isfinite(dec), "no declination"),
+                (~(np.abs(dec) > 90.0 * (1.0 + 1e-12)), "declination beyond a pole"),
+            ):
+                self.verdicts.reject(~ok, Reason.MALFORMED, what)
         codes = self._stations(station)
         place = self._place()
         self._screen(place)
-        unknown = check_stations(codes, place["kind"], self.verdicts)
         used = self.verdicts.usable
         if self.container.source:
+            unknown = check_stations(codes, place["kind"], self.verdicts)
+            used = self.verdicts.usable
             self.notes += station_notes(codes, self.line, unknown & used & (codes != ""))
         columns: dict[str, Any] = {
             "designation": self.texts("designation"),
@@ -346,7 +348,7 @@ class _Reading:
             resolution=(none, none),
         )
         sigma = [
-            np.where(one >= ZERO_WEIGHT, np.inf, np.where(np.isnan(one), other, one))
+            np.where(one == ZERO_WEIGHT, np.inf, np.where(np.isnan(one), other, one))
             for one, other in zip(own, default, strict=True)
         ]
         source = np.where(given, "file", "default")
