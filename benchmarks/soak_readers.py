@@ -1,20 +1,22 @@
 """Random damage to observation files: nothing may escape the readers, nothing may be lost.
 
-    python benchmarks/soak_readers.py [--lines 100000] [--seed 1] [--format mpc.obs80] [FILE ...]
+    python benchmarks/soak_readers.py [--records 100000] [--seed 1] [--format mpc.obs80] [FILE ...]
 
 Lines of the built-in samples, or of the files given, are mutated (bytes replaced, removed or
-inserted, lines cut or joined) and read in batches. A reader may refuse a batch with
-ObservationFormatError; any other exception, or an account that does not balance, ends the soak.
-Each format is one entry of SAMPLES.
+inserted, lines cut or joined) and read in batches, until so many records have been read. A reader
+may refuse a batch with ObservationFormatError; any other exception, an account that does not
+balance, or a value that is none, ends the soak. Each format is one entry of SAMPLES.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import warnings
 from pathlib import Path
 
 import numpy as np
+from astropy import units as u
 from astropy.table import QTable
 
 import neoranging.observations  # noqa: F401  (registers the formats)
@@ -76,23 +78,64 @@ ADES_SAMPLE = """\
 |K24Y04R||OCC|275|ITRF|399|237.8|5049.1|3890||2024-12-27T05:42:49Z|||||||||X|10.1|-20.2|0.1|-0.2|
 """.splitlines()
 
+ADES_NAMES = ADES_HEADER.splitlines()[1].split("|")
+
+
+def as_xml(record: str) -> str:
+    """One record of the PSV sample as an element."""
+    fields = zip(ADES_NAMES, record.split("|"), strict=False)
+    inner = "".join(f"<{name}>{value}</{name}>" for name, value in fields if value)
+    return f"<optical>{inner}</optical>"
+
+
 SAMPLES: dict[str, list[str]] = {
     "mpc.obs80": OBS80_SAMPLE,
     "orbfit.rwo": RWO_SAMPLE,
     "ades.psv": ADES_SAMPLE,
+    "ades.xml": list(map(as_xml, ADES_SAMPLE)),
 }
-HEADERS = {"orbfit.rwo": b"END_OF_HEADER\n", "ades.psv": ADES_HEADER.encode()}
+AROUND = {
+    "mpc.obs80": (b"", b""),
+    "orbfit.rwo": (b"END_OF_HEADER\n", b""),
+    "ades.psv": (ADES_HEADER.encode(), b""),
+    "ades.xml": (b'<ades version="2022"><obsBlock><obsData>\n', b"</obsData></obsBlock></ades>"),
+}
+"""What stands before and behind the records of a file."""
+
 COLUMNS = ("obstime", "ra", "dec", "sigma_ra", "sigma_dec")
 BATCH = 500
 
 
 def mutated(lines: list[bytes], n: int, rng: np.random.Generator) -> list[bytes]:
     """Draw runs of lines and damage about half of them."""
+    injure = damaged_element if lines[0].startswith(b"<") else damaged
     drawn: list[bytes] = []
     while len(drawn) < n:
         start = int(rng.integers(len(lines)))
         drawn += lines[start : start + int(rng.integers(1, 6))]
-    return [damaged(line, rng) if rng.random() < 0.5 else line for line in drawn[:n]]
+    return [injure(line, rng) if rng.random() < 0.5 else line for line in drawn[:n]]
+
+
+def damaged_element(line: bytes, rng: np.random.Generator) -> bytes:
+    """Damage text, names or presence of fields of an XML element, which stays well formed."""
+    parts = re.findall(rb"<(\w+)>([^<]*)</\1>", line)
+    at = int(rng.integers(len(parts)))
+    name, text = parts[at]
+    injury = int(rng.integers(8))
+    if injury == 0:
+        del parts[at]
+    elif injury == 1:
+        parts.append(parts[at])
+    elif injury == 2:
+        parts[at] = name.swapcase(), text
+    elif injury == 3:
+        parts[at] = name + b"x", text
+    else:
+        hurt = re.sub(rb"[^ -%'-;=?-~]", b"?", damaged(text or b" ", rng))
+        parts[at] = name, hurt
+    tag = b"optical" if rng.random() < 0.95 else b"optacle"
+    inner = b"".join(b"<%s>%s</%s>" % (name, text, name) for name, text in parts)
+    return b"<%s>%s</%s>" % (tag, inner, tag)
 
 
 def damaged(line: bytes, rng: np.random.Generator) -> bytes:
@@ -120,7 +163,7 @@ def _random_byte(rng: np.random.Generator) -> int:
 
 
 def check(content: bytes, name: str) -> tuple[int, int]:
-    """Read one batch; return the records found and those used."""
+    """Read one batch; return the records read and those used, none if the batch is refused."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NeoRangingWarning)
@@ -128,43 +171,57 @@ def check(content: bytes, name: str) -> tuple[int, int]:
     except ObservationFormatError:
         return 0, 0
     report = table.meta["report"]
+    if name == "ades.xml":
+        assert report.n_records == content.count(b"</opt"), "elements lost"
     assert len(table) == report.n_used, "rows and report differ"
     assert report.n_records == report.n_used + len(report.set_aside), "records lost"
     for column in COLUMNS:
         values = table[column].mjd if column == "obstime" else table[column].value
         assert np.isfinite(values).all(), f"{column} is not finite"
+    assert (np.abs(table["dec"]) <= 90.0 * u.deg).all(), "dec beyond a pole"
+    assert ((table["ra"] >= 0.0 * u.deg) & (table["ra"] <= 360.0 * u.deg)).all(), (
+        "ra off the circle"
+    )
+    for column in ("sigma_ra", "sigma_dec"):
+        sigma = table[column].to_value(u.arcsec)
+        assert ((sigma >= 1e-6) & (sigma <= 1e4)).all(), f"{column} beyond all measure"
     for kind, column in (("space", "observer_gcrs"), ("roving", "observer_itrf")):
         placed = np.isfinite(table[column].value).all(axis=1)
         assert (placed == (table["kind"] == kind)).all(), f"{column} does not fit kind"
     return report.n_records, report.n_used
 
 
+def soak(form: str, records: int, seed: int, lines: list[bytes] | None = None) -> str:
+    """Read damaged files of a format until so many records have been read; return the account."""
+    rng = np.random.default_rng(seed)
+    lines = lines or [line.encode() for line in SAMPLES[form]]
+    before, behind = AROUND[form]
+    found = used = n_batches = refused = 0
+    while found < records:
+        content = before + b"\n".join(mutated(lines, BATCH, rng)) + b"\n" + behind
+        try:
+            n_found, n_used = check(content, form)
+        except Exception:
+            Path("soak_failure.txt").write_bytes(content)
+            print(f"failed after {found} records; the batch is kept as soak_failure.txt")
+            raise
+        found, used = found + n_found, used + n_used
+        n_batches, refused = n_batches + 1, refused + (n_found == 0)
+    return (
+        f"{form}: {found} records read, {used} used, {found - used} set aside; "
+        f"{refused} of {n_batches} batches refused, no untyped error"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lines", type=int, default=100_000)
+    parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--format", choices=sorted(SAMPLES), default="mpc.obs80")
     parser.add_argument("files", nargs="*", type=Path)
     options = parser.parse_args()
-    lines = [line.encode() for line in SAMPLES[options.format]]
-    if options.files:
-        lines = [line for path in options.files for line in path.read_bytes().splitlines()]
-    rng = np.random.default_rng(options.seed)
-    found = used = 0
-    for done in range(0, options.lines, BATCH):
-        damage = b"\n".join(mutated(lines, min(BATCH, options.lines - done), rng))
-        content = HEADERS.get(options.format, b"") + damage
-        try:
-            n_found, n_used = check(content, options.format)
-        except Exception:
-            Path("soak_failure.txt").write_bytes(content)
-            print(f"failed in the batch after {done} lines; kept as soak_failure.txt")
-            raise
-        found, used = found + n_found, used + n_used
-    print(
-        f"{options.format}: {options.lines} lines, {found} records, {used} used, "
-        f"{found - used} set aside, no untyped error"
-    )
+    lines = [line for path in options.files for line in path.read_bytes().splitlines()]
+    print(soak(options.format, options.records, options.seed, lines))
 
 
 if __name__ == "__main__":

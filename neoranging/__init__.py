@@ -14,6 +14,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from neoranging import _interrupts
+
+if _interrupts.is_command():
+    _interrupts.end_at_once()  # before the imports that take long
+
 from neoranging import observations as _formats  # noqa: F401 (registers the table formats)
 from neoranging._version import __version__
 
@@ -97,4 +102,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     parts = {name for name, value in globals().items() if isinstance(value, ModuleType)}
-    return sorted({*__all__, *parts} - {"_formats", "_version"})
+    return sorted({*__all__, *parts} - {"_formats", "_interrupts", "_version"})

@@ -1,6 +1,31 @@
-"""``python -m neoranging`` is the command ``neoranging``."""
+"""The command ``neoranging``, also as ``python -m neoranging``."""
 
-from neoranging.cli import main
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+from neoranging import _interrupts
+
+__all__ = ["run"]
+
+
+def run() -> NoReturn:
+    """Run the command; by an interrupt (SIGINT, SIGTERM) it ends with 128 + the signal's number."""
+    from neoranging.cli import main
+
+    _interrupts.raise_interrupts()
+    try:
+        main(prog_name="neoranging")
+    except BaseException as error:
+        if not _interrupts.arrived:
+            raise
+        _interrupts.restore()
+        # a late import that is interrupted may end as any error
+        if not isinstance(error, SystemExit):
+            sys.stderr.write("\nInterrupted\n")
+    sys.exit(128 + _interrupts.arrived[0] if _interrupts.arrived else 0)
+
 
 if __name__ == "__main__":
-    main(prog_name="neoranging")
+    run()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from astropy.time import Time
 
 from neoranging.exceptions import NeoRangingError, TrackletError
 
-__all__ = ["require_time", "unmasked", "values_in"]
+__all__ = ["did_you_mean", "require_time", "unmasked", "values_in"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -48,6 +50,11 @@ def values_in(
 def require_time(name: str, given: Any, error: type[NeoRangingError] = TrackletError) -> Time:
     """Return an epoch as it is, or an error that shows how to make a Time of it."""
     if isinstance(given, Time):
+        if given.scale == "local":
+            raise error(
+                f"{name} has the scale 'local', which says not when it was: make it UTC with "
+                f"Time({name}.value - offset, scale='utc'), offset being that of the time zone"
+            )
         return given
     raise error(
         f"{name} must be an astropy Time, got {type(given).__name__}: numbers become one by "
@@ -60,3 +67,10 @@ def unmasked(values: Any) -> FloatArray:
     if hasattr(values, "mask"):
         values = np.where(values.mask, np.nan, getattr(values, "unmasked", values))
     return np.asarray(values, dtype=float)
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """Hint at the known name that is most like one that is not; empty if none is."""
+    names = {name.casefold(): name for name in known}
+    close = get_close_matches(given.strip().casefold(), names, n=1)
+    return f" (did you mean {names[close[0]]!r}?)" if close else ""

@@ -28,6 +28,7 @@ from neoranging.core.geometry import FloatArray
 from neoranging.core.nested_bins import NestedBins
 from neoranging.core.solutions import BoolArray, IntArray
 from neoranging.exceptions import ConformalError
+from neoranging.files import parse_json, plain, replacing
 
 __all__ = ["Calibration", "default_calibration"]
 
@@ -112,6 +113,10 @@ class _Group(NamedTuple):
         widths = np.array(rows, dtype=np.float64)
         if widths.shape != (bins.n_cells, n_levels + 1) or counts.shape != widths.shape[:1]:
             raise ValueError("edges, numbers and widths do not belong together")
+        if (counts < 0).any() or not (widths >= 0.0).all():
+            raise ValueError("numbers of arcs and half widths must not be negative")
+        if (np.diff(widths[:, :-1], axis=1) < 0.0).any():
+            raise ValueError("half widths must not fall with the level")
         return cls(bins, counts, widths)
 
 
@@ -385,19 +390,25 @@ class Calibration:
             levels = np.array(content["levels"], dtype=np.float64)
             by_verdict = {group["verdict"]: group for group in content["groups"]}
             ok, other = (_Group.from_json(by_verdict[name], len(levels)) for name in _VERDICTS)
-            return cls(
-                content["identity"], content["score"], levels, content["description"], (ok, other)
+            if not (
+                np.all(levels > 0.0) and np.all(levels < 1.0) and np.all(np.diff(levels) > 0.0)
+            ):
+                raise ValueError("its levels do not ascend between 0 and 1")
+            identity, description = (
+                _mapping(content, name) for name in ("identity", "description")
             )
-        except (KeyError, TypeError, ValueError) as error:
+            return cls(identity, content["score"], levels, description, (ok, other))
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise ConformalError(
                 f"this is no calibration of this version of neoranging ({error!r}): make it anew, "
                 "as `neoranging calibrate` does"
             ) from error
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a JSON file."""
-        text = json.dumps(self.to_json(), allow_nan=False, separators=(",", ":"))
-        Path(path).write_text(text.replace("],[", "],\n[") + "\n", encoding="utf-8")
+        """Write it to a JSON file, whole or not at all."""
+        text = json.dumps(plain(self.to_json()), allow_nan=False, separators=(",", ":"))
+        with replacing(Path(path)) as part:
+            part.write_text(text.replace("],[", "],\n[") + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -411,7 +422,7 @@ class Calibration:
             If it cannot be opened.
         """
         try:
-            return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+            return cls.from_json(parse_json(Path(path).read_text(encoding="utf-8")))
         except ValueError as error:
             raise ConformalError(f"cannot read {path}: {error}") from error
 
@@ -432,6 +443,12 @@ def default_calibration(name: str) -> Calibration | None:
     """
     path = Path(str(files("neoranging").joinpath("data", "calibration", f"{name}.json")))
     return Calibration.read(path) if path.exists() else None
+
+
+def _mapping(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+    if not isinstance(content[name], Mapping):
+        raise TypeError(f"{name!r} is no object but {type(content[name]).__name__}")
+    return dict(content[name])
 
 
 def _axes(proper_motion: u.Quantity, arc_length: u.Quantity) -> tuple[FloatArray, FloatArray]:

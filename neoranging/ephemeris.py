@@ -376,9 +376,10 @@ def _itrf(location: EarthLocation | str | Sequence[str] | NDArray[np.str_]) -> F
     if isinstance(location, EarthLocation):
         return np.stack([axis.to_value(u.m) for axis in location.geocentric], axis=-1)
     from neoranging.observations import observatories
+    from neoranging.observations.stations import require_codes
 
-    itrf = observatories.itrf_positions(location)
-    codes = np.asarray(location, dtype=np.str_)
+    codes = require_codes(location)
+    itrf = observatories.itrf_positions(codes)
     for code in np.unique(codes[np.isnan(itrf).any(axis=-1)]):
         observatories.location(code)  # raises with the reason and the remedy
     return itrf

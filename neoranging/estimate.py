@@ -309,15 +309,16 @@ class RangeEstimate:
     def to_table(self) -> QTable:
         """One row per tracklet: the numbers, the verdict and the motion they come from.
 
-        Columns: ``designation``, ``station`` (codes with commas between), ``epoch``, ``range`` and
-        ``range_rate`` with their standard errors, ``range_low`` and ``range_high`` (`interval` at
-        the level 0.68), ``status``, ``admissible``, ``proper_motion``, ``curvature_significance``
-        and ``n_observations``.
+        Columns: ``tracklet`` (its id, or its number), ``designation``, ``station`` (codes with
+        commas between), ``epoch``, ``range`` and ``range_rate`` with their standard errors,
+        ``range_low`` and ``range_high`` (`interval` at the level 0.68), ``status``, ``admissible``,
+        ``proper_motion``, ``curvature_significance`` and ``n_observations``.
         """
         s, a = self._solutions, self.attributable._arrays
         low, high = self._bounds(TABLE_LEVEL, self.calibration, too_few="limits").T
         return QTable(
             {
+                "tracklet": self._tracklets._labels,
                 "designation": self._tracklets.designation,
                 "station": self._tracklets.stations,
                 "epoch": Time(a.epoch, format="mjd", scale="tdb"),

@@ -6,12 +6,13 @@ caller would catch anyway, and carry the offending data as attributes where that
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from astropy.utils.exceptions import AstropyUserWarning
 
 __all__ = [
     "AdmissibleRegionError",
+    "BusyFolderError",
     "CheckpointError",
     "ConformalError",
     "CorruptFileError",
@@ -96,6 +97,10 @@ class OrbitError(NeoRangingError, ValueError):
     """Vectors or elements that are no heliocentric orbit, or no orbit of the kind asked for."""
 
 
+class BusyFolderError(NeoRangingError, BlockingIOError):
+    """A folder in which another process is writing."""
+
+
 class DatasetError(NeoRangingError, ValueError):
     """A set of arcs, or a column of one, that is not what it should be, or not finished."""
 
@@ -159,7 +164,29 @@ class NotTrainedError(NeoRangingError, RuntimeError):
 
 
 class MissingDependencyError(NeoRangingError, ImportError):
-    """An optional package is missing; the message names the extra that brings it."""
+    """An optional package is missing; the message says how to install it."""
+
+    @classmethod
+    def of(cls, purpose: str, package: str, extra: str = "", instead: str = "") -> Self:
+        """Error for a package without which something cannot be done.
+
+        Parameters
+        ----------
+        purpose : str
+            What needs it, in the plural.
+        package : str
+            Its name in package indexes.
+        extra : str
+            The extra of this package that has it, "" if none.
+        instead : str
+            Another way.
+        """
+        in_clone = f' (or `pip install -e ".[{extra}]"` in a clone of neoranging)' if extra else ""
+        otherwise = f", or {instead}" if instead else ""
+        return cls(
+            f"{purpose} need the package {package}, which is not installed: "
+            f"`pip install {package}`{in_clone}{otherwise}"
+        )
 
 
 class EstimationError(NeoRangingError, RuntimeError):

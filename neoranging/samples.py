@@ -20,6 +20,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from neoranging.arguments import did_you_mean
 from neoranging.exceptions import UnknownSampleError
 
 if TYPE_CHECKING:
@@ -55,11 +56,12 @@ def sample(name: str) -> Path:
     >>> nr.read_tracklets(nr.sample("2024YR4"))
     <TrackletSet: 5 tracklets, 14 observations>
     """
-    wanted = name.replace(" ", "").casefold()
+    wanted = str(name).replace(" ", "").casefold()
     for known in _NAMES:
         if known.casefold() == wanted:
             return _FOLDER / f"{known}.obs80"
-    raise UnknownSampleError(f"no sample {name!r}: choose one of {', '.join(_NAMES)}")
+    hint = did_you_mean(wanted, _NAMES)
+    raise UnknownSampleError(f"no sample {name!r}{hint}: choose one of {', '.join(_NAMES)}")
 
 
 def reference_ranges() -> QTable:

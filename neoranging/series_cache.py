@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from neoranging.core.ephemeris import PiecewiseSeries
 from neoranging.exceptions import EphemerisError
+from neoranging.files import replacing
 
 __all__ = ["load", "save"]
 
@@ -36,13 +36,8 @@ def save(path: Path, series: Sequence[PiecewiseSeries], source: str) -> None:
     import torch
 
     content = _header(source) | {"series": {item.name: _pack(item) for item in series}}
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            torch.save(content, file)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as part, part.open("wb") as file:
+        torch.save(content, file)
 
 
 def load(path: Path, series: Sequence[PiecewiseSeries], source: str) -> int:
@@ -75,17 +70,21 @@ def load(path: Path, series: Sequence[PiecewiseSeries], source: str) -> int:
     import torch
 
     remedy = f"delete {path} and write it anew with save_cache"
+    if path.is_dir():
+        raise EphemerisError(f"{path} is a folder: give the file that save_cache wrote")
     with path.open("rb") as file:
         try:
             content = torch.load(file, weights_only=True, map_location="cpu")
         except Exception as error:  # whatever a foreign file makes of the unpickler
             raise EphemerisError(f"{path} is damaged or no ephemeris cache; {remedy}") from error
     expected = _header(source)
-    got = {key: content.get(key) for key in expected} if isinstance(content, dict) else None
-    if got != expected:
+    found = content if isinstance(content, dict) else {}
+    got = {key: repr(found.get(key))[:80] for key in expected}
+    if got != {key: repr(value) for key, value in expected.items()}:
         raise EphemerisError(f"{path} holds {got}, needed is {expected}; {remedy}")
-    packs = content.get("series")
-    arrays = [_unpack(item, packs, remedy) for item in series]
+    arrays = [_unpack(item, found.get("series"), remedy) for item in series]
+    for item, (cells, values) in zip(series, arrays, strict=True):
+        item.require(cells, values)
     for item, (cells, values) in zip(series, arrays, strict=True):
         item.restore(cells, values)
     return sum(int(cells.size) for cells, _ in arrays)
@@ -117,15 +116,26 @@ def _pack(item: PiecewiseSeries) -> dict[str, Any]:
 def _unpack(item: PiecewiseSeries, packs: Any, remedy: str) -> tuple[NDArray[Any], NDArray[Any]]:
     try:
         pack = packs[item.name]
-        grid, checksum = pack["grid"], pack["sha256"]
-        cells, values = pack["cells"].numpy(), pack["coefficients"].numpy()
-    except (AttributeError, KeyError, TypeError) as error:
+        grid, checksum = repr(pack["grid"]), pack["sha256"]
+        cells = _array(pack["cells"], "int64", 1)
+        values = _array(pack["coefficients"], "float64", 3)
+    except (AttributeError, KeyError, TypeError, RuntimeError) as error:
         raise EphemerisError(f"the cache of {item.name} is incomplete; {remedy}") from error
-    if grid != _grid(item):
-        raise EphemerisError(f"{item.name} is on the grid {grid}, not {_grid(item)}; {remedy}")
-    if checksum != _checksum(cells, values):
+    if grid != repr(_grid(item)):
+        raise EphemerisError(f"{item.name} is on the grid {grid[:80]}, not {_grid(item)}; {remedy}")
+    if not isinstance(checksum, str) or checksum != _checksum(cells, values):
         raise EphemerisError(f"the cache of {item.name} has a wrong checksum; {remedy}")
     return cells, values
+
+
+def _array(tensor: Any, dtype: str, ndim: int) -> NDArray[Any]:
+    """Array of a tensor that holds all its numbers; one spread from few would fill the memory."""
+    if not tensor.is_contiguous() or tensor.requires_grad:
+        raise TypeError("not a plain tensor")
+    array: NDArray[Any] = tensor.numpy()
+    if array.dtype != dtype or array.ndim != ndim:
+        raise TypeError(f"{array.ndim} dimensions of {array.dtype}, not {ndim} of {dtype}")
+    return array
 
 
 def _checksum(*arrays: NDArray[Any]) -> str:

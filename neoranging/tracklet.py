@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
 
@@ -21,7 +22,13 @@ from neoranging.core import attributable as core
 from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import FloatArray
 from neoranging.exceptions import TrackletError
-from neoranging.observations.columns import DEFAULT_SIGMA, Columns, plain_columns
+from neoranging.grouping import TrackletReport, group_as_one, group_by_label, taken
+from neoranging.observations.columns import (
+    DEFAULT_SIGMA,
+    Columns,
+    icrs_directions,
+    plain_columns,
+)
 from neoranging.observations.report import many
 
 if TYPE_CHECKING:
@@ -38,13 +45,7 @@ class TrackletSet(Sequence["Tracklet"]):
     """Many tracklets: a sequence of `Tracklet`, and a store of columns.
 
     Estimators work on the columns of all tracklets at once. Made by `neoranging.read_tracklets`,
-    `from_arrays` or `from_tracklets`; immutable.
-
-    Attributes
-    ----------
-    designation : ndarray of str, shape (M,)
-    report : TrackletReport or None
-        What became of the observations it was formed from.
+    `from_arrays` or `from_tracklets`; immutable, and equal to another set of the same values.
     """
 
     def __init__(
@@ -52,10 +53,34 @@ class TrackletSet(Sequence["Tracklet"]):
         columns: Columns,
         offsets: npt.NDArray[np.int64],
         designation: npt.NDArray[np.str_],
-        report: Any = None,
+        tracklet_id: npt.NDArray[np.str_] | None = None,
+        report: TrackletReport | None = None,
     ) -> None:
+        if tracklet_id is None:
+            tracklet_id = np.full(len(designation), "")
+        for column in (*columns, offsets, designation, tracklet_id):
+            column.flags.writeable = False
         self._columns, self._offsets = columns, offsets
-        self.designation, self.report = designation, report
+        self._designation, self._tracklet_id, self._report = designation, tracklet_id, report
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arrays = self._columns, self._offsets, self._designation, self._tracklet_id
+        return type(self), (*arrays, self._report)  # copies are read-only too
+
+    @property
+    def designation(self) -> npt.NDArray[np.str_]:
+        """Name of the object of each tracklet, "" where none was given, shape (M,)."""
+        return self._designation
+
+    @property
+    def tracklet_id(self) -> npt.NDArray[np.str_]:
+        """Id of each tracklet as the user gave it, "" where none was given, shape (M,)."""
+        return self._tracklet_id
+
+    @property
+    def report(self) -> Any:
+        """Account of the observations it was formed from; a part keeps that of the whole."""
+        return self._report
 
     @classmethod
     def from_arrays(
@@ -70,6 +95,7 @@ class TrackletSet(Sequence["Tracklet"]):
         designation: npt.ArrayLike | None = None,
         mag: npt.ArrayLike | None = None,
         band: npt.ArrayLike | None = None,
+        on_bad: str = "set aside",
     ) -> TrackletSet:
         """Group plain columns of observations into tracklets.
 
@@ -82,39 +108,37 @@ class TrackletSet(Sequence["Tracklet"]):
         station : str, sequence of str (n,) or EarthLocation
             MPC code(s) or place; ``"500"`` is the geocentre.
         tracklet : array_like of int or str, shape (n,), optional
-            What each observation belongs to; one tracklet of all when left out.
+            Id of the tracklet of each observation; kept as text in `tracklet_id`. The designation
+            when left out. Nights are not looked at.
         sigma : Quantity, scalar, (n,) or (n, 2)
             Standard deviations; of two columns the first is ra with cos(dec).
-        designation : array_like of str, shape (n,), optional
+        designation : str or array_like of str, shape (n,), optional
             Of each observation; the first of a tracklet names it.
         mag, band : array_like, shape (n,), optional
             Magnitudes and their bands.
+        on_bad : {"set aside", "raise"}
+            What becomes of observations without position, sigma or station, and of tracklets that
+            have fewer than two epochs: left out with a warning and an account in `report`, or an
+            error.
+
+        Returns
+        -------
+        TrackletSet
+            In the order of the sorted ids.
 
         Raises
         ------
         TrackletError
-            If columns differ in length, lack a unit, hold non-finite values, or a tracklet has
-            fewer than two epochs.
+            If columns differ in length, lack a unit or hold values of another kind, if neither
+            ``tracklet`` nor ``designation`` is given, or if no tracklet is left.
+
+        Warns
+        -----
+        NeoRangingWarning
+            If observations are set aside, a station is unknown, or a sigma cannot be meant.
         """
-        n = require_time("obstime", obstime).size
-        if not n:
-            raise TrackletError("a tracklet needs at least two observations, got none")
-        for name, column in {"tracklet": tracklet, "designation": designation}.items():
-            if column is not None and np.shape(column) != (n,):
-                raise TrackletError(
-                    f"{name} must have one value for each of {n} observations, got shape "
-                    f"{np.shape(column)}"
-                )
         columns = plain_columns(obstime, ra, dec, station, sigma, mag, band)
-        key = np.zeros(n, dtype=np.int64)
-        if tracklet is not None:
-            key = np.unique(np.asarray(tracklet), return_inverse=True)[1]
-        names = np.full(n, "") if designation is None else np.asarray(designation, dtype=np.str_)
-        order = np.lexsort((columns.jd2, columns.jd1, key))
-        starts = np.concatenate([[0], np.nonzero(np.diff(key[order]))[0] + 1, [n]])
-        made = cls(columns.take(order), starts, names[order][starts[:-1]])
-        made._require_two_epochs()
-        return made
+        return cls(*group_by_label(columns, tracklet, designation, on_bad))
 
     @classmethod
     def from_tracklets(cls, tracklets: Iterable[Tracklet]) -> TrackletSet:
@@ -125,7 +149,8 @@ class TrackletSet(Sequence["Tracklet"]):
         columns = Columns(*map(np.concatenate, zip(*(s._columns for s in sets), strict=True)))
         counts = np.concatenate([np.diff(s._offsets) for s in sets])
         names = np.concatenate([s.designation for s in sets])
-        return cls(columns, np.concatenate([[0], np.cumsum(counts)]), names)
+        ids = np.concatenate([s.tracklet_id for s in sets])
+        return cls(columns, np.concatenate([[0], np.cumsum(counts)]), names, ids)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -149,26 +174,32 @@ class TrackletSet(Sequence["Tracklet"]):
     def __iter__(self) -> Iterator[Tracklet]:
         return (self[k] for k in range(len(self)))
 
-    def _take(self, index: npt.NDArray[np.int64]) -> TrackletSet:
-        counts = np.diff(self._offsets)[index]
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        rows = np.arange(offsets[-1]) + np.repeat(self._offsets[index] - offsets[:-1], counts)
-        return TrackletSet(self._columns.take(rows), offsets, self.designation[index])
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TrackletSet):
+            return NotImplemented
+        mine, others = (
+            (s._offsets, s._designation, s._tracklet_id, *s._columns) for s in (self, other)
+        )
+        return all(
+            np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+            for a, b in zip(mine, others, strict=True)
+        )
 
-    def _require_two_epochs(self) -> None:
-        jd = self._columns.jd1 + self._columns.jd2
-        first, last = jd[self._offsets[:-1]], jd[self._offsets[1:] - 1]
-        for k in np.nonzero(~(last > first))[0][:1]:
-            n = int(np.diff(self._offsets)[k])
-            raise TrackletError(
-                f"tracklet {self.designation[k] or k} has {n} observation(s) at one epoch; "
-                "a motion needs at least two different epochs"
-            )
+    def __hash__(self) -> int:
+        return hash((self._offsets.tobytes(), self._columns.jd1.tobytes()))
+
+    def _take(self, index: npt.NDArray[np.int64]) -> TrackletSet:
+        return TrackletSet(
+            *taken(self._columns, self._offsets, index),
+            self.designation[index],
+            self.tracklet_id[index],
+            self.report,
+        )
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """Observations of each tracklet, shape (M,)."""
-        return np.diff(self._offsets)
+        return _frozen(np.diff(self._offsets))
 
     @cached_property
     def stations(self) -> npt.NDArray[np.str_]:
@@ -180,9 +211,18 @@ class TrackletSet(Sequence["Tracklet"]):
         new[starts] = True
         rows = np.flatnonzero(new)
         codes, bounds = code[rows].tolist(), np.searchsorted(rows, self._offsets).tolist()
-        return np.array(
-            [",".join(dict.fromkeys(codes[a:b])) for a, b in pairwise(bounds)], dtype=np.str_
-        )
+        joined = [",".join(dict.fromkeys(codes[a:b])) for a, b in pairwise(bounds)]
+        return _frozen(np.array(joined, dtype=np.str_))
+
+    @property
+    def station(self) -> npt.NDArray[np.str_]:
+        """MPC code of each observation of all tracklets, shape (n,)."""
+        return self._columns.station
+
+    @property
+    def coord(self) -> SkyCoord:
+        """Directions of all observations, ICRS, shape (n,)."""
+        return SkyCoord(self._columns.ra << u.rad, self._columns.dec << u.rad, frame="icrs")
 
     @property
     def arc_length(self) -> u.Quantity:
@@ -193,7 +233,7 @@ class TrackletSet(Sequence["Tracklet"]):
     def _span(self) -> FloatArray:
         return self._tdb[self._offsets[1:] - 1] - self._tdb[self._offsets[:-1]]
 
-    @cached_property
+    @property
     def obstime(self) -> Time:
         """Epochs of all observations, UTC, shape (n,)."""
         return Time(self._columns.jd1, self._columns.jd2, format="jd", scale="utc")
@@ -273,19 +313,41 @@ class TrackletSet(Sequence["Tracklet"]):
         return get_estimator(method, **options).estimate(self, on_failure=on_failure)
 
     def to_table(self) -> QTable:
-        """Observations as an observation table, which every writer takes; one row each."""
+        """Observations as an observation table, which every writer takes; one row each.
+
+        The column ``tracklet`` has the id of the tracklet, its number where it was given none.
+        """
         owner = np.repeat(np.arange(len(self)), self.counts)
-        return self._columns.to_table(self.designation[owner], owner)
+        return self._columns.to_table(self.designation[owner], self._labels[owner])
+
+    @property
+    def _labels(self) -> npt.NDArray[np.str_]:
+        """Id of each tracklet, or its number where it has none."""
+        numbers = np.arange(len(self)).astype(f"U{len(str(len(self)))}")
+        return np.where(self.tracklet_id == "", numbers, self.tracklet_id)
+
+    def __astropy_table__(self, cls: type, copy: bool, **kwargs: Any) -> Any:
+        return cls(self.to_table(), copy=copy, **kwargs)
 
     def __repr__(self) -> str:
         n = len(self._columns.ra)
         return f"<TrackletSet: {many(len(self), 'tracklet')}, {many(n, 'observation')}>"
 
+    def _repr_html_(self) -> str:
+        from astropy.table import QTable
+
+        table = QTable(
+            [self._labels, self.designation, self.stations, self.arc_length.round(2), self.counts],
+            names=["tracklet", "designation", "station", "arc", "observations"],
+        )
+        return f"<p>{escape(repr(self))}</p>{table._repr_html_()}"
+
 
 class Tracklet:
     """Observations of one object over a night, or whatever arc one orbit is to fit.
 
-    Immutable; observations are put in order of time.
+    Immutable; observations are put in order of time, and records of one exposure count once.
+    Iterating gives the rows of `to_table`. Tracklets of the same values are equal.
 
     Parameters
     ----------
@@ -295,10 +357,12 @@ class Tracklet:
         Directions; turned into ICRS if in another frame.
     station : str, sequence of str or EarthLocation
         MPC observatory code(s) or place(s) of the observer. ``"500"`` is the geocentre, never
-        assumed silently. An unknown code is kept; estimates say ``UNKNOWN_OBSERVER``.
+        assumed silently. An unknown code is kept, with a warning; estimates say
+        ``UNKNOWN_OBSERVER``.
     sigma : Quantity, scalar, (N,) or (N, 2), optional
         Standard deviations of the positions; of two columns the first is right ascension with
-        cos(dec). One arcsecond by default.
+        cos(dec). One arcsecond by default, and instead of what no telescope reaches (1 mas, but
+        for spacecraft and occultations).
     mag, band : array_like, shape (N,), optional
         Magnitudes and their bands.
     designation : str, optional
@@ -338,27 +402,14 @@ class Tracklet:
         designation: str = "",
     ) -> None:
         require_time("obstime", obstime)
-        icrs = getattr(coord, "icrs", None)
-        if icrs is None:
-            raise TrackletError(
-                f"coord must be an astropy SkyCoord, got {type(coord).__name__}: write "
-                "SkyCoord(ra, dec, unit='deg')"
-            )
+        icrs = icrs_directions(coord)
         if icrs.shape != obstime.shape or len(obstime.shape) != 1:
             raise TrackletError(
                 f"obstime and coord must be one-dimensional and of one length, got shapes "
                 f"{obstime.shape} and {icrs.shape}"
             )
-        self._set = TrackletSet.from_arrays(
-            obstime,
-            icrs.ra,
-            icrs.dec,
-            station=station,
-            sigma=sigma,
-            mag=mag,
-            band=band,
-            designation=np.full(obstime.size, designation),
-        )
+        columns = plain_columns(obstime, icrs.ra, icrs.dec, station, sigma, mag, band)
+        self._set = TrackletSet(*group_as_one(columns, designation or ""))
 
     @classmethod
     def _view(cls, one: TrackletSet) -> Tracklet:
@@ -378,11 +429,26 @@ class Tracklet:
         rows = np.sort(np.atleast_1d(np.arange(len(self))[item]))
         if not len(rows):
             raise TrackletError("no observation of the tracklet was asked for")
-        part = TrackletSet(
-            self._columns.take(rows), np.array([0, len(rows)]), self._set.designation
+        columns = self._columns.take(rows)
+        jd = columns.jd1 + columns.jd2
+        if jd[-1] <= jd[0]:
+            raise TrackletError(
+                f"{many(len(rows), 'observation')} at one epoch are no tracklet: a motion needs at "
+                "least two different epochs; `for row in tracklet` goes through the observations"
+            )
+        one = self._set
+        return self._view(
+            TrackletSet(columns, np.array([0, len(rows)]), one.designation, one.tracklet_id)
         )
-        part._require_two_epochs()
-        return self._view(part)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.to_table())
+
+    def __hash__(self) -> int:
+        return hash(self._set)
+
+    def __eq__(self, other: object) -> bool:
+        return self._set == other._set if isinstance(other, Tracklet) else NotImplemented
 
     @property
     def designation(self) -> str:
@@ -390,14 +456,19 @@ class Tracklet:
         return str(self._set.designation[0])
 
     @property
+    def tracklet_id(self) -> str:
+        """Id as the user gave it, empty if none was given."""
+        return str(self._set.tracklet_id[0])
+
+    @property
     def obstime(self) -> Time:
         """Mid-exposure epochs, UTC, shape (N,)."""
         return self._set.obstime
 
-    @cached_property
+    @property
     def coord(self) -> SkyCoord:
         """Directions, ICRS, shape (N,)."""
-        return SkyCoord(self._columns.ra << u.rad, self._columns.dec << u.rad, frame="icrs")
+        return self._set.coord
 
     @property
     def sigma(self) -> u.Quantity:
@@ -407,7 +478,7 @@ class Tracklet:
     @property
     def station(self) -> npt.NDArray[np.str_]:
         """MPC code of each observation, empty for a place without one."""
-        return self._columns.station.copy()
+        return self._columns.station
 
     @property
     def location(self) -> EarthLocation:
@@ -417,12 +488,12 @@ class Tracklet:
     @property
     def mag(self) -> FloatArray:
         """Magnitudes, NaN where not given."""
-        return self._columns.mag.copy()
+        return self._columns.mag
 
     @property
     def band(self) -> npt.NDArray[np.str_]:
         """Bands of the magnitudes."""
-        return self._columns.band.copy()
+        return self._columns.band
 
     @property
     def arc_length(self) -> u.Quantity:
@@ -486,6 +557,9 @@ class Tracklet:
         """Observations as an observation table, which every writer takes; one row each."""
         return self._set.to_table()
 
+    def __astropy_table__(self, cls: type, copy: bool, **kwargs: Any) -> Any:
+        return cls(self.to_table(), copy=copy, **kwargs)
+
     def plot(self, axes: Any = None, **options: Any) -> Any:
         """Draw the arc on the sky and its residuals; see `plotting.tracklet.plot_tracklet`."""
         from neoranging.plotting.tracklet import plot_tracklet
@@ -494,11 +568,20 @@ class Tracklet:
 
     def __repr__(self) -> str:
         codes = ", ".join(dict.fromkeys(code or "a given place" for code in self._columns.station))
-        name = f" {self.designation}" if self.designation else ""
+        name = self.designation or self.tracklet_id
+        name = f" {name}" if name else ""
         return (
             f"<Tracklet{name}: {len(self)} observations in {self.arc_length.value:.2f} h from "
             f"{codes}, {self.obstime[0].to_value('iso', subfmt='date')}>"
         )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{self.to_table()._repr_html_()}"
+
+
+def _frozen(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    column.flags.writeable = False
+    return column
 
 
 def _attributables(arcs: Arcs, method: str) -> core.Attributables:

@@ -216,10 +216,10 @@ def test_ending_of_the_output_chooses_its_format(tmp_path, ending):
 
 @pytest.mark.parametrize("command", ["estimate", "region"])
 def test_unknown_ending_of_the_output_needs_a_format(tmp_path, command):
-    path = tmp_path / "ranges.fits"
+    path = tmp_path / "ranges.xlsx"
     result = run(command, "missing.obs80", "--out", path)  # refused before anything is read
     assert result.exit_code == 2
-    assert "ending .fits" in result.stderr
+    assert "ending .xlsx" in result.stderr
     assert ".txt, .csv, .ecsv, .json" in result.stderr
     assert not path.exists()
     good(command, YR4, "--out", path, "--format", "csv")
@@ -279,7 +279,7 @@ def test_files_that_cannot_be_read(tmp_path):
         (tmp_path / "missing.obs80", "No such file"),
         (tmp_path, "is a folder"),
         (empty, "is empty"),
-        (text, "not recognised as a file of observations"),
+        (text, "no line looks like a record"),
         (table, "lacks"),
     ):
         result = run("estimate", IMPACTORS, path)
@@ -289,7 +289,7 @@ def test_files_that_cannot_be_read(tmp_path):
         assert result.stdout == ""
     result = run("estimate", IMPACTORS, "--input-format", "ades.psv")
     assert result.exit_code == 3
-    assert "standard input: is empty" in run("estimate", "-", input="").stderr
+    assert "standard input: the content is empty" in run("estimate", "-", input="").stderr
 
 
 def test_observations_that_form_no_tracklet(tmp_path):
@@ -406,3 +406,71 @@ def test_module_runs_and_loads_nothing_heavy():
     )
     assert missing.returncode == 3
     assert missing.stderr == "Error: missing.obs80: No such file or directory\n"
+
+
+# Tables in and out -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def night(tmp_path):
+    """2008 TC3 in a table with a tracklet id."""
+    table = QTable.read(IMPACTORS)
+    table = table[(table["designation"] == "2008 TC3") & (table["station"] == "G96")]
+    path = tmp_path / "night.csv"
+    rows = zip(
+        table["obstime"].isot,
+        table["ra"].value.tolist(),
+        table["dec"].value.tolist(),
+        strict=True,
+    )
+    lines = [f"{time}Z,{ra!r},{dec!r},G96,tc3-1" for time, ra, dec in rows]
+    path.write_text("\n".join(["obsTime,ra,dec,stn,trkSub", *lines]) + "\n")
+    return path
+
+
+def test_a_table_as_file_and_as_standard_input(night):
+    for result in (good("estimate", night), good("estimate", "-", input=night.read_text())):
+        row = result.stdout.splitlines()[2]
+        assert "0.003114" in row
+        assert row.endswith("OK")
+
+
+def test_faults_of_a_table_name_the_file_and_the_way_out(night):
+    text = night.read_text()
+    night.write_text(text.replace("obsTime", "mjd").replace("2008-", "54745.2#"))
+    assert run("estimate", night).exit_code == 3
+    night.write_text("mjd,ra,dec,stn\n54745.3,1,2,G96\n54745.4,1,2,G96\n")
+    error = run("estimate", night)
+    assert error.exit_code == 3
+    assert error.stderr.startswith(f"Error: {night}: the column mjd holds numbers")
+    assert "--scale" in error.stderr
+    assert error.stderr.count("night.csv") == 1
+
+
+def test_scale_and_station_of_a_table(tmp_path):
+    path = tmp_path / "night.csv"
+    path.write_text(
+        "mjd,ra,dec,designation\n54745.3,10.0,5.0,x\n54745.31,10.1,5.0,x\n54745.32,10.2,5.0,x\n"
+    )
+    rows = good("estimate", path, "--scale", "tai", "--station", "G96", "--format", "csv").stdout
+    assert "2008-10-06T07:25:51.000,3" in rows  # 33 s of TAI before 07:26:24
+    assert ",G96," in rows
+
+
+@pytest.mark.parametrize("ending", ["csv", "ecsv", "json", "parquet", "vot", "fits"])
+def test_every_format_of_output_carries_the_id_of_the_tracklet(night, tmp_path, ending):
+    out = tmp_path / f"ranges.{ending}"
+    good("estimate", night, "--out", out)
+    if ending == "json":
+        (row,) = json.loads(out.read_text())["tracklets"]
+    elif ending == "parquet":
+        (row,) = pytest.importorskip("pandas").read_parquet(out).to_dict(orient="records")
+    else:
+        (row,) = Table.read(out, format={"vot": "votable", "ecsv": "ascii.ecsv"}.get(ending))
+    assert row["tracklet"] == "tc3-1"
+    range_au = row["range" if ending in ("ecsv", "vot", "fits") else "range_au"]
+    assert float(range_au) == pytest.approx(0.003114, abs=1e-6)
+
+
+def test_binary_output_goes_through_a_pipe(night):
+    assert good("estimate", night, "--format", "fits").stdout_bytes.startswith(b"SIMPLE  =")

@@ -1,5 +1,6 @@
 """`Tracklet` and `TrackletSet`: what goes in, what is refused, what comes out."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -11,7 +12,7 @@ from astropy.time import Time
 
 import neoranging as nr
 from neoranging.constants import ARCSEC
-from neoranging.exceptions import TrackletError
+from neoranging.exceptions import NeoRangingWarning, TrackletError
 from neoranging.tracklet import TrackletSet
 
 TIMES = Time([60_000.10, 60_000.12, 60_000.15, 60_000.17], format="mjd", scale="utc")
@@ -163,6 +164,150 @@ class TestRefusals:
             make(times).estimate("gauss")
 
 
+class TestStations:
+    @pytest.mark.parametrize(
+        ("given", "codes"),
+        [
+            (33, "033"),
+            (95, "095"),
+            ("95", "095"),
+            (703.0, "703"),
+            (" G96 ", "G96"),
+            (b"G96", "G96"),
+            (np.array([703, 703, 33, 33]), "703,033"),
+            ([703.0, 703.0, 33.0, 33.0], "703,033"),
+        ],
+    )
+    def test_numbers_and_blanks(self, given, codes):
+        assert ",".join(dict.fromkeys(make(station=given).station)) == codes
+
+    def test_small_letters(self):
+        with pytest.warns(NeoRangingWarning, match="'g96' is taken for 'G96'"):
+            assert make(station="g96") == make()
+
+    @pytest.mark.parametrize("given", [None, np.nan, "", "nan", ["G96", None, "G96", "G96"]])
+    def test_none_is_told_as_missing(self, given):
+        with pytest.raises(TrackletError, match="no station is given"):
+            make(station=given)
+
+    @pytest.mark.parametrize(
+        "given", [(10.0, 50.0, 100.0), (10 * u.deg, 50 * u.deg, 1 * u.m), 10.5]
+    )
+    def test_coordinates_are_no_code(self, given):
+        with pytest.raises(TrackletError, match=r"EarthLocation\.from_geodetic"):
+            make(station=given)
+        with pytest.raises(TrackletError, match=r"EarthLocation\.from_geodetic"):
+            nr.ephemeris.observer_posvel(TIMES, given)
+
+    @pytest.mark.parametrize("given", [True, {"code": "G96"}, object()])
+    def test_other_things_are_no_code(self, given):
+        with pytest.raises(TrackletError, match="station must be an MPC code"):
+            make(station=given)
+
+    def test_unknown_ones_are_kept_with_a_warning(self):
+        with pytest.warns(NeoRangingWarning, match="'Catalina' .near it: .*703"):
+            t = make(station="Catalina")
+        assert t.estimate("gauss").status is nr.RangeStatus.UNKNOWN_OBSERVER
+
+    def test_places_of_another_number(self):
+        place = EarthLocation.from_geodetic([0, 10] * u.deg, 40 * u.deg, 0 * u.m)
+        with pytest.raises(TrackletError, match="one EarthLocation or 4"):
+            make(station=place)
+
+    def test_of_an_attributable(self):
+        options = {"epoch": TIMES[0], "ra": 1 * u.deg, "dec": 1 * u.deg}
+        options |= {"ra_rate": 1 * u.deg / u.d, "dec_rate": 1 * u.deg / u.d}
+        place = nr.Attributable(station="703", **options).observer_position
+        for given in (703, 703.0, " 703 "):
+            again = nr.Attributable(station=given, **options)
+            np.testing.assert_array_equal(again.observer_position, place)
+        with pytest.raises(nr.exceptions.UnknownStationError, match=r"'70X' \(near it"):
+            nr.Attributable(station="70X", **options)
+        with pytest.raises(TrackletError, match="no station"):
+            nr.Attributable(station="", **options)
+
+
+class TestSigmas:
+    def test_that_no_telescope_reaches_are_replaced(self):
+        with pytest.warns(NeoRangingWarning, match="below 1 mas"):
+            t = make(sigma=0.3 * u.mas)
+        assert t == make()
+
+    def test_of_degrees_are_told(self):
+        with pytest.warns(NeoRangingWarning, match="above 300 arcsec, up to 1080"):
+            make(sigma=0.3 * u.deg)
+
+    @pytest.mark.filterwarnings("ignore:.*without the place of the observer")
+    @pytest.mark.parametrize("station", ["258", "275", "500"])
+    def test_of_gaia_and_occultations_stay(self, station):
+        t = make(sigma=0.3 * u.mas, station=station)
+        np.testing.assert_allclose(t.sigma.to_value(u.mas), 0.3)
+
+    @pytest.mark.parametrize("sigma", ["0.3", ["a"] * 4, None, 0.3 * u.km])
+    def test_of_no_angle(self, sigma):
+        with pytest.raises(TrackletError, match="sigma must be a Quantity"):
+            make(sigma=sigma)
+
+
+class TestOddColumns:
+    def test_magnitudes_with_their_band(self):
+        with pytest.raises(TrackletError, match=r"mag must hold numbers.*'18.1 V'.*band="):
+            make(mag=["18.1 V"] * 4)
+
+    def test_bands(self):
+        assert list(make(band=["G", None, np.nan, "V"]).band) == ["G", "", "", "V"]
+        with pytest.raises(TrackletError, match="band must hold text"):
+            make(band=[1, 2, 3, 4])
+
+    def test_frames_that_lack_what_they_depend_on(self):
+        coord = SkyCoord([12.0] * 4, [5.0] * 4, unit="deg", frame="altaz")
+        with pytest.raises(TrackletError, match=r"frame 'altaz' .* obstime= and location="):
+            make(coord=coord)
+
+    def test_local_time(self):
+        with pytest.raises(TrackletError, match="scale 'local'"):
+            make(Time(TIMES.isot, scale="local"))
+
+    def test_designations_of_other_kinds(self):
+        assert make(designation=None).designation == ""
+        assert make(designation=99942).designation == "99942"
+        assert make(designation="K08T03C").designation == "2008 TC3"
+
+
+class TestAsAstropyDoes:
+    def test_iterating_gives_observations(self):
+        t = make(mag=[1.0, 2.0, 3.0, 4.0])
+        rows = list(t)
+        assert [row["mag"] for row in rows] == [1.0, 2.0, 3.0, 4.0]
+        assert rows[2]["obstime"].isclose(TIMES[2])
+
+    def test_tables_take_them(self, night):
+        assert len(QTable(make())) == 4
+        assert len(QTable(night)) == night.counts.sum()
+
+    def test_notebooks_show_them(self, night):
+        assert "4 observations" in make()._repr_html_()
+        assert "20 tracklets" in night._repr_html_()
+
+    def test_equal_by_value(self, night):
+        assert make() == make()
+        assert hash(make()) == hash(make())
+        assert make() != make(mag=[1.0, 2.0, 3.0, 4.0])
+        assert make() != make(designation="x")
+        assert make() != "x"
+        assert night == night[:]
+        assert night != night[:5]
+        assert night[3] == night[3]
+
+    def test_columns_of_all_observations(self, night):
+        assert night.coord.shape == night.station.shape == (night.counts.sum(),)
+        assert set(night.station) == set(",".join(night.stations).split(","))
+
+    def test_a_part_keeps_the_report(self):
+        tracklets = nr.read_tracklets(nr.sample("2024YR4"))
+        assert tracklets[1:3].report is tracklets.report
+
+
 class TestParts:
     def test_slices_keep_what_belongs_together(self):
         t = make(sigma=np.array([1.0, 2.0, 3.0, 4.0]) * u.arcsec, designation="x")
@@ -196,12 +341,32 @@ class TestParts:
         assert np.abs(t[:3].fit_residuals()).max() < 1e-6 * u.arcsec
         assert t.fit_residuals().unit == u.arcsec
 
-    def test_columns_handed_out_are_copies(self):
+    @pytest.mark.parametrize("name", ["mag", "band", "station"])
+    def test_columns_handed_out_cannot_be_written(self, name):
         t = make(mag=[1.0, 2.0, 3.0, 4.0])
-        t.mag[:] = 0.0
-        t.station[:] = "703"
-        assert t.mag[0] == 1.0
-        assert t.station[0] == "G96"
+        for column in (getattr(t, name), t._set.designation, t._set.counts, t._set.station):
+            with pytest.raises(ValueError, match="read-only"):
+                column[0] = column[-1]
+
+    def test_copies_cannot_be_written_either(self):
+        for again in (pickle.loads(pickle.dumps(make())), copy.deepcopy(make())):
+            assert again == make()
+            with pytest.raises(ValueError, match="read-only"):
+                again.station[0] = "703"
+
+    def test_what_is_handed_out_is_not_what_is_kept(self):
+        t = make()
+        t.coord.ra[:] = 0.0 * u.deg
+        t.obstime[0] = TIMES[3]
+        t.sigma[:] = 0.0 * u.arcsec
+        assert t == make()
+
+    def test_what_was_given_can_still_be_written(self):
+        mag, sigma = np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4) * u.arcsec
+        codes, times = np.array(["G96"] * 4), TIMES.copy()
+        t = make(times, mag=mag, sigma=sigma, station=codes)
+        mag[0], sigma[0], codes[0], times[0] = 9.0, 9.0 * u.arcsec, "703", times[1]
+        assert t == make(mag=[1.0, 2.0, 3.0, 4.0])
 
     def test_the_attributable(self):
         a = make().attributable()
@@ -271,6 +436,7 @@ class TestSet:
 
     def test_declinations_end_at_the_poles(self):
         options = {"obstime": TIMES[:2], "ra": [1.0, 1.1] * u.deg, "station": "G96"}
+        options |= {"designation": "x", "on_bad": "raise"}
         TrackletSet.from_arrays(dec=[324_000.0, 323_900.0] * u.arcsec, **options)
         with pytest.raises(TrackletError, match=r"between -90 and 90 deg, got -95"):
             TrackletSet.from_arrays(dec=[-94.0, -95.0] * u.deg, **options)
@@ -288,23 +454,96 @@ class TestSet:
         assert list(s[1:].stations) == ["500"]
         assert s[:0].stations.shape == (0,)
 
-    def test_a_tracklet_of_one_epoch_is_named(self):
-        with pytest.raises(TrackletError, match="lone"):
-            TrackletSet.from_arrays(
-                TIMES,
-                COORD.ra,
-                COORD.dec,
-                station="G96",
-                tracklet=[0, 0, 0, 1],
-                designation=["x", "x", "x", "lone"],
+    ROWS = np.array([0, 1, 2, 3, 0, 1])
+
+    def from_arrays(self, tracklet, **options):
+        options = {"ra": COORD.ra[self.ROWS], "dec": COORD.dec[self.ROWS], **options}
+        return TrackletSet.from_arrays(
+            TIMES[self.ROWS], tracklet=tracklet, station=options.pop("station", "G96"), **options
+        )
+
+    def test_ids_are_kept(self):
+        s = self.from_arrays(["t10", "t10", "t2", "t2", "t1", "t1"])
+        assert list(s.tracklet_id) == ["t1", "t10", "t2"]
+        assert list(self.from_arrays([10, 10, 2, 2, 1, 1]).tracklet_id) == ["1", "2", "10"]
+        assert list(s[1:].tracklet_id) == ["t10", "t2"]
+        assert TrackletSet.from_tracklets(list(s)) == s
+
+    @pytest.mark.parametrize(
+        ("bad", "reason"),
+        [
+            ({"ra": [1.0, 1.1, 1.2, np.nan, 1.3, 1.4] * u.deg}, "no number"),
+            ({"dec": [1.0, 1.1, 1.2, 91.0, 1.3, 1.4] * u.deg}, "pole"),
+            ({"sigma": [1.0, 1.0, 1.0, np.nan, 1.0, 1.0] * u.arcsec}, "without weight"),
+            ({"sigma": [1.0, 1.0, 1.0, 0.0, 1.0, 1.0] * u.arcsec}, "without weight"),
+            ({"station": ["G96", "G96", "G96", None, "G96", "G96"]}, "without station"),
+        ],
+    )
+    def test_one_bad_observation_does_not_cost_the_set(self, bad, reason):
+        ids = ["a", "a", "lost", "lost", "b", "b"]
+        with pytest.warns(NeoRangingWarning, match=f"{reason}.*1 tracklet lost: lost"):
+            s = self.from_arrays(ids, **bad)
+        assert list(s.tracklet_id) == ["a", "b"]
+        assert list(s.report.lost) == ["lost"]
+        assert s.report.n_observations == s.report.n_used + sum(s.report.dropped.values())
+        with pytest.raises(TrackletError):
+            self.from_arrays(ids, on_bad="raise", **bad)
+
+    def test_one_epoch_does_not_cost_the_set(self):
+        ids = ["a", "a", "a", "one", "b", "b"]
+        with pytest.warns(NeoRangingWarning, match="1 tracklet lost: one"):
+            s = self.from_arrays(ids)
+        assert s.report.lost == {"one": "alone: no second epoch of that tracklet"}
+        with pytest.raises(TrackletError, match=r"lost: one; .*two different epochs"):
+            self.from_arrays(ids, on_bad="raise")
+        with pytest.raises(TrackletError, match="two different epochs"):
+            self.from_arrays(["a", "b", "c", "d", "e", "f"])
+
+    def test_masked_epochs_do_not_cost_the_set(self):
+        times = TIMES.copy()
+        times[1] = np.ma.masked
+        with pytest.warns(NeoRangingWarning, match="1 without epoch"):
+            s = TrackletSet.from_arrays(
+                times, COORD.ra, COORD.dec, station="G96", tracklet=[1, 1, 1, 1]
             )
+        assert list(s.counts) == [3]
+
+    def test_designations_are_labels_too(self):
+        names = ["2008 TC3", "K08T03C", "2008TC3", "x", "x", "x"]
+        s = self.from_arrays(None, designation=names)
+        assert list(s.designation) == ["2008 TC3", "x"]
+        assert list(s.tracklet_id) == ["", ""]
+
+    def test_labels_are_asked_for(self):
+        with pytest.raises(TrackletError, match=r"tracklet= .* designation=.*Tracklet\("):
+            self.from_arrays(None)
+        with pytest.raises(TrackletError, match="never joined on a guess"):
+            self.from_arrays(None, designation="")
+        with pytest.warns(NeoRangingWarning, match="3 without identity"):
+            s = self.from_arrays(None, designation=["x", "x", "x", "", "nan", ""])
+        assert list(s.designation) == ["x"]
+        with pytest.warns(NeoRangingWarning, match="3 without identity"):
+            assert list(self.from_arrays(["a", "a", "a", "", "", ""]).tracklet_id) == ["a"]
+        with pytest.raises(TrackletError, match="on_bad must be"):
+            self.from_arrays([1, 1, 1, 2, 2, 2], on_bad="ignore")
+
+    @pytest.mark.parametrize(
+        "ids",
+        [
+            ["a", 1, None, "b", "b", "b"],
+            ["a", "a", None, "b", "b", "b"],
+            [1.0, 1.0, np.nan, 2.0, 2.0, 2.0],
+            [1.5, 1.5, 1.5, 2.0, 2.0, 2.0],
+        ],
+    )
+    def test_ids_of_mixed_kinds(self, ids):
+        with pytest.raises(TrackletError, match="tracklet must be all text or all whole numbers"):
+            self.from_arrays(np.array(ids, dtype=object) if "a" in ids else ids)
 
     @pytest.mark.parametrize("name", ["tracklet", "designation"])
     def test_columns_of_another_length(self, name):
         with pytest.raises(TrackletError, match=name):
-            TrackletSet.from_arrays(
-                TIMES, COORD.ra, COORD.dec, station="G96", **{name: ["a", "b"]}
-            )
+            TrackletSet.from_arrays(TIMES, COORD.ra, COORD.dec, station="G96", **{name: ["a", "b"]})
 
     def test_tables_go_back_to_tracklets(self, night):
         table = night.to_table()

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from neoranging.cli.errors import echo
+
 if TYPE_CHECKING:
     from neoranging.evaluation.calibration import HeldOut
 
@@ -76,9 +78,9 @@ def calibrate(
     calibration = held.calibration(score, provenance(data, split))
     out.parent.mkdir(parents=True, exist_ok=True)
     calibration.write(out)
-    click.echo(repr(calibration))
+    echo(repr(calibration))
     _tell_coverage(held, score)
-    click.echo(str(out))
+    echo(str(out))
 
 
 def _tell_coverage(held: HeldOut, score: str | None) -> None:
@@ -89,11 +91,11 @@ def _tell_coverage(held: HeldOut, score: str | None) -> None:
     try:
         crosswise = cross_conformal(held, levels=LEVELS, score=score)
     except ConformalError as error:
-        click.echo(f"Warning: the arcs are too few to judge their own intervals: {error}", err=True)
+        echo(f"Warning: the arcs are too few to judge their own intervals: {error}", err=True)
         return
     rows = crosswise.coverage()
     shown = [_shown(row) for row in rows if row["stratum"] in ("answered", "verdict")]
-    click.echo(as_text(shown), nl=False)
+    echo(as_text(shown), nl=False)
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neoranging.cli.errors import echo
+from neoranging.cli.options import Number
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -55,7 +58,7 @@ def set_argument(command: Callable[..., Any]) -> Callable[..., Any]:
 def echo_account(account: Any) -> None:
     """Tell on standard output what was read, used and dropped."""
     for kind, counts in account.counts.items():
-        click.echo(f"{kind}: {counts}")
+        echo(f"{kind}: {counts}")
 
 
 @dataset.command()
@@ -65,12 +68,12 @@ def info(folder: Path) -> None:
     from neoranging.datasets.store import read_account, read_manifest
 
     manifest = read_manifest(folder)
-    click.echo(f"{manifest['n_arcs']} arcs of {manifest['n_objects']} objects")
+    echo(f"{manifest['n_arcs']} arcs of {manifest['n_objects']} objects")
     for name, value in manifest["settings"].items():
-        click.echo(f"  {name}: {value}")
+        echo(f"  {name}: {value}")
     echo_account(read_account(folder))
     for part in manifest.get("splits", {}).get("parts", []):
-        click.echo("{split}: {n_arcs} arcs of {n_objects} objects".format(**part))
+        echo("{split}: {n_arcs} arcs of {n_objects} objects".format(**part))
 
 
 @dataset.command()
@@ -78,7 +81,7 @@ def info(folder: Path) -> None:
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random order.")
 @click.option(
     "--ratios",
-    type=(float, float, float),
+    type=(Number(), Number(), Number()),
     default=(0.7, 0.2, 0.1),
     show_default=True,
     help="Shares of the arcs: training, validation, test.",
@@ -112,14 +115,14 @@ def split(
 
     held_back = [] if never_train is None else read_designations(never_train)
     division = split_set(folder, ratios=ratios, seed=seed, never_train=held_back, unseen=unseen)
-    click.echo(str(division))
+    echo(str(division))
     if held_back:
         found = int(listed(division.designation, held_back).sum())
-        click.echo(f"{found} of the {len(held_back)} objects never to train on are in the set")
+        echo(f"{found} of the {len(held_back)} objects never to train on are in the set")
     if "train" in division.split:
-        click.echo(f"scaling fitted on the training part: {fit_scaling(folder)}")
+        echo(f"scaling fitted on the training part: {fit_scaling(folder)}")
     else:
-        click.echo("no training part, hence no scaling", err=True)
+        echo("no training part, hence no scaling", err=True)
 
 
 @dataset.command()
@@ -132,7 +135,7 @@ def csv(folder: Path) -> None:
     from neoranging.datasets.store import write_csv
 
     for path in write_csv(folder):
-        click.echo(str(path))
+        echo(str(path))
 
 
 @dataset.command()
@@ -145,7 +148,7 @@ def columns() -> None:
     from neoranging.datasets.schema import COLUMNS
 
     types = [c.dtype + "[]" * c.per_observation for c in COLUMNS.values()]
-    click.echo(
+    echo(
         text_table(
             [
                 TextColumn("column", "", list(COLUMNS), "<"),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging.cli.dataset import echo_account
-from neoranging.cli.errors import CommandError
+from neoranging.cli.errors import CommandError, echo
+from neoranging.cli.options import Number
 from neoranging.cli.reading import GROUPINGS, group_by_option
 from neoranging.exceptions import NeoRangingError
 
@@ -49,7 +50,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--gate",
-    type=click.FloatRange(min=0.0, min_open=True),
+    type=Number(min=0.0, min_open=True, infinite=True),
     default=10.0,
     show_default=True,
     metavar="ARCSEC",
@@ -72,7 +73,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0.0, min_open=True),
+    type=Number(min=0.0, min_open=True),
     default=4.0,
     show_default=True,
     metavar="N",
@@ -143,7 +144,7 @@ def _fetch_and_make(
         group_by=GROUPINGS[options["group_by"]],
     )
     report = _download(client, plan, options)
-    click.echo(str(report))
+    echo(str(report))
     if out is None:
         return
     if report.n_failed and not options["partial"]:
@@ -159,7 +160,7 @@ def _listed(client: NeodysClient, refresh: bool) -> list[str]:
     table = client.catalogue(refresh=refresh)
     entry = client.store.get(client.portal.catalogue)
     of = f" of {entry.time[:10]}" if entry else ""
-    click.echo(f"catalogue{of}: {table.meta['report']}")
+    echo(f"catalogue{of}: {table.meta['report']}")
     return list(table["designation"])
 
 
@@ -179,7 +180,7 @@ def _make(client: NeodysClient, plan: NeodysSet, out: Path, overwrite: bool) -> 
     with progress_bar(len(plan.designations), "arcs", "object") as bar:
         account = plan.make(client, out, overwrite=overwrite, on_step=bar.update)
     echo_account(account)
-    click.echo(f"{account.counts['labels'].n_used} labelled arcs in {out}")
+    echo(f"{account.counts['labels'].n_used} labelled arcs in {out}")
 
 
 def _named(text: str) -> list[str]:

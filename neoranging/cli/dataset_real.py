@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from neoranging.cli.dataset import echo_account
+from neoranging.cli.errors import echo
+from neoranging.cli.options import Number
 from neoranging.cli.reading import GROUPINGS, group_by_option
 
 __all__ = ["command"]
@@ -56,11 +58,11 @@ _TABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--any-u", is_flag=True, help="Take orbits of any U, or without one.")
 @click.option(
     "--gate",
-    type=click.FloatRange(min=0.0, min_open=True),
+    type=Number(min=0.0, min_open=True, infinite=True),
     default=10.0,
     show_default=True,
     metavar="ARCSEC",
-    help="Labels further than this from an observation are dropped.",
+    help="Labels further than this from an observation are dropped; inf keeps all.",
 )
 @group_by_option("An arc")
 @click.option("--overwrite", is_flag=True, help="Replace the set in the folder.")
@@ -101,4 +103,4 @@ def command(
             **options,
         )
     echo_account(account)
-    click.echo(str(summary))
+    echo(str(summary))

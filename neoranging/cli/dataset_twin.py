@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from neoranging.cli.dataset import echo_account
+from neoranging.cli.errors import echo
+from neoranging.cli.options import Number
 
 __all__ = ["command"]
 
@@ -29,7 +31,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--close-fraction",
-    type=click.FloatRange(min=0.0),
+    type=Number(min=0.0),
     default=0.0,
     show_default=True,
     metavar="F",
@@ -46,7 +48,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--noise",
-    type=click.FloatRange(min=0.0),
+    type=Number(min=0.0),
     default=1.0,
     show_default=True,
     metavar="F",
@@ -54,7 +56,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--limiting-magnitude",
-    type=float,
+    type=Number(),
     default=22.0,
     show_default=True,
     metavar="MAG",
@@ -125,4 +127,4 @@ def command(out: Path, stations: str, workers: int | None, overwrite: bool, **op
     codes = tuple(code.strip() for code in stations.split(",") if code.strip())
     rows = make_twin(out, Twin(stations=codes, **options), workers=workers, overwrite=overwrite)
     echo_account(read_account(out))
-    click.echo(as_text(rows))
+    echo(as_text(rows))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from neoranging.cli.errors import echo
 from neoranging.cli.listing import TextColumn, number, text_table, tracks
 
 if TYPE_CHECKING:
@@ -64,12 +65,12 @@ def demo() -> None:
     }
     network = tracklets.estimate("pinn")
     true = _true_ranges(tracklets, network)
-    click.echo(INTRODUCTION)
-    click.echo(_comparison(tracklets, estimates, network, true))
-    click.echo(f"\n{EXPLANATION.format(**_counts(estimates, network, true))}")
+    echo(INTRODUCTION)
+    echo(_comparison(tracklets, estimates, network, true))
+    echo(f"\n{EXPLANATION.format(**_counts(estimates, network, true))}")
     command = _command()
-    click.echo(f"With errors and intervals:  {command} estimate {_shortest(sample(names[1]))}")
-    click.echo(f"With your own observations: {command} estimate FILE")
+    echo(f"With errors and intervals:  {command} estimate {_shortest(sample(names[1]))}")
+    echo(f"With your own observations: {command} estimate FILE")
 
 
 def _command() -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +14,7 @@ from typing import Any
 
 import click
 
+from neoranging.display import visible
 from neoranging.exceptions import NeoRangingError, NeoRangingWarning, UnknownMethodError
 
 __all__ = [
@@ -20,6 +25,7 @@ __all__ = [
     "NotOkError",
     "SpeakingGroup",
     "UnreadableError",
+    "echo",
 ]
 
 
@@ -44,10 +50,32 @@ Exit codes:
   5  with --strict: some tracklet has another status than OK"""
 
 
+def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
+    """Tell on standard output, or on standard error; control characters are shown, not obeyed."""
+    click.echo(visible(str(text)), err=err, nl=nl)
+
+
 class CommandError(click.ClickException):
     """An error to be told without a traceback."""
 
-    exit_code = ExitCode.FAILED
+    exit_code: int = ExitCode.FAILED
+
+    def format_message(self) -> str:
+        """The message, fit for a terminal."""
+        return visible(self.message)
+
+
+class InterruptedCommandError(CommandError):
+    """The end of a command by SIGINT or SIGTERM."""
+
+    def __init__(self, interrupt: KeyboardInterrupt) -> None:
+        super().__init__("interrupted")
+        number = interrupt.args[0] if interrupt.args else signal.SIGINT
+        self.exit_code = 128 + int(number)
+
+    def show(self, file: Any = None) -> None:  # noqa: ARG002 (of click's signature)
+        """Tell of it, below the ``^C`` that a terminal shows."""
+        echo("\nInterrupted", err=True)
 
 
 class UnreadableError(CommandError):
@@ -69,7 +97,16 @@ class NotOkError(CommandError):
 
 
 class SpeakingGroup(click.Group):
-    """Group of commands in which the errors and warnings of the package reach the user as text."""
+    """Group of commands in which errors, warnings and interrupts reach the user as text."""
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run the command line, and end the process."""
+        try:
+            return super().main(*arguments, **options)
+        except OSError as error:  # of the help, say, which comes before any command
+            echo(f"Error: {_reason(error)}", err=True)
+            _forget_output()
+            sys.exit(ExitCode.FAILED)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -77,15 +114,44 @@ class SpeakingGroup(click.Group):
             try:
                 return super().invoke(ctx)
             except UnknownMethodError as error:
-                raise click.UsageError(str(error)) from error
+                raise click.UsageError(visible(str(error))) from error
             except NeoRangingError as error:
                 raise CommandError(str(error)) from error
+            except KeyboardInterrupt as error:
+                raise InterruptedCommandError(error) from error
+            except OSError as error:
+                if error.errno == errno.EPIPE:
+                    raise  # the reader has left, and click ends without a word
+                _forget_output()
+                raise CommandError(_reason(error)) from error
+            except EOFError as error:
+                raise CommandError(f"a file ends too early: {error}") from error
+            except MemoryError as error:
+                raise CommandError(f"the memory does not suffice: {error}") from error
+
+
+def _reason(error: OSError) -> str:
+    """What the system complains of, with the file if there is one."""
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        return f"{click.format_filename(error.filename)}: {reason}"
+    return f"the output cannot be written: {reason}" if error.errno == errno.ENOSPC else reason
+
+
+def _forget_output() -> None:
+    """Let what standard output did not take be lost, or Python tries again at its end and fails."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 @contextmanager
 def _warnings_told() -> Iterator[None]:
     def tell(message: Warning | str, *_: Any, **__: Any) -> None:
-        click.echo(f"Warning: {message}", err=True)
+        echo(f"Warning: {message}", err=True)
 
     with warnings.catch_warnings():
         warnings.filterwarnings("always", category=NeoRangingWarning)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging._version import __version__
-from neoranging.cli.errors import EXIT_CODES, NotOkError
+from neoranging.cli.errors import EXIT_CODES, CommandError, NotOkError, echo
 from neoranging.cli.listing import (
     TextColumn,
     deliver,
@@ -20,7 +20,9 @@ from neoranging.cli.listing import (
     tracks,
     utc,
 )
+from neoranging.cli.options import Number
 from neoranging.cli.reading import Reading, input_options, read_files
+from neoranging.exceptions import NeoRangingError
 
 if TYPE_CHECKING:
     from astropy.table import QTable
@@ -56,7 +58,7 @@ __all__ = ["estimate"]
 )
 @click.option(
     "--level",
-    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    type=Number(min=0.0, max=1.0, min_open=True, max_open=True),
     default=0.68,
     show_default=True,
     help="Confidence level of the interval.",
@@ -75,8 +77,10 @@ def estimate(
 ) -> None:
     """Estimate range and range-rate of every tracklet in FILE...
 
-    Reads MPC 80-column, ADES (PSV, XML) and OrbFit .rwo files, plain or compressed; "-" is standard
-    input. One row per tracklet goes to standard output or --out, the account of the reading to
+    Reads MPC 80-column, ADES (PSV, XML) and OrbFit .rwo files, and tables with columns obstime
+    (UTC), ra, dec [deg], station, as ADES and the surveys name them too (CSV, ECSV, Parquet, FITS,
+    VOTable, JSON); plain or compressed, and "-" is standard input. One row per tracklet goes to
+    standard output or --out, the account of the reading to
     standard error.
 
     Look at the status first. Of a classical method OK means that the observations determine the
@@ -91,6 +95,7 @@ def estimate(
       neoranging estimate night.obs80 --report --method laplace
       neoranging estimate night.obs80 --method run/network.safetensors --calibration mine.json
       neoranging estimate *.psv --out ranges.csv
+      neoranging estimate night.parquet --out ranges.parquet
       gunzip -c night.obs80.gz | neoranging estimate - --format json
     """  # noqa: D301 (the character by which click keeps lines apart)
     estimator = _estimator(method, origin, calibration)  # before the files: they may be large
@@ -98,7 +103,7 @@ def estimate(
     result = tracklets.estimate(estimator)
     deliver(_rows(tracklets, result, level), form, out, _as_text)
     if form != "table" and not reading["quiet"]:
-        click.echo(_legend(result.status), err=True, nl=False)
+        echo(_legend(result.status), err=True, nl=False)
     if strict and not result.ok.all():
         failed = int((~result.ok).sum())
         raise NotOkError(f"{failed} of {len(tracklets)} tracklets have another status than OK")
@@ -109,7 +114,15 @@ def _estimator(method: str, origin: str | None, calibration: Path | None) -> Ran
     from neoranging.estimators.conformal import ConformalEstimator
     from neoranging.estimators.registry import get_estimator
 
-    estimator = get_estimator(method, **({} if origin is None else {"origin": origin}))
+    options = {} if origin is None else {"origin": origin}
+    try:
+        estimator = get_estimator(method, **options)
+    except NeoRangingError:
+        raise
+    except Exception as error:  # of whoever wrote the method
+        raise CommandError(
+            f"the method {method!r} cannot be made ({type(error).__name__}: {error})"
+        ) from error
     if calibration is None:
         return estimator
     return ConformalEstimator(estimator, Calibration.read(calibration))
@@ -120,10 +133,11 @@ def _rows(tracklets: TrackletSet, result: RangeEstimate, level: float) -> QTable
 
     interval = result.interval(level)
     track = tracks(tracklets)
+    names = ("tracklet", "designation", "stations")
+    identity: dict[str, Any] = {name: track.pop(name) for name in names if name in track}
     return QTable(
         {
-            "designation": track.pop("designation"),
-            "stations": track.pop("stations"),
+            **identity,
             "epoch": utc(result.epoch),
             **track,
             "range": result.range,

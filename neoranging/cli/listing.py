@@ -1,27 +1,32 @@
-"""One row per tracklet, as text to read or as csv, ecsv or json to compute with.
+"""One row per tracklet, as text to read or as a table in many formats to compute with.
 
-In csv and json the units stand in the names (``range_au``), missing numbers are ``nan`` and null.
+In csv, json and parquet the units stand in the names (``range_au``); missing numbers are ``nan``,
+null in json.
+Text that a spreadsheet takes for a formula has an apostrophe before it in csv alone.
 """
 
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import math
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from neoranging.cli.errors import CommandError
+from neoranging.cli.errors import CommandError, echo
+from neoranging.display import spreadsheet_cell, visible
+from neoranging.exceptions import MissingDependencyError
+from neoranging.files import replacing
 
 if TYPE_CHECKING:
-    from astropy.table import QTable
+    from astropy.table import QTable, Table
     from astropy.time import Time
 
     from neoranging.tracklet import TrackletSet
@@ -39,8 +44,19 @@ __all__ = [
     "utc",
 ]
 
-FORMATS: Final = ("table", "csv", "ecsv", "json")
-ENDINGS: Final = {"": "table", ".txt": "table", ".csv": "csv", ".ecsv": "ecsv", ".json": "json"}
+FORMATS: Final = ("table", "csv", "ecsv", "json", "parquet", "votable", "fits")
+ENDINGS: Final = {
+    "": "table",
+    ".txt": "table",
+    ".csv": "csv",
+    ".ecsv": "ecsv",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".vot": "votable",
+    ".votable": "votable",
+    ".xml": "votable",
+    ".fits": "fits",
+}
 DIGITS: Final = 10
 """Significant digits in files, beyond what any observation gives."""
 
@@ -90,13 +106,30 @@ def deliver(rows: QTable, form: str, out: Path | None, as_text: Callable[[QTable
     as_text : callable
         Makes the text to read.
     """
-    write = {"table": as_text, "csv": _as_csv, "ecsv": _as_ecsv, "json": _as_json}[form]
-    text = write(rows)
-    if out is None:
-        click.echo(text, nl=not text.endswith("\n"))
-        return
-    with _replacing(out) as file:
-        file.write(text if text.endswith("\n") else text + "\n")
+    writers: dict[str, Callable[[QTable], str | bytes]] = {
+        "table": as_text,
+        "csv": _as_csv,
+        "ecsv": _as_ecsv,
+        "json": _as_json,
+        "parquet": _as_parquet,
+        "votable": _as_votable,
+        "fits": _as_fits,
+    }
+    content = writers[form](rows)
+    if isinstance(content, str) and not content.endswith("\n"):
+        content += "\n"
+    if out is not None:
+        _write(out, content)
+    elif sys.stdout is None:
+        raise CommandError("standard output is closed: name a file with --out")
+    elif isinstance(content, bytes):
+        if sys.stdout.isatty():
+            raise CommandError(f"{form} is nothing for a terminal: name a file with --out")
+        click.echo(content, nl=False)
+    elif form == "table" or sys.stdout.isatty():
+        echo(content, nl=False)
+    else:
+        click.echo(content, nl=False)
 
 
 def _format_of(out: Path | None) -> str:
@@ -109,17 +142,13 @@ def _format_of(out: Path | None) -> str:
     return ENDINGS[ending]
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Open a file that takes the place of another only if all of it could be written."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+def _write(path: Path, content: str | bytes) -> None:
+    """Put content into a file, which takes the place of another only if all could be written."""
     try:
-        try:
-            with part.open("x", encoding="utf-8", newline="\n") as file:
-                yield file
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "no such folder")
+        with replacing(path) as part:
+            part.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
         reason = error.strerror or error
         raise CommandError(f"{path} cannot be written: {reason}") from error
@@ -134,13 +163,17 @@ def tracks(tracklets: TrackletSet) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``designation``, ``stations`` (codes with commas), ``n_observations``, ``arc`` [h].
+        ``tracklet`` (the ids of the observations, if any have one), ``designation``, ``stations``
+        (codes with commas), ``n_observations``, ``arc`` [h].
     """
     from astropy import units as u
 
     arcs = tracklets.arcs("geocenter")
     days = arcs.t[arcs.offsets[1:] - 1] - arcs.t[arcs.offsets[:-1]]
+    ids = tracklets.tracklet_id
+    named = {"tracklet": ids} if (ids != "").any() else {}
     return {
+        **named,
         "designation": tracklets.designation,
         "stations": tracklets.stations,
         "n_observations": tracklets.counts,
@@ -178,7 +211,10 @@ def _plain(rows: QTable) -> dict[str, list[Any]]:
 
 
 def _as_csv(rows: QTable) -> str:
-    columns = _plain(rows)
+    columns = {
+        name: [spreadsheet_cell(x) if isinstance(x, str) else x for x in values]
+        for name, values in _plain(rows).items()
+    }
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -201,6 +237,51 @@ def _as_json(rows: QTable) -> str:
     return json.dumps({**rows.meta, "tracklets": records}, indent=2, allow_nan=False)
 
 
+def _as_parquet(rows: QTable) -> bytes:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingDependencyError.of(
+            "files of Parquet", "pyarrow", "data", "take another format"
+        ) from error
+    table = pa.table(_plain(rows))
+    meta = {name: json.dumps(value) for name, value in rows.meta.items()}
+    file = io.BytesIO()
+    parquet.write_table(table.replace_schema_metadata(meta), file)
+    return file.getvalue()
+
+
+def _as_votable(rows: QTable) -> bytes:
+    file = io.BytesIO()
+    _without_mixins(rows).write(file, format="votable")
+    return file.getvalue()
+
+
+def _as_fits(rows: QTable) -> bytes:
+    file = io.BytesIO()
+    table = _without_mixins(rows)
+    table.meta = {}  # keywords of FITS have eight characters: the columns say what counts
+    table.write(file, format="fits")
+    return file.getvalue()
+
+
+def _without_mixins(rows: QTable) -> Table:
+    """Table of numbers with units, and of text; times as text with the scale in the name."""
+    from astropy.table import Table
+    from astropy.time import Time
+
+    table = Table(meta=dict(rows.meta))
+    for name in rows.colnames:
+        column = rows[name]
+        if isinstance(column, Time):
+            table[f"{name}_{column.scale}"] = column.isot
+        else:
+            table[name] = getattr(column, "value", column)
+            table[name].unit = getattr(column, "unit", None)
+    return table
+
+
 def _null(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -212,7 +293,7 @@ def text_table(columns: list[TextColumn]) -> str:
     """Columns side by side under their heads and units."""
     shown = []
     for column in columns:
-        cells = [column.head, column.unit, *column.cells]
+        cells = [visible(cell, lines=False) for cell in (column.head, column.unit, *column.cells)]
         width = max(map(len, cells))
         shown.append([f"{cell:{column.align}{width}}" for cell in cells])
     return "\n".join("  ".join(row).rstrip() for row in zip(*shown, strict=True))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from neoranging.cli.errors import echo
 from neoranging.cli.listing import TextColumn, text_table
 
 if TYPE_CHECKING:
@@ -28,15 +29,16 @@ def methods() -> None:
     Those of other installed packages are among them.
     """
     from neoranging.estimators.registry import available_methods, estimator_class
+    from neoranging.exceptions import UnknownMethodError
 
     rows: list[tuple[str, str, str, str]] = []
     for name in available_methods():
         try:
             rows += _rows(name, estimator_class(name))
-        except Exception as error:  # of somebody else's package: the others must still be listed
-            click.echo(f"Warning: method {name!r} cannot be loaded: {error}", err=True)
+        except UnknownMethodError as error:  # of a plugin: the others must still be listed
+            echo(f"Warning: {error}", err=True)
     names, needs, learned, lines = (list(column) for column in zip(*rows, strict=True))
-    click.echo(
+    echo(
         text_table(
             [
                 TextColumn("method", "", names, "<"),

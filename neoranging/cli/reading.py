@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from neoranging.cli.errors import NoTrackletError, UnreadableError
+from neoranging.cli.errors import NoTrackletError, UnreadableError, echo
+from neoranging.cli.options import Number
 from neoranging.exceptions import NeoRangingError
-from neoranging.observations.formats import FORMATS
+from neoranging.observations.field_names import SCALES
+from neoranging.observations.formats import FORMATS, TABLE_FORMATS
 from neoranging.observations.report import many
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Reading(NamedTuple):
 
     files: tuple[str, ...]
     input_format: str | None
+    scale: str | None
+    station: str | None
     group_by: str
     sigma: float | None
     report: bool
@@ -60,13 +63,23 @@ _OPTIONS = (
     ),
     click.option(
         "--input-format",
-        type=click.Choice(list(FORMATS)),
+        type=click.Choice([*FORMATS, *TABLE_FORMATS]),
         help="Format of the files.  [default: recognised by their content]",
+    ),
+    click.option(
+        "--scale",
+        type=click.Choice(SCALES),
+        help="Time scale of epochs in tables, where the name of the column does not say it.",
+    ),
+    click.option(
+        "--station",
+        metavar="CODE",
+        help="MPC code of all rows of tables without a column of stations.",
     ),
     group_by_option("A tracklet"),
     click.option(
         "--sigma",
-        type=click.FloatRange(min=0.0, min_open=True),
+        type=Number(min=0.0, min_open=True),
         metavar="ARCSEC",
         help="Error of positions that carry none.  [default: by station and catalogue]",
     ),
@@ -90,7 +103,7 @@ def read_files(reading: Reading) -> TrackletSet:
     tables = [_read(name, reading) for name in reading.files]
     tracklets = read_tracklets(tables, group_by=GROUPINGS[reading.group_by])
     if not reading.quiet:
-        click.echo(str(tracklets.report) if reading.report else _summary(tracklets), err=True)
+        echo(str(tracklets.report) if reading.report else _summary(tracklets), err=True)
     if not len(tracklets):
         raise NoTrackletError(
             "no tracklet: it takes two observations of one object in one night"
@@ -100,33 +113,26 @@ def read_files(reading: Reading) -> TrackletSet:
 
 
 def _read(name: str, reading: Reading) -> QTable:
-    from astropy.io.registry import IORegistryError
-    from astropy.table import QTable
+    from neoranging.observations.reading import read_observations
 
-    from neoranging.observations.output import require_columns
-    from neoranging.observations.source import read_source
-
-    if Path(name).is_dir():
-        raise _unreadable(name, "is a folder; name the files in it")
-    options = {} if reading.sigma is None else {"default_sigma": reading.sigma}
+    options: dict[str, Any] = {} if reading.sigma is None else {"default_sigma": reading.sigma}
     try:
-        source: Any = name if name != "-" else io.BytesIO(read_source(sys.stdin.buffer)[0])
-        table = QTable.read(source, format=reading.input_format, **options)
-        require_columns(table)
-    except IORegistryError as error:
-        if not (source.getbuffer() if name == "-" else Path(name).stat().st_size):
-            raise _unreadable(name, "is empty") from error
-        reason = f"not recognised as a file of observations ({', '.join(FORMATS)})"
-        raise _unreadable(name, f"{reason}; if it is one, name it with --input-format") from error
+        return read_observations(
+            Path(name) if name != "-" else sys.stdin.buffer,
+            format=reading.input_format,
+            scale=reading.scale,
+            station=reading.station,
+            **options,
+        )
     except OSError as error:
         raise _unreadable(name, error.strerror or str(error)) from error
     except (NeoRangingError, ValueError) as error:
         raise _unreadable(name, str(error)) from error
-    return table
 
 
 def _unreadable(name: str, reason: str) -> UnreadableError:
-    return UnreadableError(f"{_shown(name)}: {reason}")
+    shown = _shown(name)
+    return UnreadableError(reason if reason.startswith(shown) else f"{shown}: {reason}")
 
 
 def _shown(name: str) -> str:
@@ -136,13 +142,16 @@ def _shown(name: str) -> str:
 def _summary(tracklets: TrackletSet) -> str:
     """One line per file, and one for what was formed."""
     report = tracklets.report
+    if report is None:  # never of tracklets that were read
+        return ""
     lines = [
         f"{'' if one.source else 'standard input: '}{one.headline(reasons=True)}"
         for one in report.reading
     ]
     lost = report.n_observations - report.n_used
     left_out = f", {lost} left out" if lost else ""
-    hint = "; --report for details" if lost or any(r.n_set_aside for r in report.reading) else ""
+    told = any(one.n_set_aside or one.notes for one in report.reading) or report.notes
+    hint = "; --report for details" if lost or told else ""
     formed = f"{many(report.n_tracklets, 'tracklet')} of {many(report.n_used, 'observation')}"
     lines.append(formed + left_out + hint)
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging._version import __version__
-from neoranging.cli.errors import EXIT_CODES
+from neoranging.cli.errors import EXIT_CODES, echo
 from neoranging.cli.listing import (
     TextColumn,
     deliver,
@@ -19,6 +19,7 @@ from neoranging.cli.listing import (
     tracks,
     utc,
 )
+from neoranging.cli.options import Number
 from neoranging.cli.reading import Reading, input_options, read_files
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ __all__ = ["region"]
 @input_options
 @click.option(
     "--a-max",
-    type=click.FloatRange(min=0.0, min_open=True),
+    type=Number(min=0.0, min_open=True),
     metavar="AU",
     help="Largest semimajor axis.  [default: any ellipse]",
 )
@@ -62,11 +63,12 @@ def _rows(tracklets: TrackletSet, a_max: float | None) -> QTable:
     attributables = tracklets.attributable()
     limits = np.array([_limits(attributables[k], a_max) for k in range(len(tracklets))])
     track = tracks(tracklets)
+    names = ("tracklet", "designation", "stations")
+    identity = {name: track.pop(name) for name in names if name in track}
     rate = u.au / u.d
     return QTable(
         {
-            "designation": track.pop("designation"),
-            "stations": track.pop("stations"),
+            **identity,
             "epoch": utc(attributables.epoch),
             **track,
             "proper_motion": attributables.proper_motion.to(u.deg / u.d),
@@ -91,7 +93,7 @@ def _limits(attributable: Any, a_max: float | None) -> tuple[float, ...]:
         found = AdmissibleRegion(attributable, a_max=limit)
         return (*found.range_limits.value, *(edge.value for edge in found.range_rate_limits()))
     except AdmissibleRegionError as error:
-        click.echo(f"Warning: {attributable.epoch.utc.isot}: {error}", err=True)
+        echo(f"Warning: {attributable.epoch.utc.isot}: {error}", err=True)
         return (float("nan"),) * 4
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neoranging.cli.errors import echo
+
 if TYPE_CHECKING:
     from neoranging.evaluation.study import Study
 
@@ -144,10 +146,10 @@ def _tell(found: Study, page: Path) -> None:
     from neoranging.evaluation.tables import as_text
 
     data = found.data
-    click.echo(f"{data['n_arcs']} {data['kind']} arcs of {data['n_objects']} objects")
+    echo(f"{data['n_arcs']} {data['kind']} arcs of {data['n_objects']} objects")
     for remark in found.remarks:
         if remark.is_alarm:
-            click.echo(f"probably broken: {remark.subject}: {remark.text}", err=True)
+            echo(f"probably broken: {remark.subject}: {remark.text}", err=True)
     columns = {
         "method": "method",
         "answers": "arcs",
@@ -159,5 +161,5 @@ def _tell(found: Study, page: Path) -> None:
         "d_sh_pseudo": "median D_SH",
     }
     rows = [{head: row[name] for name, head in columns.items()} for row in found.tables["headline"]]
-    click.echo(as_text(rows), nl=False)
-    click.echo(str(page))
+    echo(as_text(rows), nl=False)
+    echo(str(page))

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neoranging.cli.errors import echo
+from neoranging.cli.options import Number
+
 if TYPE_CHECKING:
     from neoranging.training.config import TrainingConfig
 
@@ -43,12 +46,12 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--epochs", type=click.IntRange(min=1))
 @click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Arcs in a step.")
-@click.option("--learning-rate", type=click.FloatRange(min=0.0, min_open=True))
+@click.option("--learning-rate", type=Number(min=0.0, min_open=True))
 @click.option("--patience", type=click.IntRange(min=1), help="Epochs to wait for a better one.")
 @click.option("--data-loss", type=click.Choice(["mse", "l1", "smooth_l1", "log_cosh"]))
 @click.option(
     "--weights",
-    type=(float, float, float, float),
+    type=(Number(), Number(), Number(), Number()),
     metavar="RES EOM KIN W",
     help="Of the terms of the PINN's loss: errors, motion, kinematics, distribution.",
 )
@@ -60,7 +63,7 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
 )
 @click.option(
     "--two-epoch-fraction",
-    type=click.FloatRange(0.0, 1.0),
+    type=Number(min=0.0, max=1.0),
     metavar="F",
     help="Share of arcs shown without their curvature.",
 )
@@ -69,7 +72,7 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
     default=None,
     help="Learn from resampled close passages as well, where the set has some.",
 )
-@click.option("--averaging", type=click.FloatRange(0.0, 1.0, max_open=True), metavar="F")
+@click.option("--averaging", type=Number(min=0.0, max=1.0, max_open=True), metavar="F")
 @click.option("--trunk", type=click.Choice(["paper", "residual"]))
 @click.option("--width", type=click.IntRange(min=1), help="Of the residual trunk.")
 @click.option("--blocks", type=click.IntRange(min=0), help="Of the residual trunk.")
@@ -121,9 +124,9 @@ def train(
         notes={"command": shlex.join(["neoranging", *sys.argv[1:]])},
     )
     card = result.card
-    click.echo(f"{card['epochs_done']} epochs, the best {card['best_epoch']}: {out / WEIGHTS}")
+    echo(f"{card['epochs_done']} epochs, the best {card['best_epoch']}: {out / WEIGHTS}")
     for name, value in card["metrics"]["validation"].items():
-        click.echo(f"  {name}: {value:.4g}")
+        echo(f"  {name}: {value:.4g}")
 
 
 def _config(model: Any, representation: str, recipe: dict[str, Any]) -> TrainingConfig:

@@ -137,6 +137,19 @@ class PiecewiseSeries:
         Raises
         ------
         EphemerisError
+            See `require`.
+        """
+        self.require(cells, coefficients)
+        with self._lock:
+            new = ~self._filled[cells]
+            self._store(cells[new], coefficients[new])
+
+    def require(self, cells: Integers, coefficients: Floats) -> None:
+        """Check that polynomials can belong to this series.
+
+        Raises
+        ------
+        EphemerisError
             If shapes, cell numbers or values cannot belong to this series.
         """
         shape = (cells.size, self.degree + 1, self.n_components)
@@ -150,9 +163,6 @@ class PiecewiseSeries:
                 f"cached cells of {self.name} must lie in 0..{self.n_cells - 1}, got "
                 f"{cells.min()}..{cells.max()}; delete the cache file and save it anew"
             )
-        with self._lock:
-            new = ~self._filled[cells]
-            self._store(cells[new], coefficients[new])
 
     def _chunks(self, epoch: Floats) -> list[tuple[slice, Integers, Floats]]:
         """Slices of the epochs with cell numbers and places in the cell [-1, 1], cells filled."""

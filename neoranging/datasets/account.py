@@ -77,8 +77,17 @@ class Account:
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Account:
-        """Inverse of `to_json`."""
-        return cls({kind: Counts(**counts) for kind, counts in plain.items()})
+        """Inverse of `to_json`.
+
+        Raises
+        ------
+        DatasetError
+            If it is no account.
+        """
+        try:
+            return cls({kind: Counts(**counts) for kind, counts in plain.items()})
+        except (AttributeError, TypeError) as error:
+            raise DatasetError(f"no account of what was read and used: {error}") from error
 
     def __str__(self) -> str:
         return "\n".join(f"{kind}: {counts}" for kind, counts in self.counts.items())

@@ -16,7 +16,8 @@ from neoranging.core.geometry import FloatArray
 from neoranging.datasets.account import Account, Counts, Sieve
 from neoranging.datasets.schema import ArcTable
 from neoranging.exceptions import DatasetError
-from neoranging.forming import TrackletReport, read_tracklets
+from neoranging.forming import read_tracklets
+from neoranging.grouping import TrackletReport
 from neoranging.observations import observatories
 from neoranging.tracklet import TrackletSet
 

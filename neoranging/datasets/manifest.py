@@ -22,15 +22,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from neoranging.datasets.files import TEMPORARY, replacing
-from neoranging.exceptions import DownloadError, NeoRangingError
+from neoranging.exceptions import NeoRangingError
+from neoranging.files import TEMPORARY, FolderLock, parse_json, replacing
 
 __all__ = ["Entry", "FileStore", "Status", "cache_folder", "read_entries"]
 
 CACHE_VARIABLE: Final = "NEORANGING_CACHE"
 MANIFEST: Final = "manifest.jsonl"
 SET_ASIDE: Final = "set_aside"
-_LOCK: Final = ".lock"
 
 
 class Status(StrEnum):
@@ -95,7 +94,7 @@ class FileStore:
 
     Raises
     ------
-    DownloadError
+    BusyFolderError
         If another process works in the folder.
 
     Notes
@@ -106,17 +105,15 @@ class FileStore:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock_file = (self.folder / _LOCK).open("w")
-        try:
-            _lock(self._lock_file.fileno(), self.folder)
-        except BaseException:
-            self._lock_file.close()
-            raise
+        self._lock = FolderLock(self.folder)
         self._writing = threading.Lock()
-        self._remove_left_overs()
-        self._entries = read_entries(self.folder)
-        self._manifest = _open_for_lines(self.folder / MANIFEST)
+        try:
+            self._remove_left_overs()
+            self._entries = read_entries(self.folder)
+            self._manifest = _open_for_lines(self.folder / MANIFEST)
+        except BaseException:
+            self._lock.release()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -132,7 +129,7 @@ class FileStore:
     def close(self) -> None:
         """Give the folder free."""
         os.close(self._manifest)
-        self._lock_file.close()
+        self._lock.release()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -206,7 +203,7 @@ def read_entries(folder: Path) -> dict[str, Entry]:
     entries: dict[str, Entry] = {}
     for number, line in enumerate(lines[:-1], 1):
         try:
-            content = json.loads(line)
+            content = parse_json(line)
             known = {name: value for name, value in content.items() if name in _FIELDS}
             entry = Entry(**known | {"status": Status(known["status"])})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -253,16 +250,3 @@ def _append(descriptor: int, line: bytes) -> None:
 def _drop_last_line(descriptor: int, content: bytes) -> None:
     os.ftruncate(descriptor, content.rfind(b"\n") + 1)
     os.fsync(descriptor)
-
-
-def _lock(descriptor: int, folder: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # not on Windows: there the user sees to it
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise DownloadError(
-            f"another process works in {folder}; wait for it, or take another folder"
-        ) from error

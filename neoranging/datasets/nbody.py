@@ -85,9 +85,9 @@ def _module(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ImportError as error:
-        raise MissingDependencyError(
-            f"n-body truth needs the package {error.name or name}, which is not installed; "
-            "`pip install 'neoranging[nbody]'` brings it, or take dynamics='kepler'"
+        package = (error.name or name).replace("_", "-")
+        raise MissingDependencyError.of(
+            "labels of n-body dynamics", package, "nbody", "take dynamics='kepler'"
         ) from error
 
 

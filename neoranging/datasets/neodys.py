@@ -127,7 +127,7 @@ class NeodysClient:
     ------
     MissingDependencyError
         If requests is not installed (extra ``remote``).
-    DownloadError
+    BusyFolderError
         If another process works in the folder.
 
     Examples

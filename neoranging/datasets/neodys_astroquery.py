@@ -54,8 +54,9 @@ def query_astroquery(
         from astroquery import cache_conf
         from astroquery.solarsystem.neodys import NEODySClass
     except ImportError as error:
-        msg = "this way needs astroquery; install neoranging[remote], or use NeodysClient.orbit"
-        raise MissingDependencyError(msg) from error
+        raise MissingDependencyError.of(
+            "elements by way of astroquery", "astroquery", "remote", "use NeodysClient.orbit"
+        ) from error
     import requests
 
     service = NEODySClass()

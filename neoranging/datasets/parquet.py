@@ -11,9 +11,10 @@ from typing import Any, Final
 import numpy as np
 
 from neoranging.datasets.account import Account
-from neoranging.datasets.files import replacing
 from neoranging.datasets.schema import COLUMNS, ArcTable, Column
+from neoranging.display import spreadsheet_cell
 from neoranging.exceptions import DatasetError, MissingDependencyError
+from neoranging.files import parse_json, replacing
 
 __all__ = ["append_csv", "read_part", "read_part_account", "write_part"]
 
@@ -27,10 +28,7 @@ def _arrow() -> ModuleType:
         import pyarrow as pa
         from pyarrow import csv, parquet  # noqa: F401 (reached as attributes)
     except ImportError as error:
-        raise MissingDependencyError(
-            "sets of arcs are stored by pyarrow, which is not installed; "
-            "pip install 'neoranging[data]' brings it"
-        ) from error
+        raise MissingDependencyError.of("stored sets of arcs", "pyarrow", "data") from error
     return pa
 
 
@@ -49,6 +47,7 @@ def write_part(path: Path, table: ArcTable, account: Account) -> None:
             temporary,
             compression="zstd",
             use_dictionary=_TEXTS,
+            write_page_checksum=True,
         )
 
 
@@ -85,9 +84,12 @@ def read_part(path: Path, names: Collection[str]) -> ArcTable:
     needed = {*names, "n_obs", *(("station",) if "stations" in ragged else ())}
     try:
         stored = pa.parquet.read_table(
-            path, columns=[n for n in COLUMNS if n in needed], read_dictionary=_TEXTS
+            path,
+            columns=[n for n in COLUMNS if n in needed],
+            read_dictionary=_TEXTS,
+            page_checksum_verification=True,
         )
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise DatasetError(f"{path} cannot be read: {error}; make the set anew") from error
     if missing := needed - set(stored.column_names):
         raise DatasetError(f"{path} lacks the column(s) {', '.join(sorted(missing))}")
@@ -130,14 +132,17 @@ def read_part_account(path: Path) -> tuple[int, Account]:
     pa = _arrow()
     try:
         metadata = pa.parquet.read_metadata(path)
-    except (OSError, pa.ArrowException) as error:
+        plain = parse_json((metadata.metadata or {}).get(ACCOUNT_KEY, b"{}"))
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise DatasetError(f"{path} cannot be read: {error}; delete it and go on") from error
-    plain = (metadata.metadata or {}).get(ACCOUNT_KEY, b"{}")
-    return metadata.num_rows, Account.from_json(json.loads(plain))
+    return metadata.num_rows, Account.from_json(plain)
 
 
 def append_csv(file: Any, table: ArcTable, names: Collection[str], *, header: bool) -> None:
     """Write columns by arc of a table as CSV, numbers with all their digits, NaN as nothing.
+
+    Text that a spreadsheet takes for a formula has an apostrophe before it, see
+    `neoranging.display.spreadsheet_cell`.
 
     Parameters
     ----------
@@ -149,8 +154,15 @@ def append_csv(file: Any, table: ArcTable, names: Collection[str], *, header: bo
     """
     pa = _arrow()
     arrays = [
-        pa.array(table[name], type=_arrow_type(pa, COLUMNS[name]), from_pandas=True)
+        pa.array(_csv_values(table[name]), type=_arrow_type(pa, COLUMNS[name]), from_pandas=True)
         for name in names
     ]
     options = pa.csv.WriteOptions(include_header=header, quoting_style="needed")
     pa.csv.write_csv(pa.Table.from_arrays(arrays, names=list(names)), file, options)
+
+
+def _csv_values(values: Any) -> Any:
+    if values.dtype.kind != "U":
+        return values
+    texts, where = np.unique(values, return_inverse=True)
+    return np.array([spreadsheet_cell(text) for text in texts.tolist()], dtype=np.str_)[where]

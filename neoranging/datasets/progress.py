@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
-from neoranging.exceptions import MissingDependencyError
+__all__ = ["NoBar", "progress_bar"]
 
-__all__ = ["progress_bar"]
+
+class NoBar:
+    """What stands for a progress bar where there is none."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def update(self, steps: int = 1) -> None:
+        """Show that steps are done: nothing."""
+
+    def set_postfix_str(self, text: str) -> None:
+        """Show a text behind the bar: nothing."""
 
 
 def progress_bar(total: int, description: str, unit: str = "arc", initial: int = 0) -> Any:
-    """Progress bar on standard error with the time left; silent where that is no terminal.
+    """Progress bar on standard error with the time left.
+
+    There is none where standard error is no terminal, or where tqdm is not installed.
 
     Parameters
     ----------
@@ -21,21 +37,13 @@ def progress_bar(total: int, description: str, unit: str = "arc", initial: int =
 
     Returns
     -------
-    tqdm.tqdm
+    tqdm.tqdm or NoBar
         A context manager; ``bar.update(n)`` after n steps.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without tqdm.
     """
     try:
         from tqdm import tqdm
-    except ImportError as error:
-        raise MissingDependencyError(
-            "progress bars are drawn by tqdm, which is not installed; "
-            "pip install 'neoranging[data]' brings it"
-        ) from error
+    except ImportError:
+        return NoBar()
     return tqdm(
         total=total,
         initial=initial,

@@ -135,7 +135,7 @@ def make_real_set(
     max_u : int, optional
         Largest uncertainty parameter of an orbit; None not to judge it.
     gate : float
-        Largest residual of a label [arcsec].
+        Largest residual of a label [arcsec]; infinite for no gate.
     group_by : {"night", "station"} or ("night", "station")
         What belongs together besides the object.
     overwrite : bool
@@ -158,16 +158,15 @@ def make_real_set(
         "gate_arcsec": gate,
         "group_by": [group_by] if isinstance(group_by, str) else list(group_by),
     }
-    # first, so that a folder that is taken does not cost the work
-    writer = ArcWriter(Path(folder), settings=settings, overwrite=overwrite)
-    catalogue: Catalogue = load_catalogue() if orbits is None else read_orbits(orbits)
-    formed, account = form_arcs([_source(path) for path in observations], group_by=group_by)
-    labelled, labels = label_arcs(
-        formed, catalogue, dynamics=dynamics, gate=gate, max_u=max_u, progress=progress
-    )
-    account = Account({**account.counts, "arcs": _in_a_row(account.counts["arcs"], labels)})
-    summary = summarise(labelled)
-    with writer:
+    # the writer first, so that a folder that is taken does not cost the work
+    with ArcWriter(Path(folder), settings=settings, overwrite=overwrite) as writer:
+        catalogue: Catalogue = load_catalogue() if orbits is None else read_orbits(orbits)
+        formed, account = form_arcs([_source(path) for path in observations], group_by=group_by)
+        labelled, labels = label_arcs(
+            formed, catalogue, dynamics=dynamics, gate=gate, max_u=max_u, progress=progress
+        )
+        account = Account({**account.counts, "arcs": _in_a_row(account.counts["arcs"], labels)})
+        summary = summarise(labelled)
         _write(writer, labelled, account)
         writer.describe(labels=vars(summary))
     return summary, account

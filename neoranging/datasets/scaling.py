@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from neoranging import ephemeris
 from neoranging.core.geometry import FloatArray
-from neoranging.datasets.files import read_json, write_json
 from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import read_arcs
 from neoranging.exceptions import DatasetError
+from neoranging.files import read_json, write_json
 
 __all__ = [
     "INPUTS",

@@ -12,7 +12,6 @@ complete. A run that was killed goes on after the last whole part.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,10 +22,10 @@ import numpy as np
 
 from neoranging._version import __version__
 from neoranging.datasets.account import Account
-from neoranging.datasets.files import TEMPORARY, read_json, replacing, write_json
 from neoranging.datasets.parquet import append_csv, read_part, read_part_account, write_part
 from neoranging.datasets.schema import COLUMNS, SPLITS, ArcTable
 from neoranging.exceptions import DatasetError
+from neoranging.files import TEMPORARY, FolderLock, plain, read_json, replacing, write_json
 
 __all__ = [
     "ArcWriter",
@@ -95,6 +94,13 @@ class ArcWriter:
     ------
     DatasetError
         If the folder holds a complete set, or one of other settings.
+    BusyFolderError
+        If another process is writing there.
+
+    Notes
+    -----
+    Nothing of the folder is touched before the first part is written: a maker that fails before
+    leaves what was there.
 
     Examples
     --------
@@ -109,11 +115,31 @@ class ArcWriter:
         self, folder: str | Path, *, settings: Mapping[str, Any], overwrite: bool = False
     ) -> None:
         self.folder = Path(folder)
-        self._manifest = _begin(self.folder, settings, overwrite)
-        parts = _parts(self.folder)
-        found = [read_part_account(path) for path in parts]
+        self._lock = FolderLock(self.folder)
+        try:
+            unfinished = None if overwrite else _unfinished(self.folder, settings)
+            self._manifest = unfinished or _new_manifest(settings)
+            self._is_begun = unfinished is not None
+            parts = _parts(self.folder) if self._is_begun else []
+            if self._is_begun:
+                _clear(self.folder, f".*{TEMPORARY}")
+            found = [read_part_account(path) for path in parts]
+        except BaseException:
+            self._lock.release()
+            raise
         self.n_parts, self.n_arcs = len(parts), sum(n for n, _ in found)
         self.account = Account.total(account for _, account in found)
+
+    def _begin(self) -> None:
+        """Make room for a new set, before anything of it is written."""
+        if self._is_begun:
+            return
+        (self.folder / MANIFEST).unlink(missing_ok=True)
+        for pattern in ("part-*.parquet", f".*{TEMPORARY}"):
+            _clear(self.folder, pattern)
+        _drop_following(self.folder)
+        write_json(self.folder / MANIFEST, self._manifest)
+        self._is_begun = True
 
     def write(self, table: ArcTable, account: Account | None = None) -> None:
         """Write the next part; ``arc_id`` is set here, counting on from the part before.
@@ -125,6 +151,7 @@ class ArcWriter:
         account : Account, optional
             What was read, used and dropped for this part; kept in it.
         """
+        self._begin()
         account = account or Account()
         numbered = table.with_columns(arc_id=self.n_arcs + np.arange(len(table)))
         write_part(_part(self.folder, self.n_parts), numbered, account)
@@ -146,16 +173,23 @@ class ArcWriter:
         trace: TracebackType | None,
     ) -> None:
         """Complete the set, unless the block failed."""
-        if kind is None:
-            self._manifest.update(
-                complete=True,
-                n_arcs=self.n_arcs,
-                n_objects=_count_objects(self.folder),
-                n_parts=self.n_parts,
-                account=self.account.to_json(),
-                finished=datetime.now(UTC).isoformat(timespec="seconds"),
-            )
-            write_json(self.folder / MANIFEST, self._manifest)
+        try:
+            if kind is None:
+                self._begin()
+                self._complete()
+        finally:
+            self._lock.release()
+
+    def _complete(self) -> None:
+        self._manifest.update(
+            complete=True,
+            n_arcs=self.n_arcs,
+            n_objects=_count_objects(self.folder),
+            n_parts=self.n_parts,
+            account=self.account.to_json(),
+            finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        write_json(self.folder / MANIFEST, self._manifest)
 
 
 def _count_objects(folder: Path) -> int:
@@ -165,26 +199,49 @@ def _count_objects(folder: Path) -> int:
     return len(names)
 
 
-def _begin(folder: Path, settings: Mapping[str, Any], overwrite: bool) -> dict[str, Any]:
-    """Manifest of a new or an unfinished set."""
-    path, plain = folder / MANIFEST, json.loads(json.dumps(dict(settings)))
-    if path.exists() and not overwrite:
-        manifest: dict[str, Any] = read_json(path)
-        if manifest.get("settings") != plain:
-            raise DatasetError(
-                f"{folder} holds a set made with other settings ({manifest.get('settings')}); "
-                "choose another folder, or overwrite it"
-            )
-        if manifest.get("complete"):
-            raise DatasetError(f"{folder} is complete already; read it, or overwrite it")
-    else:
-        manifest = {"neoranging": __version__, "complete": False, "settings": plain}
-        path.unlink(missing_ok=True)
-        _clear(folder, "part-*.parquet")
-        _drop_following(folder)
-        write_json(path, manifest)
-    _clear(folder, f".*{TEMPORARY}")
+def _new_manifest(settings: Mapping[str, Any]) -> dict[str, Any]:
+    # as it will be read, so that settings can be compared
+    return {"neoranging": __version__, "complete": False, "settings": plain(settings)}
+
+
+def _unfinished(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Manifest of a set to go on with; None if there is none, or none with parts."""
+    if not (folder / MANIFEST).exists():
+        return None
+    manifest = _read(folder)
+    if not manifest.get("complete") and not _parts(folder):
+        return None
+    if manifest.get("settings") != plain(settings):
+        raise DatasetError(
+            f"{folder} holds a set made with other settings ({manifest.get('settings')}); "
+            "choose another folder, or overwrite it"
+        )
+    if manifest.get("complete"):
+        raise DatasetError(f"{folder} is complete already; read it, or overwrite it")
+    if "n_parts" in manifest:
+        raise _half_changed(folder)
     return manifest
+
+
+def _half_changed(folder: Path) -> DatasetError:
+    return DatasetError(
+        f"the set in {folder} is not finished: it was being divided when that was interrupted; "
+        "divide it once more, or overwrite it"
+    )
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    manifest = read_json(folder / MANIFEST)
+    needed = ("n_parts", "n_arcs", "n_objects") if _field(manifest, "complete") else ()
+    if not isinstance(_field(manifest, "settings"), dict) or not all(
+        isinstance(manifest.get(name), int) for name in needed
+    ):
+        raise DatasetError(f"{folder / MANIFEST} is no manifest of a set; restore it, or overwrite")
+    return dict(manifest)
+
+
+def _field(content: Any, name: str) -> Any:
+    return content.get(name) if isinstance(content, dict) else None
 
 
 def _clear(folder: Path, pattern: str) -> None:
@@ -211,19 +268,22 @@ def read_manifest(folder: str | Path, *, partial: bool = False) -> dict[str, Any
     DatasetError
         If there is none, or it is of an unfinished set.
     """
-    manifest: dict[str, Any] = read_json(Path(folder) / MANIFEST)
-    whole = manifest.get("complete") and len(_parts(Path(folder))) == manifest["n_parts"]
+    manifest = _read(Path(folder))
+    n_parts = len(_parts(Path(folder)))
+    whole = manifest.get("complete") and n_parts == manifest["n_parts"]
     if not whole and not partial:
+        if not manifest.get("complete") and manifest.get("n_parts") == n_parts:
+            raise _half_changed(Path(folder))
         raise DatasetError(
             f"the set in {folder} is not finished, or parts of it are gone; run the command that "
-            "makes it once more, or take what is there with partial=True"
+            "makes it once more"
         )
     return manifest
 
 
 def read_account(folder: str | Path) -> Account:
     """What went into a set and what became of it."""
-    return Account.from_json(read_manifest(folder)["account"])
+    return Account.from_json(read_manifest(folder).get("account"))
 
 
 def iterate_arcs(
@@ -306,15 +366,16 @@ def rewrite_arcs(
         For the manifest.
     """
     path = Path(folder)
-    manifest = read_manifest(path, partial=True)
-    if "n_parts" not in manifest:
-        read_manifest(path)  # tells that it was never finished
-    write_json(path / MANIFEST, {**manifest, "complete": False})
-    _drop_following(path)
-    for part in _parts(path):
-        _, account = read_part_account(part)
-        write_part(part, change(read_part(part, tuple(COLUMNS))), account)
-    write_json(path / MANIFEST, {**manifest, **entries, "complete": True})
+    with FolderLock(path):
+        manifest = read_manifest(path, partial=True)
+        if "n_parts" not in manifest:
+            read_manifest(path)  # tells that it was never finished
+        write_json(path / MANIFEST, {**manifest, "complete": False})
+        _drop_following(path)
+        for part in _parts(path):
+            _, account = read_part_account(part)
+            write_part(part, change(read_part(part, tuple(COLUMNS))), account)
+        write_json(path / MANIFEST, {**manifest, **entries, "complete": True})
 
 
 def write_csv(folder: str | Path) -> tuple[Path, Path]:

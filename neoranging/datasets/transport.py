@@ -362,6 +362,5 @@ def _import_requests() -> ModuleType:
     try:
         import requests
     except ImportError as error:
-        msg = "downloads need the package requests; install neoranging[remote], which brings it"
-        raise MissingDependencyError(msg) from error
+        raise MissingDependencyError.of("downloads", "requests", "remote") from error
     return requests

@@ -12,11 +12,11 @@ the limit of a selection then comes in or drops out.
 from __future__ import annotations
 
 import dataclasses
-import multiprocessing
+import math
 import os
-from collections import Counter, deque
-from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections import Counter
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +37,7 @@ from neoranging.datasets.schema import ArcTable
 from neoranging.datasets.store import ArcWriter
 from neoranging.datasets.survey import Survey
 from neoranging.datasets.truth import DYNAMICS, label_arcs
+from neoranging.datasets.workers import in_processes
 from neoranging.exceptions import DatasetError
 
 __all__ = ["Twin", "make_twin"]
@@ -103,8 +104,14 @@ class Twin:
     group_by: str = "night"
 
     def __post_init__(self) -> None:
-        if self.noise < 0.0 or self.close_fraction < 0.0 or self.seed < 0:
-            raise DatasetError("seed, noise and close_fraction must not be negative")
+        for name in ("seed", "noise", "close_fraction"):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf:
+                raise DatasetError(f"{name} must be zero or a positive number, got {value}")
+        if not math.isfinite(self.limiting_magnitude):
+            raise DatasetError(
+                f"limiting_magnitude must be a number, got {self.limiting_magnitude}"
+            )
         if self.errors not in KINDS:
             raise DatasetError(f"errors must be one of {', '.join(KINDS)}, got {self.errors!r}")
         if self.dynamics not in DYNAMICS:
@@ -276,33 +283,15 @@ def _in_turn(*steps: Counts) -> Counts:
     return Counts(steps[0].n_read, steps[-1].n_used, dict(dropped))
 
 
-_WORKER: dict[str, Twin] = {}
-
-
-def _adopt(twin: Twin) -> None:
-    _WORKER["twin"] = twin
-
-
-def _work(block: int) -> tuple[ArcTable, Account]:
-    return _WORKER["twin"].block(block)
-
-
-def _blocks(twin: Twin, first: int, workers: int) -> Iterator[tuple[ArcTable, Account]]:
+def _blocks(
+    twin: Twin, first: int, workers: int
+) -> Generator[tuple[ArcTable, Account], None, None]:
     """Blocks in order, made by one process or several."""
-    if workers == 1:
-        yield from map(twin.block, range(first, twin.n_blocks))
-        return
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, initializer=_adopt, initargs=(twin,))
-    with pool:
-        # few at a time: blocks that wait to be written are memory
-        running: deque[Future[tuple[ArcTable, Account]]] = deque()
-        for block in range(first, twin.n_blocks):
-            running.append(pool.submit(_work, block))
-            if len(running) > workers + 1:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
+    numbers = range(first, twin.n_blocks)
+    if workers == 1 or len(numbers) <= 1:
+        yield from map(twin.block, numbers)
+    else:
+        yield from in_processes(twin.block, numbers, min(workers, len(numbers)))
 
 
 def make_twin(
@@ -337,8 +326,11 @@ def make_twin(
     settings = {"kind": "twin", **asdict(twin)}
     with ArcWriter(Path(folder), settings=settings, overwrite=overwrite) as writer:
         first = writer.n_parts
-        with progress_bar(twin.n_blocks, "twin", unit="block", initial=first) as bar:
-            for table, account in _blocks(twin, first, n_workers):
+        with (
+            progress_bar(twin.n_blocks, "twin", unit="block", initial=first) as bar,
+            closing(_blocks(twin, first, n_workers)) as blocks,
+        ):
+            for table, account in blocks:
                 writer.write(table, account)
                 bar.update(1)
         figures = marginals_of_set(folder, partial=True)

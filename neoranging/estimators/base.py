@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from neoranging.core.solutions import Solutions
 from neoranging.core.status import RangeStatus
 from neoranging.core.verdict import judged
 from neoranging.estimate import RangeEstimate
-from neoranging.exceptions import EstimationError, TrackletError
+from neoranging.exceptions import EstimationError, NeoRangingError, TrackletError
 from neoranging.tracklet import ORIGINS, Tracklet, TrackletSet
 
 __all__ = ["RangingEstimator"]
@@ -32,6 +32,8 @@ _NEAR_LEVEL = 0.95
 
 _S = TypeVar("_S")
 _T = TypeVar("_T")
+
+_CODES: Final = [status.code for status in RangeStatus]
 
 
 class RangingEstimator(ABC):
@@ -206,8 +208,16 @@ class RangingEstimator(ABC):
 
     def _checked_estimate(self, arcs: Arcs, attributables: Attributables, seen: Arcs) -> Solutions:
         """Answers of the method, one for each arc, with their verdicts and remarks."""
-        found = self._estimate(arcs, attributables)
         name = f"{type(self).__name__}._estimate"
+        try:
+            found = self._estimate(arcs, attributables)
+        except NeoRangingError:
+            raise
+        except Exception as error:  # of whoever wrote the method
+            raise EstimationError(
+                f"{name} failed ({type(error).__name__}: {error}): that is a fault of the method "
+                f"{self.name!r}, for whoever maintains it"
+            ) from error
         if not isinstance(found, Solutions):
             raise EstimationError(f"{name} must return Solutions, got {type(found).__name__}")
         lengths = {len(column) for column in found._columns}
@@ -216,6 +226,8 @@ class RangingEstimator(ABC):
                 f"{name} must return one answer for each of {len(arcs)} arcs, got columns of "
                 f"{', '.join(map(str, sorted(lengths)))} rows"
             )
+        if not np.isin(found.status, _CODES).all():
+            raise EstimationError(f"{name} must give each arc the code of a RangeStatus")
         known = np.isfinite(found.rho) & np.isfinite(found.rho_dot)
         bad = (found.status == RangeStatus.OK.code) & ~known
         if bad.any():

@@ -9,12 +9,11 @@ Wherever a method is named, in Python and by every command, the name is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
+from neoranging.arguments import did_you_mean
 from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import UnknownMethodError
 from neoranging.tracklet import ORIGINS
@@ -44,7 +43,13 @@ def _entry_points() -> dict[str, EntryPoint]:
 @cache
 def _load(name: str) -> type[RangingEstimator]:
     point = _entry_points()[name]
-    found = point.load()
+    try:
+        found = point.load()
+    except Exception as error:  # of whoever wrote the plugin
+        raise UnknownMethodError(
+            f"the method {name!r} cannot be loaded from {point.value} "
+            f"({type(error).__name__}: {error}): mend or remove the package that installed it"
+        ) from error
     if not (isinstance(found, type) and issubclass(found, RangingEstimator)):
         raise UnknownMethodError(
             f"entry point {name!r} of group {GROUP!r} is {point.value}, which is no subclass of "
@@ -155,7 +160,7 @@ def estimator_class(name: str) -> type[RangingEstimator]:
     if name not in _entry_points():
         known = available_methods()
         raise UnknownMethodError(
-            f"no method {name!r}{_meant(name, known)} Choose one of {', '.join(known)}, or "
+            f"no method {name!r}{did_you_mean(name, known)}: choose one of {', '.join(known)}, or "
             "register your own with neoranging.register_estimator"
         )
     return _load(name)
@@ -185,15 +190,9 @@ def _words(
     for word in words:
         if word not in known:
             raise UnknownMethodError(
-                f"{text!r}: {word!r} is none of {', '.join(known)}{_meant(word, known)}"
+                f"{text!r}: {word!r} is none of {', '.join(known)}{did_you_mean(word, known)}"
             )
         option = known[word]
         if found.setdefault(option, word) != word or words.count(word) > 1:
             raise UnknownMethodError(f"{text!r}: give one {option}, got {word!r} and another")
     return found
-
-
-def _meant(word: str, known: Iterable[str]) -> str:
-    """The nearest of the known words, as the end of a message."""
-    likely = get_close_matches(word.casefold(), known, n=1)
-    return f"; did you mean {likely[0]!r}?" if likely else "."

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from neoranging.datasets.files import read_json, write_json
 from neoranging.datasets.schema import ArcTable
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.classical import ClassicalEstimator
@@ -17,6 +16,7 @@ from neoranging.estimators.registry import WEIGHTS, get_estimator
 from neoranging.evaluation.predictions import Predictions, predict
 from neoranging.evaluation.selection import fingerprint
 from neoranging.exceptions import DatasetError, EvaluationError
+from neoranging.files import read_json, write_json
 
 __all__ = ["Contender", "ask", "contenders"]
 

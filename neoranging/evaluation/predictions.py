@@ -23,11 +23,11 @@ from neoranging.core.geometry import FloatArray
 from neoranging.core.solutions import BoolArray, IntArray, Solutions
 from neoranging.core.status import RangeStatus
 from neoranging.datasets.arcs import to_core
-from neoranging.datasets.files import replacing
 from neoranging.datasets.schema import ArcTable
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.registry import get_estimator
 from neoranging.exceptions import EvaluationError
+from neoranging.files import replacing
 from neoranging.tracklet import ORIGINS
 
 __all__ = ["Predictions", "predict"]

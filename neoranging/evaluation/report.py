@@ -7,19 +7,18 @@ of all methods. The page is plain HTML with its figures inside; it prints as it 
 from __future__ import annotations
 
 import base64
-import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from neoranging.datasets.files import replacing, write_json
 from neoranging.evaluation import report_opening as opening
 from neoranging.evaluation import report_sections as sections
 from neoranging.evaluation.page import STYLE, markup
 from neoranging.evaluation.study import Study
 from neoranging.evaluation.tables import pivot, write_table
+from neoranging.files import replacing, write_json
 
 __all__ = ["SECTIONS", "Picture", "render", "write_report", "write_tables"]
 
@@ -106,19 +105,8 @@ def write_report(
             for each in pictures
         ],
     }
-    write_json(folder / "study.json", _without_nan(content))
+    write_json(folder / "study.json", content)
     return page
-
-
-def _without_nan(content: Any) -> Any:
-    """The same with None for what is no number, which JSON does not know."""
-    if isinstance(content, Mapping):
-        return {str(name): _without_nan(value) for name, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_without_nan(value) for value in content]
-    if isinstance(content, float) and not math.isfinite(content):
-        return None
-    return content
 
 
 # ---------------------------------------------------------------------- the page

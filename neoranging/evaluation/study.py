@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +17,7 @@ import numpy as np
 
 from neoranging._version import __version__
 from neoranging.core.status import RangeStatus
+from neoranging.datasets.progress import NoBar
 from neoranging.datasets.schema import ArcTable
 from neoranging.evaluation.checks import Remark, check_answers, check_labels, check_twins
 from neoranging.evaluation.classical import classical_comparison
@@ -49,15 +49,9 @@ Bar = Callable[..., Any]
 """Makes a progress bar of a total, a description and a unit; see `progress_bar`."""
 
 
-class _Silent:
-    def update(self, n: int = 1) -> None:
-        """Nobody looks."""
-
-
-@contextmanager
-def no_bar(*_: Any, **__: Any) -> Any:
+def no_bar(*_: Any, **__: Any) -> NoBar:
     """Progress that nobody sees."""
-    yield _Silent()
+    return NoBar()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

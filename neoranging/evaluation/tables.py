@@ -12,11 +12,13 @@ import io
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any, Final
 
-from neoranging.datasets.files import replacing
+from neoranging.display import spreadsheet_cell, visible
 from neoranging.exceptions import EvaluationError
+from neoranging.files import replacing
 
 __all__ = ["as_csv", "as_markdown", "as_text", "pivot", "with_interval", "write_table"]
 
@@ -42,7 +44,7 @@ def _number(value: float) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return _number(value) if isinstance(value, float) else str(value)
+    return _number(value) if isinstance(value, float) else visible(str(value), lines=False)
 
 
 def with_interval(row: Row, value: str = "value") -> str:
@@ -121,13 +123,21 @@ def as_text(rows: Sequence[Row], columns: Sequence[str] | None = None) -> str:
 
 def as_markdown(rows: Sequence[Row], columns: Sequence[str] | None = None) -> str:
     """Markdown table; parameters are those of `as_text`."""
-    escaped = [[cell.replace("|", r"\|") for cell in line] for line in _cells(rows, columns)]
+    escaped = [[_escaped(cell) for cell in line] for line in _cells(rows, columns)]
     head, *body = ("| " + " | ".join(line) + " |" for line in escaped)
     return "\n".join([head, "|" + " --- |" * len(escaped[0]), *body]) + "\n"
 
 
+def _escaped(cell: str) -> str:
+    """Cell of a Markdown table, which is HTML where it looks like it."""
+    return escape(cell, quote=False).replace("|", r"\|")
+
+
 def as_csv(rows: Sequence[Row], columns: Sequence[str] | None = None) -> str:
     """CSV with a head, all digits, and nothing where there is no number.
+
+    Text that a spreadsheet takes for a formula has an apostrophe before it, see
+    `neoranging.display.spreadsheet_cell`.
 
     Parameters are those of `as_text`.
     """
@@ -140,6 +150,8 @@ def as_csv(rows: Sequence[Row], columns: Sequence[str] | None = None) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return spreadsheet_cell(value)
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value
 
 

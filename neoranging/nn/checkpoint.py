@@ -21,12 +21,15 @@ from safetensors.torch import save as packed
 from torch import Tensor
 
 from neoranging.exceptions import CheckpointError, NotTrainedError
+from neoranging.files import parse_json, replacing, write_json
 from neoranging.nn.modules import NetworkConfig, RangingNetwork
 
 __all__ = ["card_path", "load", "save"]
 
 _KEY: Final = "neoranging network"
 _VERSION: Final = 2
+_WEIGHTS: Final = "weights_sha256"
+"""Entry of a card that says whose it is; cards written by hand may go without."""
 
 
 def card_path(path: str | os.PathLike[str]) -> Path:
@@ -67,8 +70,11 @@ def save(network: RangingNetwork, path: str | os.PathLike[str], card: Mapping[st
     config = asdict(network.config)
     header = {"version": _VERSION, "config": config, "sha256": _digest(config, tensors)}
     # one entry only: several are written in an order that changes from run to run
-    _replace(path, packed(tensors, {_KEY: json.dumps(header)}))
-    _replace(card_path(path), (json.dumps(dict(card), indent=2) + "\n").encode())
+    content = packed(tensors, {_KEY: json.dumps(header, allow_nan=False)})
+    with replacing(path) as part:
+        part.write_bytes(content)
+    # a kill between the two leaves a card that names other weights, which `load` refuses
+    write_json(card_path(path), {**card, _WEIGHTS: header["sha256"]})
 
 
 def load(
@@ -99,40 +105,46 @@ def load(
     """
     path = Path(path)
     try:
-        config, tensors = _read(path)
+        config, tensors, digest = _read(path)
         made = NetworkConfig(**{**config, "widths": tuple(config["widths"])})
         with torch.random.fork_rng(devices=[]):  # reading draws no random number of the caller's
             network = RangingNetwork(made)
         network.load_state_dict(tensors)
     except CheckpointError:
         raise
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise _damaged(path, f"its weights do not fit its configuration ({error})") from error
-    return network.to(device).freeze(), _read_card(card_path(path))
+    card = _read_card(card_path(path))
+    if card.pop(_WEIGHTS, digest) != digest:
+        raise CheckpointError(
+            f"the model card {card_path(path)} belongs to other weights than those of {path}: "
+            "resume the training that was interrupted, or copy both files again"
+        )
+    return network.to(device).freeze(), card
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Configuration and tensors of a file, checked against their digest."""
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor], str]:
+    """Configuration and tensors of a file, checked against their digest, and that."""
     path.open("rb").close()  # an absent or forbidden file is the system's error, with its name
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
+    except (SafetensorError, OSError, ValueError) as error:
         raise _damaged(path, f"it is no whole safetensors file ({error})") from error
     if _KEY not in metadata:
         raise _damaged(path, "it holds other tensors than a network of neoranging")
-    header = json.loads(metadata[_KEY])
+    header = parse_json(metadata[_KEY])
     if header["version"] != _VERSION:
         raise _damaged(path, f"it is of version {header['version']}, not {_VERSION}")
     if header["sha256"] != _digest(header["config"], tensors):
         raise _damaged(path, "its content is not what was saved")
-    return header["config"], tensors
+    return header["config"], tensors, header["sha256"]
 
 
 def _read_card(path: Path) -> dict[str, Any]:
     try:
-        card = json.loads(path.read_text(encoding="utf-8"))
+        card = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise CheckpointError(
             f"the model card {path} is missing; copy it from beside the weights"
@@ -160,13 +172,3 @@ def _digest(config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
         digest.update(tensor.numpy().tobytes())
     return digest.hexdigest()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside and move into place: nobody ever reads half a file."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields as dataclass_fields
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from astropy import units as u
 from astropy.table import QTable
 
+from neoranging.constants import DAY_S
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.ades_fields import (
     Fields,
@@ -23,14 +26,16 @@ from neoranging.observations.ades_fields import (
     read_obstime,
     read_place,
 )
-from neoranging.observations.ades_scan import AdesRecords, scan_psv, scan_xml
+from neoranging.observations.ades_scan import TAG, AdesRecords, scan_psv, scan_xml
 from neoranging.observations.designation import unpack
+from neoranging.observations.field_names import ADES_NAMES, FIELDS, name_columns
 from neoranging.observations.mpc_codes import CATALOG_CODES, NOTE2_OF_MODE
 from neoranging.observations.report import Note, ReadReport, Reason, SetAside
-from neoranging.observations.source import TextSource, read_source
+from neoranging.observations.source import TextSource
 from neoranging.observations.table import ObservationColumns, observation_table
-from neoranging.observations.uncertainty import sigma_columns
+from neoranging.observations.uncertainty import outside_limits, sigma_columns
 from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
+from neoranging.observations.wrapping import read_text
 
 __all__ = ["read_ades_psv", "read_ades_xml"]
 
@@ -45,7 +50,8 @@ IDENTIFIERS: Final = ("permID", "provID", "trkSub", "artSat")
 CONSUMED: Final = frozenset(
     {
         *("stn", "obsTime", "ra", "dec", "rmsRA", "rmsDec", "mag", "band", "prog", "astCat"),
-        *("disc", "deprecated", "sys", "ctr", "pos1", "pos2", "pos3"),
+        *("disc", "deprecated", "sys", "ctr", "pos1", "pos2", "pos3", TAG),
+        *("precTime", "precRA", "precDec"),
         *("raStar", "decStar", "deltaRA", "deltaDec", "dist", "pa"),
     }
 )
@@ -55,7 +61,7 @@ NUMERIC: Final = frozenset(
     {
         *("rmsTime", "rmsCorr", "rmsMag", "rmsDist", "rmsPA", "photAp", "logSNR", "seeing", "exp"),
         *("rmsFit", "nStars", "vel1", "vel2", "vel3", "posCov11", "posCov12", "posCov13"),
-        *("posCov22", "posCov23", "posCov33", "precTime", "precRA", "precDec", "uncTime"),
+        *("posCov22", "posCov23", "posCov33", "uncTime"),
         *("resRA", "resDec", "sigRA", "sigDec", "sigCorr", "sigTime", "biasRA", "biasDec"),
         *("biasTime", "resMag", "sigMag", "biasMag"),
     }
@@ -83,8 +89,11 @@ def read_ades_psv(source: TextSource, *, default_sigma: Any = None) -> QTable:
         offset from the star. Fields beyond the common columns keep their ADES names (``permID``,
         ``provID``, ``trkSub``, ``mode``, ``rmsCorr``, ``remarks`` ...): the known numbers as
         float, all others, unknown ones too, as text; columns empty throughout are left out, and
-        a name that a common column bears gets the prefix ``ades_``. ``note2`` is the 80-column
-        code of the mode. ``block`` tells which of ``meta["ades_headers"]`` a record stood under;
+        a name that a common column bears gets the prefix ``ades_``. Names are taken in any case.
+        ``precTime``, ``precRA`` and ``precDec`` become ``time_resolution`` [s],
+        ``ra_resolution`` (without cos(dec)) and ``dec_resolution`` [arcsec]. ``note2`` is the
+        80-column code of the mode. ``block`` tells which of ``meta["ades_headers"]`` a record stood
+        under;
         ``meta["ades_version"]`` is the version, ``meta["report"]`` accounts for every record.
 
     Raises
@@ -92,8 +101,8 @@ def read_ades_psv(source: TextSource, *, default_sigma: Any = None) -> QTable:
     ObservationFormatError
         If the text is not ADES PSV; odd records never raise.
     """
-    content, name = read_source(source)
-    text = content.decode("utf-8", "replace").removeprefix("\ufeff")
+    content, name = read_text(source)
+    text = content.decode("utf-8", "replace")
     records = scan_psv(text.replace("\r\n", "\n").replace("\r", "\n"))
     return _table(records, name, default_sigma)
 
@@ -118,7 +127,7 @@ def read_ades_xml(source: TextSource, *, default_sigma: Any = None) -> QTable:
     ObservationFormatError
         If the text is no well-formed ADES XML; odd records never raise.
     """
-    content, name = read_source(source)
+    content, name = read_text(source)
     return _table(scan_xml(content), name, default_sigma)
 
 
@@ -159,9 +168,20 @@ def _table(records: AdesRecords, source: str, default_sigma: Any) -> QTable:
         "discovery": fields.given("disc"),
     }
     columns = {name: column[keep] for name, column in columns.items()}
-    columns |= _sigmas(fields, keep, columns, instants.year[keep], default_sigma)
-    columns["extra"] = _extras(fields, keep, records)
-    notes = [*_notes(fields, line, keep), *station_notes(station, line, keep & unknown)]
+    precision = _precision(fields, keep)
+    columns |= _sigmas(fields, keep, columns, instants.year[keep], default_sigma, precision)
+    columns["extra"] = _extras(fields, keep, records) | {
+        name: column for name, column in precision.items() if np.isfinite(column).any()
+    }
+    notes = [
+        *_notes(fields, line, keep),
+        *(
+            Note(int(line[row]), "second 60 of obsTime is read as the next minute")
+            for row in np.flatnonzero(instants.rounded & keep)
+        ),
+        *(Note(0, remark) for name in records.columns for remark in _remarks(name)),
+        *station_notes(station, line, keep & unknown),
+    ]
     table = observation_table(
         ObservationColumns(**columns), _report(records, verdicts, notes, source)
     )
@@ -171,7 +191,7 @@ def _table(records: AdesRecords, source: str, default_sigma: Any) -> QTable:
 
 def _screen(fields: Fields, verdicts: Verdicts) -> None:
     """Set aside what is no optical position of its own, before any number is looked at."""
-    tag = fields.text("")
+    tag = np.strings.lower(fields.text(TAG))
     radar = (tag == "radar") | fields.given("trx", "rcv", "delay", "doppler")
     verdicts.reject(radar, Reason.RADAR)
     verdicts.reject(fields.given("deprecated"), Reason.REPLACED, "marked deprecated")
@@ -179,6 +199,9 @@ def _screen(fields: Fields, verdicts: Verdicts) -> None:
     offset = (tag == "offset") | fields.given("obsCenter")
     verdicts.reject(offset & ~occultation, Reason.OFFSET)
     verdicts.reject(~fields.given("stn"), Reason.MALFORMED, "no station (stn)")
+    for name in ("rmsRA", "rmsDec"):
+        bad = outside_limits(fields.number(name))
+        verdicts.reject(bad, Reason.MALFORMED, f"{name} beyond all measure")
     verdicts.reject(~fields.given(*IDENTIFIERS), Reason.MALFORMED, "no permID, provID or trkSub")
 
 
@@ -215,22 +238,42 @@ def _translated(texts: Strings, names: Mapping[str, str], *, keep: bool = False)
     return np.array(new, dtype=np.str_)[row] if new else texts
 
 
+def _precision(fields: Fields, keep: Mask) -> dict[str, u.Quantity]:
+    """Units of the last digits that the observers wrote, NaN where unknown."""
+    second, arcsec = DAY_S * 1e-6 * u.s, u.arcsec
+    units = {
+        "time_resolution": ("precTime", second),
+        "ra_resolution": ("precRA", 15.0 * arcsec),
+        "dec_resolution": ("precDec", arcsec),
+    }
+    return {name: fields.number(key)[keep] * unit for name, (key, unit) in units.items()}
+
+
 def _sigmas(
-    fields: Fields, keep: Mask, columns: Mapping[str, Any], year: Floats, default_sigma: Any
+    fields: Fields,
+    keep: Mask,
+    columns: Mapping[str, Any],
+    year: Floats,
+    default_sigma: Any,
+    precision: Mapping[str, u.Quantity],
 ) -> dict[str, npt.NDArray[Any]]:
     """Uncertainties of the kept records: the observer's where given for both coordinates."""
     ra, dec = fields.number("rmsRA")[keep], fields.number("rmsDec")[keep]
     given = (ra > 0.0) & (dec > 0.0)
     rows = ~given
     if rows.any():
-        no_rounding = np.zeros(int(rows.sum()))  # decimal degrees resolve far below any sigma
+        # Without a stated precision decimal degrees resolve far below any sigma.
+        unit_ra, unit_dec = (
+            np.nan_to_num(precision[name][rows].to_value(u.arcsec))
+            for name in ("ra_resolution", "dec_resolution")
+        )
         ra[rows], dec[rows] = sigma_columns(
             default_sigma,
             station=columns["station"][rows],
             note2=columns["note2"][rows],
             catalog=_translated(columns["catalog"][rows], CATALOG_CODES),
             year=year[rows],
-            resolution=(no_rounding, no_rounding),
+            resolution=(unit_ra * np.cos(np.radians(columns["dec"][rows])), unit_dec),
         )
     source = np.where(given, "file", "default")
     return {"sigma_ra": ra, "sigma_dec": dec, "sigma_source": source}
@@ -257,10 +300,25 @@ def _notes(fields: Fields, line: Ints, keep: Mask) -> list[Note]:
     ]
 
 
+@cache
+def _remarks(name: str) -> tuple[str, ...]:
+    """Remarks on a column that looks like a field of the standard and is not taken for it."""
+    if name == TAG or name in NUMERIC or name.lower() in ADES_NAMES:
+        return ()
+    field = FIELDS.get(name.lower())
+    if field is None:
+        return name_columns([name]).remarks
+    meant = next((ADES_NAMES[key] for key in _keys_of(field.column) if key in ADES_NAMES), "")
+    return (f"the column {name} is not taken; it looks like {meant}",) if meant else ()
+
+
+def _keys_of(column: str) -> list[str]:
+    return [key for key, field in FIELDS.items() if field.column == column]
+
+
 def _report(records: AdesRecords, verdicts: Verdicts, notes: list[Note], source: str) -> ReadReport:
     broken = [
-        SetAside(line, Reason.MALFORMED, text, "more fields than column names")
-        for line, text in records.broken
+        SetAside(line, Reason.MALFORMED, text, detail) for line, text, detail in records.broken
     ]
     judged = verdicts.set_aside(np.array(records.line, dtype=np.int64), records.text)
     return ReadReport(

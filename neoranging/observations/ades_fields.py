@@ -45,6 +45,7 @@ class Fields:
         self.n = len(records)
         self.unreadable: dict[str, Mask] = {}
         self._given: dict[str, Mask] = {}
+        self._numbers: dict[str, Floats] = {}
 
     def text(self, name: str) -> Strings:
         """Strings, ``""`` where absent, (N,)."""
@@ -66,17 +67,21 @@ class Fields:
         """Finite numbers, NaN where absent or unreadable (then also marked so), (N,)."""
         if name not in self.columns:
             return np.full(self.n, np.nan)
-        texts = self.columns[name]
-        value = _floats(texts)
-        bad = ~np.isfinite(value) & self.given(name)
-        if bad.any():
-            value[bad] = np.nan
-            self.unreadable[name] = bad
-        return value
+        if name not in self._numbers:
+            value = _floats(self.columns[name])
+            bad = ~np.isfinite(value) & self.given(name)
+            if bad.any():
+                value[bad] = np.nan
+                self.unreadable[name] = bad
+            value.flags.writeable = False
+            self._numbers[name] = value
+        return self._numbers[name]
 
 
 def _floats(texts: list[str]) -> Floats:
-    if "_" not in "".join(texts):  # float() takes Python's "1_000", ADES does not
+    together = "".join(texts)
+    # float() takes Python's "1_000" and the digits of every script, ADES does not
+    if together.isascii() and "_" not in together:
         try:
             return np.array([float(text) if text else np.nan for text in texts])
         except ValueError:
@@ -86,41 +91,67 @@ def _floats(texts: list[str]) -> Floats:
 
 def _float(text: str) -> float:
     try:
-        return np.nan if "_" in text else float(text)
+        return float(text) if text.isascii() and "_" not in text else np.nan
     except ValueError:
         return np.nan
 
 
 @dataclass(frozen=True)
 class Instants:
-    """Times of observation (UTC): whole MJD, fraction of the day, and the year; (N,) each."""
+    """Times of observation (UTC): whole MJD, fraction of the day, and the year; (N,) each.
+
+    ``rounded`` are those written with second 60 of a minute that has none.
+    """
 
     day: npt.NDArray[np.int64]
     fraction: Floats
     year: Floats
+    rounded: Mask
 
 
 def read_obstime(fields: Fields, verdicts: Verdicts) -> Instants:
-    """Read ``YYYY-MM-DDThh:mm:ss[.s...]Z``; a second of 60 is a leap second (UTC)."""
-    matrix = ascii_matrix(fields.columns.get("obsTime", [""] * fields.n), 35)
-    seconds = matrix[:, 17:].copy()
+    """Read ``YYYY-MM-DDThh:mm:ss[.s...]Z`` (UTC).
+
+    A second of 60 is a leap second where there was one, elsewhere the next minute: programs that
+    round seconds write it so.
+    """
+    texts = fields.columns.get("obsTime", [""] * fields.n)
+    matrix = ascii_matrix(texts, _TIME_WIDTH)
+    ok = _is_iso(matrix, np.fromiter(map(len, texts), np.int64, fields.n))
+    seconds = matrix[:, 17:-1].copy()
     seconds[seconds == ord("Z")] = BLANK
-    second = parse_float(seconds[:, :13])
-    (year, month, day, hour, minute), oks = zip(
-        *(parse_int(matrix[:, a:b]) for a, b in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16))),
-        strict=True,
+    second = parse_float(seconds)
+    year, month, day, hour, minute = (
+        parse_int(matrix[:, a:b])[0] for a, b in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16))
     )
-    mjd, ok = calendar_to_mjd(year, month, day)
-    separators = matrix[:, [4, 7, 10, 13, 16]] == np.frombuffer(b"--T::", dtype=np.uint8)
-    ok &= np.all(oks, axis=0) & second.ok & separators.all(axis=1) & (seconds[:, 0] != BLANK)
-    ok &= (seconds[:, 13:] == BLANK).all(axis=1) & ~(seconds == ord("-")).any(axis=1)
-    length = seconds_in_day(mjd)
+    mjd, date_ok = calendar_to_mjd(year, month, day)
     clock = hour * 3600.0 + minute * 60.0 + second.value
-    ok &= (hour < 24) & (minute < 60) & (clock < length)
-    ok &= (second.value < 60.0) | (clock >= DAY_S)  # a second of 60 ends a long day only
-    fraction = np.where(ok, clock / length, 0.0)
+    sixty = second.value >= 60.0
+    leap = sixty & (clock >= DAY_S) & (clock < seconds_in_day(mjd))
+    rounded = (second.value == 60.0) & ~leap
+    ok &= date_ok & second.ok & (hour < 24) & (minute < 60) & (~sixty | leap | rounded)
+    turned = rounded & (clock >= DAY_S)  # the last minute of a day
+    mjd = mjd + turned
+    clock = np.where(turned, 0.0, clock)
+    fraction = np.where(ok, clock / seconds_in_day(mjd), 0.0)
     verdicts.reject(~ok, Reason.MALFORMED, "obsTime is no UTC time YYYY-MM-DDThh:mm:ss.sZ")
-    return Instants(mjd, fraction, year.astype(np.float64))
+    return Instants(mjd, fraction, year.astype(np.float64), rounded & ok)
+
+
+_TIME_WIDTH: Final = 31  # seconds with ten decimals
+_TIME_DIGITS: Final = [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18]
+
+
+def _is_iso(matrix: npt.NDArray[np.uint8], length: npt.NDArray[np.int64]) -> Mask:
+    """Whether rows have the shape of a time, every digit in its place, with the Z at its end."""
+    digit = (matrix >= ord("0")) & (matrix <= ord("9"))
+    ok = digit[:, _TIME_DIGITS].all(axis=1)
+    ok &= (matrix[:, [4, 7, 10, 13, 16]] == np.frombuffer(b"--T::", dtype=np.uint8)).all(axis=1)
+    end = (matrix == ord("Z")).argmax(axis=1)  # 0 where there is none
+    ok &= (end == 19) | ((end > 20) & (matrix[:, 19] == ord(".")))
+    column = np.arange(_TIME_WIDTH)
+    decimals = (column > 19) & (column < end[:, None])
+    return np.asarray(ok & (digit | ~decimals).all(axis=1) & (length == end + 1))
 
 
 @dataclass(frozen=True)

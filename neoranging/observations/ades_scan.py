@@ -6,15 +6,31 @@ Nothing is interpreted yet. ADES is the IAU standard for astrometry (Chesley, Ho
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import repeat
+from typing import Final
 from xml.parsers import expat
 
 from neoranging.exceptions import ObservationFormatError
+from neoranging.observations.field_names import ADES_NAMES
+from neoranging.observations.report import many
 
-__all__ = ["AdesRecords", "scan_psv", "scan_xml"]
+__all__ = [
+    "TAG",
+    "AdesRecords",
+    "count_like_psv",
+    "count_like_xml",
+    "looks_like_psv",
+    "looks_like_xml",
+    "scan_psv",
+    "scan_xml",
+]
+
+TAG: Final = "Obstype"
+"""Column for the kind of each record: the XML element, or what the MPC's service calls so."""
 
 RECORD_TAGS = frozenset({"optical", "offset", "occultation", "radar"})
 """The four XML elements that hold one observation."""
@@ -24,8 +40,15 @@ _USUAL_FIELDS = _STATION_FIELDS | {
     *("permID", "provID", "trkSub", "mode", "obsTime", "ra", "dec", "rmsRA", "rmsDec", "mag"),
     *("band", "astCat", "remarks"),
 }
+_USUAL_KEYS = frozenset(name.lower() for name in _USUAL_FIELDS)
 _ENOUGH_FIELDS = 3  # of the usual names make a line one of names, whatever it lacks
-_SNIFF_LENGTH = 4096
+_MOST_NAMES = 500  # of columns in a file; the standard has about ninety fields
+_BLOCK_TAGS = frozenset({"obsBlock", "obsContext", "obsData"})
+_LINE = re.compile(rb"[^\r\n]+")
+_ADES_TAG = re.compile(rb"<(?:[\w.-]+:)?ades[\s/>]", re.IGNORECASE)
+_WIDE_ENCODING = re.compile(
+    rb"""\s*<\?xml[^>]{,80}encoding\s*=\s*["'](?:utf|ucs)-?(?:16|32)""", re.I
+)
 
 
 @dataclass
@@ -42,8 +65,8 @@ class AdesRecords:
         Index into `headers` of the block the record stands in; -1 before any header.
     headers : list of tuple of str
         The ``#`` and ``!`` lines of each observation block, version line excluded.
-    broken : list of (int, str)
-        Line and text of records whose shape cannot be read.
+    broken : list of (int, str, str)
+        Line and text of records whose shape cannot be read, and what is wrong with it.
     version : str
         The ADES version the file declares.
     n_ignored_lines : int
@@ -54,7 +77,7 @@ class AdesRecords:
     line: list[int] = field(default_factory=list)
     block: list[int] = field(default_factory=list)
     headers: list[tuple[str, ...]] = field(default_factory=list)
-    broken: list[tuple[int, str]] = field(default_factory=list)
+    broken: list[tuple[int, str, str]] = field(default_factory=list)
     version: str = ""
     n_ignored_lines: int = 0
 
@@ -62,28 +85,47 @@ class AdesRecords:
         return len(self.line)
 
     def append(self, names: Sequence[str], cells: Sequence[str]) -> None:
-        """Add the cells of whole rows, row by row; fields new to either side become ``""``."""
+        """Add the cells of whole rows, row by row; columns without a name are passed over.
+
+        Columns of other rows stay behind until `complete`.
+        """
         before, width = len(self), len(names)
-        after = before + len(cells) // width
         for index, name in enumerate(names):
-            column = self.columns.setdefault(name, [""] * before)
-            column.extend(map(str.strip, cells[index::width]))
+            if name:
+                column = self.columns.setdefault(name, [])
+                column.extend(repeat("", before - len(column)))
+                column.extend(map(str.strip, cells[index::width]))
+        if len(self.columns) > _MOST_NAMES:
+            msg = (
+                f"the file names {many(len(self.columns), 'column')}, more than the {_MOST_NAMES} "
+                "that are read; take out the fields that are no ADES"
+            )
+            raise ObservationFormatError(msg)
+
+    def complete(self) -> None:
+        """Give every column one cell per record, ``""`` where a record does not carry it."""
         for column in self.columns.values():
-            column.extend(repeat("", after - len(column)))
+            column.extend(repeat("", len(self) - len(column)))
 
     def text(self, row: int) -> str:
         """The fields of one record, as a report quotes them."""
         return "|".join(column[row] for column in self.columns.values() if column[row])
 
 
+def _keys(fields: Sequence[str]) -> set[str]:
+    """Names as they are compared: without regard to case."""
+    return {name.lower() for name in fields}
+
+
 def is_column_line(fields: Sequence[str]) -> bool:
     """Whether these fields name columns: a line of names holds a time and a station field."""
-    return "obsTime" in fields and not _STATION_FIELDS.isdisjoint(fields)
+    keys = _keys(fields)
+    return "obstime" in keys and not _STATION_FIELDS.isdisjoint(keys)
 
 
 def _means_columns(fields: Sequence[str]) -> bool:
     """Whether these fields are names of columns, be they the needed ones or not."""
-    return len(_USUAL_FIELDS.intersection(fields)) >= _ENOUGH_FIELDS
+    return len(_USUAL_KEYS & _keys(fields)) >= _ENOUGH_FIELDS
 
 
 def scan_psv(text: str) -> AdesRecords:
@@ -111,10 +153,14 @@ def scan_psv(text: str) -> AdesRecords:
     lines = text.removesuffix("\n").split("\n")
     for number, line in enumerate(lines, 1):
         if line.lstrip()[:1] in "#!":  # also true of an empty line
+            if _is_marked_record(line, names):
+                detail = f"begins with {line.lstrip()[0]} as a header does"
+                records.broken.append((number, line.strip(), detail))
+                continue
             _flush(records, names, lines, pending)
             if line.strip():
                 header.append(line.strip())
-        elif "obsTime" in line and is_column_line(fields := _split(line)):
+        elif "obstime" in line.lower() and is_column_line(fields := _split(line)):
             _flush(records, names, lines, pending)
             _open_block(records, header)
             names = _unique(fields, number)
@@ -122,6 +168,7 @@ def scan_psv(text: str) -> AdesRecords:
             pending.append(number)
     _flush(records, names, lines, pending)
     _open_block(records, header)
+    records.complete()
     records.n_ignored_lines = len(lines) - len(records) - len(records.broken)
     return records
 
@@ -130,17 +177,32 @@ def _split(line: str) -> list[str]:
     return [part.strip() for part in line.split("|")]
 
 
+def _is_marked_record(line: str, names: Sequence[str]) -> bool:
+    """Whether a line that begins as headers do has the fields of a record."""
+    n_pipes = line.count("|")
+    return bool(names) and 0 < len(names) - 1 <= 2 * n_pipes and not _means_columns(_split(line))
+
+
 def _unique(names: list[str], number: int) -> list[str]:
-    """The column names, without the empty one that a closing pipe leaves."""
+    """The column names as the standard spells them, without those that closing pipes leave.
+
+    The first may be empty: tables are often saved with the number of each row in front.
+    """
     while names and not names[-1]:
         names.pop()
-    if len(set(names)) != len(names) or not all(names):
+    names = [TAG if name.lower() == TAG.lower() else _spelled(name) for name in names]
+    if len(set(names)) != len(names) or not all(names[1:]):
         msg = (
             f"line {number} names its columns {'|'.join(names)!r}: an ADES column line needs "
             "every name once and none empty. Correct that line."
         )
         raise ObservationFormatError(msg)
     return names
+
+
+def _spelled(name: str) -> str:
+    """Name of a field as the standard spells it; names that it does not have stay."""
+    return ADES_NAMES.get(name.lower(), name)
 
 
 def _open_block(records: AdesRecords, header: list[str]) -> None:
@@ -169,23 +231,42 @@ def _flush(records: AdesRecords, names: list[str], lines: list[str], pending: li
         )
         raise ObservationFormatError(msg)
     fitted = [(number, _fitted(lines[number - 1], len(names))) for number in pending]
-    records.broken += [(number, lines[number - 1].strip()) for number, row in fitted if row is None]
+    records.broken += [
+        (number, lines[number - 1].strip(), "more fields than column names")
+        for number, row in fitted
+        if row is None
+    ]
     rows = [row for _, row in fitted if row is not None]
     if rows:
+        if not names[0]:
+            _require_numbers(rows, pending[0])
         # One split of the whole text is twice as fast as one for each line.
         records.append(names, "|".join(rows).split("|"))
         _extend_places(records, (number for number, row in fitted if row is not None))
     pending.clear()
 
 
+def _require_numbers(rows: Sequence[str], number: int) -> None:
+    """Refuse a first column without a name unless it holds the numbers of the rows."""
+    cells = [row.partition("|")[0].strip() for row in rows]
+    odd = next((cell for cell in cells if cell and not cell.isdigit()), "")
+    if odd:
+        msg = (
+            f"the first column of the records from line {number} on has no name and holds "
+            f"{odd!r}, which is no running number; name it"
+        )
+        raise ObservationFormatError(msg)
+
+
 def _refuse_incomplete(fields: list[str], number: int) -> None:
     """Complain of a line that names columns, but not those every record needs."""
     if not _means_columns(fields):
         return
-    missing = [] if "obsTime" in fields else ["obsTime"]
-    if _STATION_FIELDS.isdisjoint(fields):
+    keys = _keys(fields)
+    missing = [] if "obstime" in keys else ["obsTime"]
+    if _STATION_FIELDS.isdisjoint(keys):
         missing.append("stn")
-    unknown = [name for name in fields if name not in _USUAL_FIELDS]
+    unknown = [name for name in fields if name.lower() not in _USUAL_KEYS]
     likely = [match for name in missing for match in get_close_matches(name, unknown, n=1)]
     hint = f"; is {' and '.join(map(repr, likely))} misspelt?" if likely else "."
     msg = (
@@ -219,7 +300,7 @@ class _XmlScanner:
     of a block is turned into the header lines of its PSV twin.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, encoding: str | None = None) -> None:
         self.rows: list[dict[str, str]] = []
         self.lines: list[int] = []
         self.blocks: list[int] = []
@@ -230,7 +311,8 @@ class _XmlScanner:
         self.record: dict[str, str] | None = None
         self.depth = 0
         self.context: list[str] | None = None
-        self.parser = expat.ParserCreate(namespace_separator="}")
+        self.unknown: list[tuple[int, str, str]] = []
+        self.parser = expat.ParserCreate(encoding, namespace_separator="}")
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self.start
         self.parser.EndElementHandler = self.end
@@ -248,12 +330,12 @@ class _XmlScanner:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         tag = name.rpartition("}")[2]
         if not self.path:
-            if tag != "ades":
+            if tag.lower() != "ades":
                 msg = f"the XML holds <{tag}>, not <ades>: this is no ADES file."
                 raise ObservationFormatError(msg)
             self.version = attributes.get("version", "")
-        if self.record is None and tag in RECORD_TAGS:
-            self.record = {"": tag}
+        if self.record is None and tag.lower() in RECORD_TAGS:
+            self.record = {TAG: tag.lower()}
             self.depth = len(self.path)
             self.lines.append(self.parser.CurrentLineNumber)
             self.blocks.append(len(self.headers) - 1)
@@ -261,6 +343,9 @@ class _XmlScanner:
             self.context = []
         elif self.context is not None:
             self.open_context(tag)
+        elif self.record is None and self.path[-1:] == ["obsData"]:
+            detail = f"the element is none of {', '.join(sorted(RECORD_TAGS))}"
+            self.unknown.append((self.parser.CurrentLineNumber, f"<{tag}>", detail))
         self.path.append(tag)
         self.text.clear()
 
@@ -274,7 +359,7 @@ class _XmlScanner:
         depth = len(self.path)
         if self.record is not None:
             if depth == self.depth + 1:
-                self.record[tag] = " ".join("".join(self.text).split())
+                self.record[_spelled(tag)] = " ".join("".join(self.text).split())
             elif depth == self.depth:
                 self.rows.append(self.record)
                 self.record = None
@@ -311,30 +396,60 @@ def scan_xml(data: bytes) -> AdesRecords:
     ObservationFormatError
         If the XML is not well formed or is not ADES.
     """
-    scanner = _XmlScanner()
+    # A declaration of wide characters that can be read byte by byte is of text turned into UTF-8.
+    scanner = _XmlScanner("utf-8" if _WIDE_ENCODING.match(data) else None)
+    body = data.lstrip()
     try:
-        scanner.parser.Parse(data, True)
+        scanner.parser.Parse(body, True)
     except expat.ExpatError as error:
         msg = f"the XML is not well formed: {error}. Repair the file, or ask its sender for it."
+        raise ObservationFormatError(msg) from error
+    except ObservationFormatError:
+        raise
+    except (LookupError, ValueError) as error:
+        msg = f"the XML declares an encoding that cannot be read ({error}); save it as UTF-8"
         raise ObservationFormatError(msg) from error
     names = list(dict.fromkeys(name for row in scanner.rows for name in row))
     records = AdesRecords(headers=scanner.headers, version=scanner.version)
     if names:
         records.append(names, [row.get(name, "") for row in scanner.rows for name in names])
-    records.line, records.block = scanner.lines, scanner.blocks
+    skipped = data[: len(data) - len(body)].count(b"\n")
+    records.line = [line + skipped for line in scanner.lines]
+    records.block = scanner.blocks
+    records.broken = [(line + skipped, text, detail) for line, text, detail in scanner.unknown]
+    records.complete()
     return records
 
 
-def looks_like_psv(head: bytes) -> bool:
-    """Whether the first bytes of a file look like ADES PSV."""
-    lines = head[:_SNIFF_LENGTH].decode("utf-8", "replace").splitlines()
-    first = next((line.strip() for line in lines if line.strip()), "")
-    if first.startswith("#"):
-        return first[1:].lstrip().startswith("version")
-    fields = _split(first)
-    return is_column_line(fields) or _means_columns(fields)
+def looks_like_psv(content: bytes) -> bool:
+    """Whether the first line of the content that is no header names columns of ADES PSV."""
+    declared = False
+    for match in _LINE.finditer(content):
+        line = match[0].strip()
+        if line and line[:1] not in b"#!":
+            fields = _split(line.decode("utf-8", "replace"))
+            return is_column_line(fields) or _means_columns(fields)
+        declared |= _is_version(line)
+    return declared
 
 
-def looks_like_xml(head: bytes) -> bool:
-    """Whether the first bytes of a file look like ADES XML."""
-    return b"<ades" in head[:_SNIFF_LENGTH].replace(b"\0", b"")
+def count_like_psv(content: bytes) -> int:
+    """Number of lines that look like records of ADES PSV; all of a file that declares a version."""
+    lines = [match[0] for match in _LINE.finditer(content)]
+    if any(_is_version(line.strip()) for line in lines if line.lstrip()[:1] == b"#"):
+        return len(lines)
+    return sum(line.count(b"|") >= _ENOUGH_FIELDS for line in lines)
+
+
+def _is_version(line: bytes) -> bool:
+    return line[:1] == b"#" and line[1:].lstrip().startswith(b"version")
+
+
+def looks_like_xml(content: bytes) -> bool:
+    """Whether the content is XML with an ``<ades>`` element."""
+    return content.lstrip()[:1] == b"<" and _ADES_TAG.search(content) is not None
+
+
+def count_like_xml(content: bytes) -> int:
+    """Number of elements, if the content begins as XML does."""
+    return content.count(b"</") if content.lstrip()[:1] == b"<" else 0

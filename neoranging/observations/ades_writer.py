@@ -15,6 +15,7 @@ import numpy.typing as npt
 from astropy import units as u
 from astropy.table import QTable
 
+from neoranging.constants import DAY_S
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.designation import pack
 from neoranging.observations.mpc_codes import CATALOG_NAMES, MODES, PROGRAM_NAMES
@@ -161,6 +162,7 @@ def _columns(table: QTable) -> dict[str, list[str]]:
         **_sigmas(table),
         "astCat": [CATALOG_NAMES.get(name, name) or "UNK" for name in _text(table, "catalog")],
         **_photometry(table),
+        **_precisions(table),
         "disc": ["*" if flag == "True" else "" for flag in _text(table, "discovery")],
     }
     known = {name: columns[name] for name in ORDER if name in columns}
@@ -206,11 +208,27 @@ def _mode(table: QTable) -> list[str]:
 
 
 def _program(table: QTable) -> list[str]:
-    """Program codes; letters are left alone, for in column 14 they may be notes as well."""
+    """Codes of programmes, of two characters in ADES."""
     return [
-        code if len(code) != 1 or code.isalpha() else PROGRAM_NAMES.get(code, "")
-        for code in _text(table, "program")
+        code if len(code) != 1 else PROGRAM_NAMES.get(code, "")
+        for code in texts(table, "program").tolist()
     ]
+
+
+def _precisions(table: QTable) -> dict[str, list[str]]:
+    """Units of the last digits written, where the table knows them.
+
+    The standard has them in 1e-6 d, in seconds of right ascension and in arcseconds.
+    """
+    units = {
+        "precTime": numbers(table, "time_resolution", u.s) / DAY_S * _MICRO,
+        "precRA": numbers(table, "ra_resolution", u.arcsec) / 15.0,
+        "precDec": numbers(table, "dec_resolution", u.arcsec),
+    }
+    return {
+        name: ["" if isnan(value) else f"{value:.10g}" for value in column.tolist()]
+        for name, column in units.items()
+    }
 
 
 def _place(table: QTable) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from astropy import units as u
-from astropy.coordinates import EarthLocation
+from astropy.coordinates import BaseCoordinateFrame, EarthLocation, SkyCoord
 from astropy.table import QTable
 from astropy.time import Time
 
@@ -16,8 +16,20 @@ from neoranging.constants import ARCSEC, AU_KM
 from neoranging.core.geometry import FloatArray
 from neoranging.exceptions import TrackletError
 from neoranging.observations import observatories
+from neoranging.observations.report import many
+from neoranging.observations.stations import station_codes
+from neoranging.observations.uncertainty import COARSE_SIGMA, INCREDIBLE_SIGMA, PRECISE_CODES
 
-__all__ = ["DEFAULT_SIGMA", "Columns", "plain_columns", "within_poles"]
+__all__ = [
+    "DEFAULT_SIGMA",
+    "Columns",
+    "Fault",
+    "faults",
+    "icrs_directions",
+    "labels",
+    "plain_columns",
+    "with_credible_sigmas",
+]
 
 DEFAULT_SIGMA = 1.0 * u.arcsec
 """Standard deviation of a position whose observer states none."""
@@ -45,10 +57,8 @@ class Columns(NamedTuple):
         """Some rows."""
         return Columns._make(column[rows] for column in self)
 
-    def to_table(
-        self, designation: npt.NDArray[np.str_], tracklet: npt.NDArray[np.int64]
-    ) -> QTable:
-        """Observation table with the designation and the tracklet of each row."""
+    def to_table(self, designation: npt.NDArray[np.str_], tracklet: npt.NDArray[np.str_]) -> QTable:
+        """Observation table with the designation and the tracklet id of each row."""
         space = np.isfinite(self.gcrs[:, 0])
         roving = np.isfinite(self.itrf[:, 0]) & ~observatories.is_known(self.station)
         sigma = (self.sigma << u.rad).to(u.arcsec)
@@ -80,47 +90,156 @@ def plain_columns(
     mag: npt.ArrayLike | None,
     band: npt.ArrayLike | None,
 ) -> Columns:
-    """Check n observations and strip their units.
+    """Strip n observations of their units.
 
-    Parameters are those of `neoranging.TrackletSet.from_arrays`.
+    Parameters are those of `neoranging.TrackletSet.from_arrays`. Single values may be bad: `faults`
+    tells which.
 
     Raises
     ------
     TrackletError
-        If a column has another length than ``obstime`` or no unit, or holds values that are not
-        finite or lie beyond the poles.
+        If a column has another length than ``obstime`` or no unit, or holds values of another kind.
     """
     n = require_time("obstime", obstime).size
-    if obstime.masked and np.any(obstime.mask):
-        raise TrackletError(f"{np.sum(obstime.mask)} of {n} epochs are masked: drop them first")
+    if not n:
+        raise TrackletError("a tracklet needs at least two observations, got none")
     utc = obstime.utc if obstime.scale != "utc" else obstime
-    codes, itrf, gcrs = _places(station, n)
+    gaps = np.broadcast_to(obstime.mask if obstime.masked else False, obstime.shape).reshape(n)
+    codes, itrf = _places(station, n)
     angles = [values_in(*named, u.rad).reshape(-1) for named in (("ra", ra), ("dec", dec))]
     for name, column in zip(("ra", "dec"), angles, strict=True):
         if len(column) != n:
             raise TrackletError(f"{name} has {len(column)} values for {n} epochs")
-        if not np.isfinite(column).all():
-            raise TrackletError(f"{name} holds values that are not finite: drop them first")
-    if not within_poles(angles[1]).all():
-        worst = np.degrees(angles[1][np.argmax(np.abs(angles[1]))])
-        raise TrackletError(f"dec must lie between -90 and 90 deg, got {worst:.6g}: see its unit")
     return Columns(
-        np.asarray(utc.jd1, dtype=float).reshape(n),
-        np.asarray(utc.jd2, dtype=float).reshape(n),
+        np.where(gaps, np.nan, np.asarray(utc.jd1, dtype=float).reshape(n)),
+        np.where(gaps, np.nan, np.asarray(utc.jd2, dtype=float).reshape(n)),
         angles[0],
         angles[1],
         _sigmas(sigma, n),
         codes,
         itrf,
-        gcrs,
-        _spread("mag", unmasked(np.nan if mag is None else mag), n),
-        _spread("band", np.asarray("" if band is None else band, dtype=np.str_), n),
+        np.full((n, 3), np.nan),
+        _spread("mag", _magnitudes(mag), n),
+        _spread("band", _bands(band), n),
     )
 
 
-def within_poles(dec: FloatArray) -> npt.NDArray[np.bool_]:
-    """Whether declinations [rad] are ones, give or take a rounding at the poles."""
-    return np.abs(dec) <= 0.5 * np.pi * (1.0 + 1e-12)
+def icrs_directions(coord: Any) -> SkyCoord:
+    """Directions in ICRS."""
+    if not isinstance(coord, (SkyCoord, BaseCoordinateFrame)):
+        raise TrackletError(
+            f"coord must be an astropy SkyCoord, got {type(coord).__name__}: write "
+            "SkyCoord(ra, dec, unit='deg')"
+        )
+    try:
+        return SkyCoord(coord).icrs
+    except (TypeError, ValueError, AttributeError) as error:
+        raise TrackletError(
+            f"coord in the frame {coord.name!r} cannot be turned into ICRS ({error}): give the "
+            "frame what it depends on, as obstime= and location= of AltAz, or give ra and dec"
+        ) from error
+
+
+def labels(name: str, given: Any, n: int) -> npt.NDArray[Any]:
+    """Names or ids of n observations, all text or all whole numbers."""
+    values = np.asarray(given)
+    if values.shape == () and name == "designation":
+        values = np.broadcast_to(values, n)
+    if values.shape != (n,):
+        raise TrackletError(
+            f"{name} must have one value for each of {n} observations, got shape {values.shape}"
+        )
+    kinds = {type(x) for x in values.tolist()} if values.dtype.kind == "O" else set()
+    whole = values.dtype.kind == "f" and bool((values % 1.0 == 0.0).all())
+    if values.dtype.kind in "SUiu" or whole or (kinds in ({str}, {int})):
+        return values.astype(np.str_) if values.dtype.kind in "OS" else values
+    raise TrackletError(
+        f"{name} must be all text or all whole numbers, none of them missing, got "
+        f"{', '.join(sorted(kind.__name__ for kind in kinds)) or values.dtype}: drop or name the "
+        "rows without one"
+    )
+
+
+class Fault(NamedTuple):
+    """Observations that cannot stand in a tracklet."""
+
+    rows: npt.NDArray[np.bool_]
+    reason: str
+    remedy: str
+
+    @property
+    def message(self) -> str:
+        """The fault as the text of an error."""
+        return f"{self.remedy} ({many(int(self.rows.sum()), 'observation')} {self.reason})"
+
+
+def faults(c: Columns) -> tuple[Fault, ...]:
+    """Observations without epoch, station, position or weight."""
+    nowhere = (c.station == "") & np.isnan(c.itrf[:, 0]) & np.isnan(c.gcrs[:, 0])
+    beyond = np.abs(c.dec) > 0.5 * np.pi * (1.0 + 1e-12)  # give or take a rounding at the poles
+    worst = np.degrees(max(c.dec[beyond].tolist(), key=abs, default=0.0))
+    weightless = ~(np.isfinite(c.sigma) & (c.sigma > 0.0)).all(axis=1)
+    return (
+        Fault(np.asarray(~np.isfinite(c.jd1 + c.jd2)), "without epoch", "drop these rows"),
+        Fault(
+            nowhere,
+            "without station",
+            "no station is given; give an MPC code, an EarthLocation or, for positions as seen "
+            "from the centre of the Earth, '500'",
+        ),
+        Fault(
+            ~(np.isfinite(c.ra) & np.isfinite(c.dec)),
+            "without position: ra or dec no number",
+            "ra and dec must be finite; drop these rows",
+        ),
+        Fault(
+            beyond,
+            "without position: dec beyond a pole",
+            f"dec must lie between -90 and 90 deg, got {worst:.6g}: see its unit",
+        ),
+        Fault(
+            np.asarray(weightless),
+            "without weight: sigma not positive",
+            "sigma must be positive and finite; drop observations of no weight",
+        ),
+    )
+
+
+def with_credible_sigmas(
+    c: Columns, precise: npt.NDArray[np.bool_], used: npt.NDArray[np.bool_]
+) -> tuple[Columns, tuple[str, ...]]:
+    """Columns with the default for sigmas that no technique reaches, and notes on odd sigmas.
+
+    Parameters
+    ----------
+    c : Columns
+    precise : ndarray of bool, shape (n,)
+        Observations whose technique reaches microarcseconds: occultations and spacecraft. Codes of
+        either kind, and the geocentre, where no telescope stands, need not be marked.
+    used : ndarray of bool, shape (n,)
+        Rows to look at.
+    """
+    codes, row = np.unique(c.station, return_inverse=True)
+    floating = observatories.is_known(codes) & np.isnan(observatories.itrf_positions(codes)[:, 0])
+    precise = precise | np.isfinite(c.gcrs[:, 0]) | (floating | np.isin(codes, PRECISE_CODES))[row]
+    limit = INCREDIBLE_SIGMA * ARCSEC
+    wrong = (c.sigma < limit).any(axis=1) & ~precise & used
+    coarse = (c.sigma > COARSE_SIGMA * ARCSEC).any(axis=1) & used
+    notes = []
+    if wrong.any():
+        default = DEFAULT_SIGMA.to_value(u.rad)
+        c = c._replace(sigma=np.where(wrong[:, None], default, c.sigma))
+        notes.append(
+            f"{many(int(wrong.sum()), 'observation')} from the ground with a sigma below "
+            f"{INCREDIBLE_SIGMA * 1e3:g} mas, probably in wrong units: {DEFAULT_SIGMA:g} is used "
+            "instead"
+        )
+    if coarse.any():
+        notes.append(
+            f"{many(int(coarse.sum()), 'observation')} with a sigma above {COARSE_SIGMA:g} arcsec, "
+            f"up to {c.sigma[coarse].max() / ARCSEC:.4g}: see that its unit is meant"
+        )
+    return c, tuple(notes)
 
 
 def _spread(name: str, values: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
@@ -129,31 +248,49 @@ def _spread(name: str, values: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
     return np.broadcast_to(values, n).copy()
 
 
+def _magnitudes(mag: npt.ArrayLike | None) -> FloatArray:
+    try:
+        return unmasked(np.nan if mag is None else mag)
+    except (TypeError, ValueError) as error:
+        example = next(iter(np.ravel(np.asarray(mag, dtype=object)).tolist()), mag)
+        raise TrackletError(
+            f"mag must hold numbers, NaN where there is none, got {example!r}: bands go into band="
+        ) from error
+
+
+def _bands(band: npt.ArrayLike | None) -> npt.NDArray[np.str_]:
+    values = np.ravel(np.asarray("" if band is None else band, dtype=object))
+    missing = [x is None or (isinstance(x, float) and np.isnan(x)) for x in values.tolist()]
+    values = np.where(missing, "", values)
+    wrong = [x for x in values.tolist() if not isinstance(x, str)]
+    if wrong:
+        raise TrackletError(f"band must hold text such as 'G' or 'V', got {wrong[0]!r}")
+    return values.astype(np.str_).reshape(np.shape("" if band is None else band))
+
+
 def _sigmas(sigma: u.Quantity, n: int) -> FloatArray:
     values = values_in("sigma", sigma, u.arcsec) * ARCSEC
     if values.ndim == 1:
         values = values[:, None]
     try:
-        values = np.broadcast_to(values, (n, 2)).copy()
+        return np.broadcast_to(values, (n, 2)).copy()
     except ValueError as error:
         raise TrackletError(
-            f"sigma must be a scalar or of shape ({n},) or ({n}, 2), got {sigma.shape}"
+            f"sigma must be a scalar or of shape ({n},) or ({n}, 2), got {np.shape(sigma)}"
         ) from error
-    if not (np.isfinite(values).all() and (values > 0.0).all()):
-        raise TrackletError("sigma must be positive and finite; drop observations of no weight")
-    return values
 
 
-def _places(given: Any, n: int) -> tuple[npt.NDArray[np.str_], FloatArray, FloatArray]:
-    """Codes, Earth-fixed places and (no) spacecraft places of n observations."""
-    nowhere = np.full((n, 3), np.nan)
+def _places(given: Any, n: int) -> tuple[npt.NDArray[np.str_], FloatArray]:
+    """Codes and Earth-fixed places of n observations."""
     if isinstance(given, EarthLocation):
         itrf = np.stack([x.to_value(u.m) for x in given.geocentric], axis=-1)
-        return np.full(n, ""), np.broadcast_to(itrf, (n, 3)).copy(), nowhere
-    try:
-        station = np.broadcast_to(np.asarray(given, dtype=np.str_), n).copy()
-    except ValueError as error:
-        raise TrackletError(
-            f"station must be one MPC code or {n} of them, got {np.shape(given)}"
-        ) from error
-    return station, observatories.itrf_positions(station), nowhere
+        if itrf.shape not in {(3,), (1, 3), (n, 3)}:
+            raise TrackletError(
+                f"station must be one EarthLocation or {n} of them, got shape {given.shape}"
+            )
+        return np.full(n, ""), np.broadcast_to(itrf, (n, 3)).copy()
+    codes = station_codes(given)
+    if codes.shape not in {(), (1,), (n,)}:
+        raise TrackletError(f"station must be one MPC code or {n} of them, got {codes.shape}")
+    codes = np.broadcast_to(codes, n).copy()
+    return codes, observatories.itrf_positions(codes)

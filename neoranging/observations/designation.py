@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -20,7 +21,16 @@ import numpy.typing as npt
 
 from neoranging.exceptions import ObservationFormatError
 
-__all__ = ["pack", "pack_field", "pack_fields", "unpack", "unpack_field", "unpack_fields"]
+__all__ = [
+    "canonical",
+    "cleaned",
+    "pack",
+    "pack_field",
+    "pack_fields",
+    "unpack",
+    "unpack_field",
+    "unpack_fields",
+]
 
 BASE62: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
 LETTERS: Final = "ABCDEFGHJKLMNOPQRSTUVWXYZ"  # no I: the second letter of a designation
@@ -43,6 +53,9 @@ ROMAN: Final = (
     *((9, "IX"), (5, "V"), (4, "IV"), (1, "I")),
 )
 
+MISSING: Final = ("", "nan", "none", "<na>", "nat", "null", "--")
+"""Texts, in lower case, into which missing values of tables turn."""
+
 Strings = npt.NDArray[np.str_]
 
 
@@ -56,6 +69,49 @@ def pack_fields(designations: Strings) -> Strings:
     """Pack many designations into columns 1-12, (N,); see `pack_field`."""
     packed = {name: pack_field(name) for name in dict.fromkeys(designations.tolist())}
     return np.array([packed[name] for name in designations.tolist()], dtype="U12")
+
+
+def canonical(designations: npt.ArrayLike) -> Strings:
+    """Designations in one spelling, "" where there is none.
+
+    ``K08T03C``, ``2008TC3`` and ``2008 tc3`` are 2008 TC3, ``99942.0`` (from a table with gaps) and
+    ``(99942)`` are 99942. A name that has no exact reading as a provisional designation stays as
+    it is, capitals included.
+    """
+    return _each(designations, lambda text: _spelled(_plain_text(text)))
+
+
+def cleaned(names: npt.ArrayLike) -> Strings:
+    """Names without blanks around them, whole numbers without a fraction, "" where missing."""
+    return _each(names, _plain_text)
+
+
+def _each(values: npt.ArrayLike, function: Callable[[str], str]) -> Strings:
+    import pandas as pd
+
+    texts = np.asarray(values).astype(np.str_)
+    row, names = pd.factorize(texts.ravel())
+    changed = np.array([function(str(name)) for name in names], dtype=np.str_)
+    return changed[row].reshape(texts.shape) if changed.size else texts
+
+
+def _plain_text(text: str) -> str:
+    text = text.strip()
+    if text.lower() in MISSING:
+        return ""
+    # a whole number comes out of a column of numbers with gaps
+    return text.partition(".")[0] if "." in text and _WHOLE.fullmatch(text) else text
+
+
+def _spelled(name: str) -> str:
+    """Return a provisional designation with one blank and capitals, other names as they are."""
+    if match := _BRACKETED.fullmatch(name):
+        return match[1]
+    if len(name) == 7 and (unpacked := _unpack_provisional(name)):
+        return unpacked
+    # without a blank, small letters are as likely those of a name that an observer gave
+    match = _LOOSE.fullmatch(name.upper() if " " in name else name)
+    return f"{match[1]} {match[2]}{match[3] or ''}" if match else name
 
 
 def unpack_field(field: str) -> str:
@@ -177,6 +233,9 @@ def _pack_satellite(match: re.Match[str]) -> str:
 
 _PROVISIONAL = re.compile(r"([I-L]\d\d)([A-HJ-Y])([0-9A-Za-z]\d)([A-HJ-Z])")
 _EXTENDED_PROVISIONAL = re.compile(r"_([0-9A-Za-z])([A-HJ-Y])([0-9A-Za-z]{4})")
+_WHOLE = re.compile(r"\d+\.0*")
+_BRACKETED = re.compile(r"\((\d+)\)")
+_LOOSE = re.compile(r"(A[89]\d\d|1[89]\d\d|2[01]\d\d) *([A-HJ-Y][A-HJ-Z])([1-9]\d{0,4})?")
 _SURVEY = re.compile(r"(PL|T[123])S(\d{4})")
 _COMET = re.compile(r"([PCDXAI])([A-L]\d\d)([A-HJ-Y])([0-9A-Za-z]\d)([0a-z])")
 _NEW_SATELLITE = re.compile(rf"S([A-L]\d\d)([{''.join(PLANETS)}])([0-9A-Za-z]\d)0")

@@ -36,6 +36,7 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 BLANK: Final = ord(" ")
+MANY_BLANKS: Final = 80
 
 
 class Lines(NamedTuple):
@@ -106,9 +107,14 @@ def split_lines(content: bytes) -> Lines:
 def _length_without_trailing_blanks(data: Bytes, start: Ints, ends: Ints) -> Ints:
     length: Ints = ends - start
     rows = np.flatnonzero(length > 0)
-    while len(rows := rows[(length[rows] > 0) & (data[ends[rows] - 1] == BLANK)]):
+    for _ in range(MANY_BLANKS):
+        rows = rows[(length[rows] > 0) & (data[ends[rows] - 1] == BLANK)]
+        if not len(rows):
+            break
         length[rows] -= 1
         ends[rows] -= 1
+    for row in rows.tolist():  # few lines end in so many blanks, and they may be very long
+        length[row] = len(data[start[row] : ends[row]].tobytes().rstrip())
     return length
 
 
@@ -259,8 +265,12 @@ class Sexagesimal(NamedTuple):
 def parse_sexagesimal(matrix: Bytes) -> Sexagesimal:
     """Read unsigned sexagesimal angles; the columns are ``DD MM SS.sss`` of any total width > 8.
 
-    Old records stop at whole or decimal minutes; seconds of exactly 60 occur and are accepted.
+    Old records stop at whole or decimal minutes, others hold a decimal number, ``DD.dddd``; seconds
+    of exactly 60 occur and are accepted.
     """
+    decimal = matrix[:, 2] == ord(".")
+    if decimal.any():
+        return _with_decimals(matrix, decimal)
     whole, ok = parse_int(matrix[:, :2])
     ok &= matrix[:, 2] == BLANK
     full = (matrix[:, 5] == BLANK) & ~is_blank(matrix[:, 6:])
@@ -282,12 +292,23 @@ def parse_sexagesimal(matrix: Bytes) -> Sexagesimal:
     return Sexagesimal(np.where(ok, value, np.nan), ok, resolution)
 
 
+def _with_decimals(matrix: Bytes, decimal: Mask) -> Sexagesimal:
+    """Read angles of which some are decimal numbers."""
+    number = parse_float(matrix)
+    signed = np.isin(matrix, (ord("+"), ord("-"))).any(axis=1)
+    value, ok = number.value, number.ok & ~signed
+    resolution = 3600.0 / _POWER[np.minimum(number.decimals, len(_POWER) - 1)]
+    rest = np.flatnonzero(~decimal)
+    value[rest], ok[rest], resolution[rest] = parse_sexagesimal(matrix[rest])
+    return Sexagesimal(np.where(ok, value, np.nan), ok, resolution)
+
+
 def days_in_month(year: Ints, month: Ints) -> Ints:
     """Return the length of a Gregorian month, (N,); ``month`` 1 to 12."""
     start = _month_number(year, month)
-    length: Ints = (start + 1).astype("datetime64[D]").astype(np.int64) - start.astype(
-        "datetime64[D]"
-    ).astype(np.int64)
+    length: Ints = (start + np.timedelta64(1, "M")).astype("datetime64[D]").astype(
+        np.int64
+    ) - start.astype("datetime64[D]").astype(np.int64)
     return length
 
 

@@ -8,41 +8,63 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.util
-import os
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-__all__ = ["FORMATS", "Format", "register_formats"]
+from neoranging.exceptions import NeoRangingError
 
-SNIFFED_BYTES: Final = 16_384
+__all__ = ["FORMATS", "TABLE_FORMATS", "Format", "load", "register_formats"]
+
 TABLE_MODULE: Final = "astropy.table"
+ANY_FORMAT: Final = "neoranging"
+"""Name in astropy's registry under which the format is found out by the content."""
+
+_WINDOW: Final = 1 << 18
 
 
 class Format(NamedTuple):
     """Where the functions of a format live, as ``"module:function"`` in this package."""
 
     reader: str
-    sniffer: str  # (head: bytes) -> bool
+    recogniser: str  # (content: bytes) -> bool
+    likeness: str  # (content: bytes) -> int, places that look like records
     writer: str = ""
     extension: str = ""  # by which a file to be written is recognised
 
 
 FORMATS: Final = {
     "mpc.obs80": Format(
-        "obs80:read_obs80", "obs80_lines:looks_like_obs80", "obs80_writer:write_obs80", ".obs80"
+        "obs80:read_obs80",
+        "obs80_lines:looks_like_obs80",
+        "obs80_lines:count_like_obs80",
+        "obs80_writer:write_obs80",
+        ".obs80",
     ),
     "ades.psv": Format(
-        "ades:read_ades_psv", "ades_scan:looks_like_psv", "ades_writer:write_ades_psv", ".psv"
+        "ades:read_ades_psv",
+        "ades_scan:looks_like_psv",
+        "ades_scan:count_like_psv",
+        "ades_writer:write_ades_psv",
+        ".psv",
     ),
-    "ades.xml": Format("ades:read_ades_xml", "ades_scan:looks_like_xml"),
+    "ades.xml": Format(
+        "ades:read_ades_xml", "ades_scan:looks_like_xml", "ades_scan:count_like_xml"
+    ),
     "orbfit.rwo": Format(
-        "rwo:read_rwo", "rwo_layout:looks_like_rwo", "rwo_writer:write_rwo", ".rwo"
+        "rwo:read_rwo",
+        "rwo_layout:looks_like_rwo",
+        "rwo_layout:count_like_rwo",
+        "rwo_writer:write_rwo",
+        ".rwo",
     ),
 }
 """Formats by their name for ``QTable.read(..., format=...)``."""
+
+TABLE_FORMATS: Final = ("csv", "ecsv", "parquet", "feather", "fits", "votable", "hdf5", "json")
+"""Formats of tables with plain columns."""
 
 
 def register_formats() -> None:
@@ -83,12 +105,18 @@ def _register() -> None:
 
     for name, entry in FORMATS.items():
         registry.register_reader(name, Table, _deferred(entry.reader), force=True)
-        registry.register_identifier(name, Table, _identifier(entry), force=True)
         if entry.writer:
             registry.register_writer(name, Table, _deferred(entry.writer), force=True)
+            registry.register_identifier(name, Table, _has_extension(entry), force=True)
+    # One entry finds out the format: four would read every undecided file four times.
+    registry.register_reader(
+        ANY_FORMAT, Table, _deferred("recognition:read_recognised"), force=True
+    )
+    registry.register_identifier(ANY_FORMAT, Table, _is_recognised, force=True)
 
 
-def _load(function: str) -> Callable[..., Any]:
+def load(function: str) -> Callable[..., Any]:
+    """Return a function of this package by its name, ``"module:function"``."""
     module, name = function.split(":")
     found: Callable[..., Any] = getattr(
         importlib.import_module(f"neoranging.observations.{module}"), name
@@ -98,36 +126,49 @@ def _load(function: str) -> Callable[..., Any]:
 
 def _deferred(function: str) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        return _load(function)(*args, **kwargs)
+        return load(function)(*args, **kwargs)
 
     call.__doc__ = f"See ``neoranging.observations.{function.replace(':', '.')}``."
     return call
 
 
-def _identifier(entry: Format) -> Callable[..., bool]:
-    """Recognise files to read by content alone, files to write by extension."""
-
-    def identify(origin: str, path: str | None, fileobj: Any, *args: Any, **_: Any) -> bool:
-        if origin == "write":
-            return bool(entry.writer and path and path.lower().endswith(entry.extension))
-        head = _head(fileobj, args[0] if args else None)
-        return bool(head) and bool(_load(entry.sniffer)(head))
+def _has_extension(entry: Format) -> Callable[..., bool]:
+    def identify(origin: str, path: str | None, *_: Any, **__: Any) -> bool:
+        return bool(origin == "write" and path and path.lower().endswith(entry.extension))
 
     return identify
 
 
-def _head(fileobj: Any, source: Any) -> bytes:
-    """Return the first bytes of a source without consuming it; nothing if that cannot be done."""
+def _is_recognised(origin: str, path: Any, fileobj: Any, *args: Any, **_: Any) -> bool:
+    """Whether a source to be read has a format, by its content alone; it is not consumed."""
+    if origin != "read":
+        return False
     if fileobj is not None:
-        if not (hasattr(fileobj, "seekable") and fileobj.seekable()):
-            return b""
-        position = fileobj.tell()
-        head = fileobj.read(SNIFFED_BYTES)
-        fileobj.seek(position)
-    elif isinstance(source, list | tuple) and all(isinstance(line, str) for line in source):
-        head = "\n".join(line.rstrip("\r\n") for line in source[:200])
-    else:
-        head = source
-    if isinstance(head, str) and not os.path.exists(head):
-        head = head.encode("utf-8", "replace")
-    return bytes(head[:SNIFFED_BYTES]) if isinstance(head, bytes) else b""
+        return _is_recognised_file(fileobj)
+    source = args[0] if args else path
+    lines = isinstance(source, list | tuple) and all(isinstance(line, str) for line in source)
+    return (lines or isinstance(source, bytes)) and _recognise(source)
+
+
+def _is_recognised_file(file: Any) -> bool:
+    if not (hasattr(file, "seekable") and file.seekable()):
+        return False
+    position = file.tell()
+    try:
+        head = file.read(_WINDOW)
+        # The first record may stand further down, but not in a file that is no text.
+        further = len(head) == _WINDOW and isinstance(head, bytes) and b"\0" not in head
+        return _recognise(head) or (further and _recognise(head + file.read()))
+    except NeoRangingError:
+        return False  # an archive, say
+    except (EOFError, OSError, ValueError):
+        return True  # a damaged compressed file: the reader says what is wrong
+    finally:
+        file.seek(position)
+
+
+def _recognise(source: Any) -> bool:
+    if isinstance(source, str):  # of a file opened as text
+        source = source.encode("utf-8", "replace")
+    content = load("wrapping:read_text")(source).content
+    return load("recognition:recognise")(content) is not None

@@ -1,23 +1,40 @@
 """One-character codes of the 80-column and ``.rwo`` formats and their names in ADES.
 
+Column 14 has two meanings: at some stations it is the code of an observing programme, elsewhere an
+alphabetic note on the observation ("K" for stacked images). Digits and signs are programmes
+everywhere. Letters are notes, but for stations that have given all digits and signs away.
+
 Source: Minor Planet Center, "Catalog codes", "Note 2" and program code lists
 (https://www.minorplanetcenter.net/iau/info/CatalogueCodes.html, .../OpticalObs.html,
-https://www.minorplanetcenter.net/iau/lists/ProgramCodes.txt).
+.../ObsNote.html, https://www.minorplanetcenter.net/iau/lists/ProgramCodes.txt).
 """
 
 from __future__ import annotations
 
 import string
+import warnings
+from collections import Counter
+from collections.abc import Iterable
 from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.exceptions import NeoRangingWarning
 
 __all__ = [
     "CATALOG_CODES",
     "CATALOG_NAMES",
+    "LETTERED_STATIONS",
     "MODES",
     "NOTE2_OF_MODE",
     "PROGRAM_CODES",
     "PROGRAM_NAMES",
+    "divide_note1",
+    "join_note1",
 ]
+
+Strings = npt.NDArray[np.str_]
 
 _LETTERED = (
     "a USNOA1 b USNOSA1 c USNOA2 d USNOSA2 e UCAC1 f Tyc1 g Tyc2 h GSC1.0 i GSC1.1 j GSC1.2 "
@@ -59,3 +76,68 @@ MODES = MappingProxyType(
     | {"": "PHO", "A": "PHO", "c": "CCD", "S": "CCD", "V": "CCD"}
 )
 """ADES mode by observation type; space-based and roving records do not tell theirs."""
+
+
+LETTERED_STATIONS = frozenset(
+    "568 675 695 807 809 950 H06 I89 Q62 U69 U94 249 C49 C50".split()  # noqa: SIM905
+)
+"""Stations whose programmes have letters too; those of 249, C49 and C50 are instruments."""
+
+
+def divide_note1(code: Strings, station: Strings) -> tuple[Strings, Strings]:
+    """Codes of programmes and notes of observations, which share column 14.
+
+    Parameters
+    ----------
+    code, station : ndarray of str, shape (N,)
+        Column 14 without blanks, and the station.
+
+    Returns
+    -------
+    program, notes : ndarray of str
+        Either of them "" everywhere, (N,).
+    """
+    is_note = np.strings.isalpha(code) & ~np.isin(station, list(LETTERED_STATIONS))
+    return np.where(is_note, "", code), np.where(is_note, code, "")
+
+
+def join_note1(program: Iterable[str], notes: Iterable[str], station: Iterable[str]) -> list[str]:
+    """Characters for column 14, a blank where there is nothing that it can hold.
+
+    Parameters
+    ----------
+    program, notes, station : iterable of str
+        Code of the programme, of one character or the two of ADES; notes, a letter each; station.
+
+    Warns
+    -----
+    NeoRangingWarning
+        If a code or a note cannot be held, with the number of observations.
+    """
+    held: dict[tuple[str, str, str], tuple[str, str]] = {}
+    lost: Counter[str] = Counter()
+    codes = []
+    for key in zip(program, notes, station, strict=True):
+        if key not in held:
+            held[key] = _note1(*key)
+        code, loss = held[key]
+        codes.append(code)
+        if loss:
+            lost[loss] += 1
+    if lost:
+        told = "; ".join(f"{loss} ({n})" for loss, n in lost.most_common())
+        warnings.warn(f"column 14 cannot hold everything: {told}", NeoRangingWarning, stacklevel=3)
+    return codes
+
+
+def _note1(program: str, notes: str, station: str) -> tuple[str, str]:
+    """The character for column 14, and what it does not say."""
+    lettered = station in LETTERED_STATIONS
+    code = program if len(program) <= 1 else PROGRAM_CODES.get(program, "")
+    if program and not (code and code in PROGRAM_NAMES and (lettered or not code.isalpha())):
+        return " ", f"programme {program!r} of {station}"
+    if code:
+        return code, f"notes {notes!r} beside a programme" if notes else ""
+    if notes and (lettered or not notes[0].isalpha()):
+        return " ", f"notes {notes!r} of {station}, where they would be read as a programme"
+    return notes[:1] or " ", f"notes {notes[1:]!r} after the first" if notes[1:] else ""

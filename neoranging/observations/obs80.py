@@ -33,12 +33,14 @@ from neoranging.observations.fixed_width import (
     parse_sexagesimal,
     split_lines,
 )
+from neoranging.observations.mpc_codes import divide_note1
 from neoranging.observations.obs80_lines import WIDTH, Records, find_records
 from neoranging.observations.report import Note, ReadReport, Reason, many
-from neoranging.observations.source import TextSource, read_source
+from neoranging.observations.source import TextSource
 from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import sigma_columns
 from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
+from neoranging.observations.wrapping import read_text
 
 __all__ = ["read_obs80"]
 
@@ -75,7 +77,8 @@ def read_obs80(source: TextSource, *, default_sigma: Any = None) -> QTable:
     -------
     QTable
         One row per usable observation, in the order of the file. Beyond the common columns:
-        ``reference`` (columns 73-77) and the units of the last digits written, ``time_resolution``
+        ``notes`` (a letter in column 14 that is no programme), ``reference`` (columns 73-77) and
+        the units of the last digits written, ``time_resolution``
         [s], ``ra_resolution`` (without cos(dec)) and ``dec_resolution`` [arcsec].
         ``meta["report"]`` accounts for every record.
 
@@ -89,7 +92,7 @@ def read_obs80(source: TextSource, *, default_sigma: Any = None) -> QTable:
     NeoRangingWarning
         If station codes are not in the list of observatories.
     """
-    content, name = read_source(source)
+    content, name = read_text(source)
     records, n_ignored = find_records(split_lines(content), name)
     verdicts = Verdicts(len(records.line))
     site = _Site(records, verdicts)
@@ -190,7 +193,8 @@ class _Sky:
         self.mjd_fraction = np.rint((day.value - whole) * power) / power
         self.time_resolution = DAY_S / power
         separated = (text[:, 4] == BLANK) & (text[:, 7] == BLANK)
-        ok = year_ok & month_ok & day.ok & date_ok & separated & (day.value > 0)
+        signed = np.isin(text[:, 8:], (ord("+"), ord("-"))).any(axis=1)
+        ok = year_ok & month_ok & day.ok & date_ok & separated & ~signed
         verdicts.reject(~ok, Reason.MALFORMED, "date in columns 16-32 cannot be read")
 
     def _read_direction(self, text: Bytes, verdicts: Verdicts) -> None:
@@ -212,6 +216,7 @@ def _columns(
     records: Records, sky: _Sky, site: _Site, used: Ints, default_sigma: Any
 ) -> ObservationColumns:
     text = records.first[used]
+    program, notes = divide_note1(field_strings(text[:, 13:14]), site.station[used])
     catalog = field_strings(text[:, 71:72])
     resolution = sky.ra_resolution[used], sky.dec_resolution[used]
     sigma_ra, sigma_dec = sigma_columns(
@@ -238,11 +243,12 @@ def _columns(
         observer_itrf=site.itrf[used],
         observer_gcrs=site.gcrs[used],
         note2=site.note2[used],
-        program=field_strings(text[:, 13:14]),
+        program=program,
         catalog=catalog,
         discovery=text[:, 12] == ord("*"),
         line=records.line[used],
         extra={
+            "notes": notes,
             "reference": field_strings(text[:, 72:77]),
             "time_resolution": u.Quantity(sky.time_resolution[used], u.s, copy=False),
             "ra_resolution": u.Quantity(resolution[0], u.arcsec, copy=False),

@@ -9,31 +9,43 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.exceptions import ObservationFormatError
-from neoranging.observations.fixed_width import BLANK, Lines
+from neoranging.observations.fixed_width import BLANK, Lines, split_lines
+from neoranging.observations.report import many
 
-__all__ = ["WIDTH", "Records", "find_records", "looks_like_obs80"]
+__all__ = ["WIDTH", "Records", "count_like_obs80", "find_records", "looks_like_obs80"]
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 WIDTH: Final = 80
+HEAD_WIDTH: Final = 32  # columns that tell a record: designation and date
 
 HEADER_WORDS: Final = frozenset(
     "COD CON OBS MEA TEL NET BND COM NUM ACK AC2 TYP STD LON LAT ALT LOC".split()  # noqa: SIM905
 )
 """First words of the header lines of a report to the MPC."""
 
-_RECORD = re.compile(
-    rb"^[^\n]{14}[A-Za-z ][12]\d{3} [ 01]\d [ 0-3]\d[.\d ]{7}[^\n]{45}[0-9A-Za-z]{3}[ \r]*(?:\n|$)",
-    re.MULTILINE,
-)
 _DATE_ANYWHERE = re.compile(r"[12]\d{3} [ 01]\d [ 0-3]\d\.\d")
+_SHIFTED = re.compile(rb"[12]\d{3} [ 01]\d [ 0-3]\d\.\d[\d ]*\d\d[ .]\d\d")
+_DATE_COLUMN: Final = 15  # counted from 0
+_QUOTE_MARKS: Final = (">", "|", "#", "!", ":", ";")
 
 
-def looks_like_obs80(head: bytes) -> bool:
-    """Whether the first bytes of a file hold a line of the 80-column format."""
-    return _RECORD.search(head) is not None
+def looks_like_obs80(content: bytes) -> bool:
+    """Whether any line of the content is a record of the 80-column format, as its reader sees it.
+
+    Lines of any length count, and whatever stands around the records.
+    """
+    lines = split_lines(content)
+    head = lines.matrix(HEAD_WIDTH)
+    dated = _has_date(head)
+    return bool((dated & ~_is_commented(lines, head, dated)).any())
+
+
+def count_like_obs80(content: bytes) -> int:
+    """Number of places that look like date and right ascension of the format, in any column."""
+    return len(_SHIFTED.findall(split_lines(content).data.tobytes()))
 
 
 class Records(NamedTuple):
@@ -52,7 +64,7 @@ class Records(NamedTuple):
 
 def find_records(lines: Lines, name: str) -> tuple[Records, int]:
     """Find the records and pair the lines of those that take two."""
-    head = lines.matrix(32)
+    head = lines.matrix(HEAD_WIDTH)
     dated = _has_date(head)
     is_record = _is_record(lines, head, dated)
     if not (is_record & dated).any():
@@ -88,9 +100,15 @@ def _is_record(lines: Lines, head: Bytes, dated: Mask) -> Mask:
     is_record = dated.copy()
     for row in np.flatnonzero(~dated & (lines.length > 24)).tolist():
         is_record[row] = _is_broken_record(lines.text(row))
-    for row in np.flatnonzero(is_record & (head[:, 3] == BLANK) & (head[:, 0] != BLANK)).tolist():
-        is_record[row] = lines.text(row)[:3] not in HEADER_WORDS
-    return is_record & (head[:, 0] != ord("#")) & (head[:, 0] != ord("!"))
+    return is_record & ~_is_commented(lines, head, is_record)
+
+
+def _is_commented(lines: Lines, head: Bytes, among: Mask) -> Mask:
+    """Whether lines are comments, or headers ``among`` the lines to look at, (n_lines,)."""
+    commented: Mask = (head[:, 0] == ord("#")) | (head[:, 0] == ord("!"))
+    for row in np.flatnonzero(among & (head[:, 3] == BLANK) & (head[:, 0] != BLANK)).tolist():
+        commented[row] |= lines.text(row)[:3] in HEADER_WORDS
+    return commented
 
 
 def _is_broken_record(text: str) -> bool:
@@ -133,13 +151,32 @@ def _same_exposure(first: Bytes, second: Bytes) -> Mask:
 
 def _not_this_format(lines: Lines, is_record: Mask, name: str) -> str:
     where = f"{name} holds" if name else "the text holds"
-    got = f"{where} {len(lines.start)} lines and none with a date in columns 16-32"
-    if is_record.any():
-        row = int(np.flatnonzero(is_record)[0])
-        got += f", though line {row + 1} has one elsewhere: {lines.text(row)[:WIDTH]!r}"
+    got = f"{where} {many(len(lines.start), 'line')} and none with a date in columns 16-32"
+    advice = "Check that no leading blanks were lost"
+    rows = np.flatnonzero(is_record)
+    if len(rows):
+        text = lines.text(int(rows[0]))
+        got += f", though line {rows[0] + 1} has one elsewhere: {text[:WIDTH]!r}"
+        advice = _advice(text) or advice
     return (
         f"not the 80-column format: {got}; needed are lines such as "
         "'     K24Y04R  C2024 12 27.23807 08 56 40.97 -00 16 11.9 ...' with the station in columns "
-        "78-80. Check that no leading blanks were lost, or name another format "
-        "('ades.psv', 'ades.xml', 'orbfit.rwo')"
+        f"78-80. {advice}, or name another format ('ades.psv', 'ades.xml', 'orbfit.rwo')"
+    )
+
+
+def _advice(text: str) -> str:
+    """Advice on a record whose date stands in the wrong columns."""
+    date = _DATE_ANYWHERE.search(text)
+    if date is None or date.start() == _DATE_COLUMN:
+        return ""
+    shift = date.start() - _DATE_COLUMN
+    mark = text.lstrip()[:1]
+    if mark in _QUOTE_MARKS:
+        return f"Remove the marks {mark!r} of quoted mail in front of the lines"
+    if shift > 0:
+        return f"Remove {many(shift, 'blank')} in front of the lines"
+    return (
+        f"Put {many(-shift, 'blank')} back in front of the lines: they were lost, or a TAB stands "
+        "for them"
     )

@@ -21,7 +21,7 @@ from astropy.table import Table
 from neoranging.constants import AU_KM, DAY_S
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.designation import pack_fields
-from neoranging.observations.mpc_codes import CATALOG_CODES
+from neoranging.observations.mpc_codes import CATALOG_CODES, join_note1
 from neoranging.observations.obs80_lines import WIDTH
 from neoranging.observations.output import angles, numbers, require_columns, texts, write_text
 from neoranging.observations.utc import MJD_1970, utc_days
@@ -62,6 +62,11 @@ def write_obs80(
         If a column is missing or a row cannot be expressed in the format.
     OSError
         If the file exists and `overwrite` is False.
+
+    Warns
+    -----
+    NeoRangingWarning
+        If column 14 cannot hold a programme or note.
     """
     text = "".join(f"{line}\n" for line in format_obs80(table))
     write_text(text, output, overwrite=overwrite, encoding="ascii")
@@ -78,7 +83,7 @@ def format_obs80(table: Table) -> list[str]:
         for name, discovery, program, note2, date in zip(
             pack_fields(texts(table, "designation")).tolist(),
             _discovery(table),
-            _one_column(texts(table, "program").tolist()),
+            join_note1(*(texts(table, name).tolist() for name in ("program", "notes", "station"))),
             types,
             _dates(table),
             strict=True,

@@ -15,7 +15,7 @@ import json
 import math
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +36,7 @@ __all__ = [
     "itrf_positions",
     "load_obscodes",
     "location",
+    "names",
     "observatory",
     "register_observatory",
 ]
@@ -56,6 +57,9 @@ _FIELDS: Final = {
     "sin": ("sin", "rhosinphi"),
     "name": ("Name", "name_utf8", "name"),
 }
+
+
+_CODE_FIELDS: Final = ("obscode", "Code", "code")
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,11 @@ def is_known(codes: ArrayLike) -> NDArray[np.bool_]:
     """
     catalogue = _catalogue()
     return np.asarray(catalogue.rows(codes) < catalogue.codes.size)
+
+
+def names() -> dict[str, str]:
+    """Name of every observatory in use, by its code."""
+    return {code: record.name for code, record in _catalogue().records.items()}
 
 
 def itrf_positions(codes: ArrayLike) -> Floats:
@@ -302,7 +311,8 @@ def load_obscodes(path: str | os.PathLike[str]) -> int:
     ----------
     path : path-like
         The MPC's list: ``ObsCodes.html`` or the same as text (fixed columns), or JSON
-        (``obscodes_extended.json``).
+        (``obscodes_extended.json``, or what the MPC's service of observatories answers: one entry,
+        a list of them, or an object with the codes as names).
 
     Returns
     -------
@@ -322,24 +332,37 @@ def load_obscodes(path: str | os.PathLike[str]) -> int:
 
 
 def _read(path: Path) -> dict[str, Observatory]:
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = path.read_text(encoding="utf-8-sig", errors="replace")
     try:
-        records = _from_json(text) if text.lstrip().startswith("{") else _from_columns(text)
-    except (TypeError, ValueError, AttributeError) as error:
+        records = _from_json(text) if text.lstrip()[:1] in ("{", "[") else _from_columns(text)
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ObservationFormatError(f"{path} is damaged: {error}; fetch it anew") from error
     if not records:
         raise ObservationFormatError(
             f"{path} holds no observatory code; needed is the MPC's ObsCodes.html, the same as "
-            "text, or obscodes_extended.json"
+            "text, obscodes_extended.json or an answer of the MPC's service of observatories"
         )
     return records
 
 
 def _from_json(text: str) -> dict[str, Observatory]:
+    """Read an object of entries by code, a list of entries with their codes, or one entry."""
+    answer = json.loads(text)
+    if isinstance(answer, Mapping) and not any(isinstance(one, Mapping) for one in answer.values()):
+        answer = [answer]
+    entries = answer.items() if isinstance(answer, Mapping) else _with_codes(answer)
     return {
         code: _record(code, {field: _field(entry, field) for field in _FIELDS})
-        for code, entry in json.loads(text).items()
+        for code, entry in entries
     }
+
+
+def _with_codes(entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for entry in entries:
+        code = next((str(entry[key]) for key in _CODE_FIELDS if entry.get(key)), "")
+        if not code:
+            raise ValueError(f"an entry has no code ({' or '.join(_CODE_FIELDS)}): {entry}")
+        yield code, entry
 
 
 def _field(entry: Mapping[str, Any], field: str) -> Any:

@@ -29,13 +29,15 @@ from neoranging.observations.fixed_width import (
     parse_sexagesimal,
     split_lines,
 )
+from neoranging.observations.mpc_codes import divide_note1
 from neoranging.observations.report import Note, ReadReport, Reason
 from neoranging.observations.rwo_layout import OBJECT_WIDTH, RwoRecords, scan_rwo
 from neoranging.observations.rwo_places import Places, read_places
-from neoranging.observations.source import TextSource, read_source
+from neoranging.observations.source import TextSource
 from neoranging.observations.table import ObservationColumns, observation_table
-from neoranging.observations.uncertainty import sigma_columns
+from neoranging.observations.uncertainty import outside_limits, sigma_columns
 from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
+from neoranging.observations.wrapping import JSON_ADVICE, is_json, read_text
 
 __all__ = ["read_rwo"]
 
@@ -113,8 +115,9 @@ def read_rwo(source: TextSource, *, default_sigma: Any = None) -> QTable:
     Positions of spacecraft are geocentric on the equatorial axes of J2000, taken as ICRS.
     Radar records are set aside.
     """
-    content, name = read_source(source)
-    _refuse_json(content)
+    content, name = read_text(source)
+    if is_json(content):
+        raise ObservationFormatError(JSON_ADVICE)
     lines = split_lines(content)
     header, records = scan_rwo(lines)
     verdicts = Verdicts(len(records))
@@ -127,7 +130,10 @@ def read_rwo(source: TextSource, *, default_sigma: Any = None) -> QTable:
         n_records=len(records),
         n_used=int(keep.sum()),
         set_aside=verdicts.set_aside(records.line, records.text),
-        notes=tuple(_notes(columns, records.line, keep, unknown)),
+        notes=(
+            *(Note(0, f"{name} of the header is no number") for name in header.unreadable),
+            *_notes(columns, records.line, keep, unknown),
+        ),
         n_ignored_lines=len(lines.start) - records.n_lines,
         source=name,
     )
@@ -138,15 +144,6 @@ def read_rwo(source: TextSource, *, default_sigma: Any = None) -> QTable:
     if records.name.shape[1] > OBJECT_WIDTH:
         table.meta["object_width"] = records.name.shape[1]
     return table
-
-
-def _refuse_json(content: bytes) -> None:
-    if content.lstrip()[:1] in (b"{", b"["):
-        msg = (
-            "this is JSON, such as the MPC's orbit tools make of .rwo files, and not .rwo itself; "
-            "fetch the original text file from NEODyS or the NEO Coordination Centre"
-        )
-        raise ObservationFormatError(msg)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,6 +272,8 @@ def _judge(columns: _Columns, records: RwoRecords, places: Places, verdicts: Ver
     verdicts.reject(~columns.time_ok, Reason.MALFORMED, "no valid date")
     verdicts.reject(~columns.position_ok, Reason.MALFORMED, "no valid right ascension, declination")
     verdicts.reject(columns.station == "", Reason.MALFORMED, "no station")
+    outside = outside_limits(columns.sigma_ra) | outside_limits(columns.sigma_dec)
+    verdicts.reject(outside, Reason.MALFORMED, "a sigma beyond all measure")
     nowhere = ~places.found
     verdicts.reject(nowhere & (places.kind == "space"), Reason.SPACE_WITHOUT_POSITION)
     verdicts.reject(nowhere & (places.kind == "roving"), Reason.ROVING_WITHOUT_POSITION)
@@ -301,6 +300,7 @@ def _observation_columns(
         *("ra_forced", "dec_forced", "sigma_mag", "mag_residual", "mag_accuracy", "chi"),
         *("selected", "mag_selected"),
     )
+    program, notes = divide_note1(kept["program"], kept["station"])
     return ObservationColumns(
         designation=_designations(records.name[keep]),
         mjd_day=kept["day"],
@@ -318,9 +318,9 @@ def _observation_columns(
         observer_itrf=places.itrf[keep],
         observer_gcrs=places.gcrs[keep],
         note2=kept["technique"],
-        program=kept["program"],
+        program=program,
         catalog=kept["catalog"],
-        extra=extra | {name: kept[name] for name in names},
+        extra=extra | {"notes": notes} | {name: kept[name] for name in names},
     )
 
 

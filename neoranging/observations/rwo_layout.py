@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from neoranging.exceptions import ObservationFormatError
-from neoranging.observations.fixed_width import BLANK, Bytes, Ints, Lines, Mask
+from neoranging.observations.fixed_width import BLANK, Bytes, Ints, Lines, Mask, split_lines
 
 __all__ = [
     "OBJECT_WIDTH",
@@ -29,6 +29,7 @@ __all__ = [
     "Layout",
     "RwoHeader",
     "RwoRecords",
+    "count_like_rwo",
     "looks_like_rwo",
     "scan_rwo",
 ]
@@ -51,8 +52,9 @@ _CASE: Final = ord("s") - ord("S")
 _N_SNIFFED: Final = 200  # records that suffice to tell the layout
 _OPTICAL_LENGTHS: Final = (OPTICAL_WIDTH, OPTICAL_WIDTH - FIRST_VERSION_SHIFT)
 _END_OF_HEADER: Final = "END_OF_HEADER"
-_HEADER_LINE: Final = re.compile(r"\s*(version|errmod|RMSast|RMSmag)\s*=\s*(.*?)\s*$")
+_HEADER_NAMES: Final = frozenset({"version", "errmod", "RMSast", "RMSmag"})
 _RECORD: Final = re.compile(r" (.{9,12}?) [OSRV] . . [12]\d{3} [01]\d [0-3]\d")
+_ANYWHERE: Final = re.compile(rb" [OSRV] . . [12]\d{3} [01]\d [0-3]\d[. ]")
 
 
 @dataclass(frozen=True)
@@ -83,12 +85,15 @@ class RwoHeader:
         Error model that gave the a-priori sigmas.
     rms_ast, rms_mag : float
         RMS of the weighted astrometric residuals and of the magnitude residuals [mag].
+    unreadable : tuple of str
+        Names of numbers that cannot be read.
     """
 
     version: int | None = None
     errmod: str | None = None
     rms_ast: float | None = None
     rms_mag: float | None = None
+    unreadable: tuple[str, ...] = ()
 
     def meta(self) -> dict[str, Any]:
         """The header as it goes into the meta of a table, under the names of the format."""
@@ -101,12 +106,21 @@ class RwoHeader:
         return {name: value for name, value in named.items() if value is not None}
 
 
-def looks_like_rwo(head: bytes) -> bool:
-    """Whether the first bytes of a file look like ``.rwo``, with or without its header."""
-    if b"END_OF_HEADER" in head or b"\n! Object " in b"\n" + head:
+def looks_like_rwo(content: bytes) -> bool:
+    """Whether the content has a header of the format, its column lines, or a record to begin with.
+
+    A line ``version = 3`` alone is no sign of the format, though its reader passes over it.
+    """
+    lines = split_lines(content)
+    comment = lines.matrix(1)[:, 0] == ord("!")
+    if _END_OF_HEADER.encode() in content or _designs(lines, np.flatnonzero(comment)):
         return True
-    first = head.decode("ascii", "replace").split("\n", 20)[:20]
-    return any(_RECORD.match(line) and len(line) > _OPTICAL_LENGTHS[1] - 1 for line in first)
+    return _sniff(lines, np.flatnonzero((lines.length > 0) & ~comment)) is not None
+
+
+def count_like_rwo(content: bytes) -> int:
+    """Number of places that look like type and date of a record, in any column."""
+    return len(_ANYWHERE.findall(content))
 
 
 class RwoRecords:
@@ -232,25 +246,31 @@ def _read_header(lines: Lines, comment: Mask) -> tuple[RwoHeader, Mask]:
     found: dict[str, str] = {}
     for row in np.flatnonzero(candidate & ~comment).tolist():
         text = lines.text(row)
-        if match := _HEADER_LINE.match(text):
-            found.setdefault(match[1], match[2])
-        is_header[row] = bool(match) or text.startswith(_END_OF_HEADER)
+        name, _, value = (part.strip() for part in text.partition("="))
+        named = "=" in text and name in _HEADER_NAMES
+        if named:
+            found.setdefault(name, value)
+        is_header[row] = named or text.startswith(_END_OF_HEADER)
     errmod = found.get("errmod")
+    version = _number(int, found.get("version"))
+    rms = {name: _number(float, found.get(name)) for name in ("RMSast", "RMSmag")}
+    numbers = {"version": version, **rms}
     header = RwoHeader(
-        version=_number(int, found.get("version")),
+        version=version,
         errmod=None if errmod is None else errmod.strip("'").strip(),
-        rms_ast=_number(float, found.get("RMSast")),
-        rms_mag=_number(float, found.get("RMSmag")),
+        rms_ast=rms["RMSast"],
+        rms_mag=rms["RMSmag"],
+        unreadable=tuple(name for name in numbers if name in found and numbers[name] is None),
     )
     return header, is_header
 
 
 def _number(kind: Callable[[str], Number], text: str | None) -> Number | None:
+    """A number of the header, None where there is none or where it cannot be read."""
     try:
         return None if text is None else kind(text)
-    except ValueError as error:
-        msg = f"the .rwo header holds {text!r} where a number is needed; correct it"
-        raise ObservationFormatError(msg) from error
+    except ValueError:
+        return None
 
 
 def _lines_holding(lines: Lines, byte: int) -> Mask:

@@ -13,7 +13,7 @@ from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.exceptions import ObservationFormatError
-from neoranging.observations.mpc_codes import CATALOG_CODES, PROGRAM_CODES
+from neoranging.observations.mpc_codes import CATALOG_CODES, join_note1
 from neoranging.observations.output import angles, numbers, require_columns, texts, write_text
 from neoranging.observations.report import ReadReport, Reason
 from neoranging.observations.rwo_layout import OBJECT_WIDTH
@@ -290,11 +290,10 @@ def _codes(table: QTable, version: int) -> dict[str, Strings | list[str]]:
         ["S", "V"],
         texts(table, "note2"),
     )
-    program = [
-        code if len(code) == 1 else PROGRAM_CODES.get(code, " ")
-        for code in texts(table, "program").tolist()
-    ]
     station = texts(table, "station")
+    program = join_note1(
+        texts(table, "program").tolist(), texts(table, "notes").tolist(), station.tolist()
+    )
     if any(len(code) != 3 for code in station.tolist()):
         msg = ".rwo holds station codes of three characters; write ADES for longer ones"
         raise ObservationFormatError(msg)

@@ -1,85 +1,219 @@
-"""Bytes of a text source, whatever form it comes in."""
+"""Bytes of a text source, whatever form it comes in.
+
+Compressed files are unpacked in steps, and text in UTF-16 or UTF-32 is turned into UTF-8; a file
+that unpacks to more than the limit is refused before it fills the memory.
+"""
 
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
+import io
 import lzma
 import os
+import re
+import tarfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 from neoranging.exceptions import ObservationFormatError
 
-__all__ = ["TextSource", "read_source"]
+__all__ = ["LIMIT_VARIABLE", "Text", "TextSource", "is_text", "read_source"]
 
-TextSource = str | os.PathLike[str] | bytes | IO[Any] | Iterable[str]
-"""A path, an open file, the text itself (with a line end in it), its bytes or its lines."""
+LIMIT_VARIABLE: Final = "NEORANGING_MAX_BYTES"
+"""Environment variable with the largest size of an unpacked file [bytes]."""
 
-_DECOMPRESS: Final = {
-    b"\x1f\x8b": gzip.decompress,
-    b"BZh": bz2.decompress,
-    b"\xfd7zXZ": lzma.decompress,
+DEFAULT_LIMIT: Final = 2 * 1024**3
+STEP: Final = 1024**2
+
+_OPENERS: Final[dict[bytes, Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
 }
+_FOREIGN: Final = {
+    b"PK\x03\x04": "a zip archive",
+    b"PK\x05\x06": "a zip archive",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!\x1a\x07": "a rar archive",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+    b"\x1f\x9d": "compressed by compress",
+}
+_DAMAGED: Final[tuple[type[Exception], ...]] = (
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    gzip.BadGzipFile,
+)
+_TAR_BLOCK: Final = 512
+
+# The marks of UTF-32 begin with those of UTF-16.
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    # XML needs no mark: its first character is known
+    (b"<\0", "utf-16-le"),
+    (b"\0<", "utf-16-be"),
+)
+
+_RECORD: Final = re.compile(
+    r"^.{15}[12]\d{3} [ 01]\d [ 0-3]\d.{53}"  # 80 columns
+    r"|[12]\d{3} [ 01]\d [ 0-3]\d\.\d[\d ]*\d\d[ .]\d\d"  # the same, its columns shifted
+    r"| [OSRV] . . [12]\d{3} [01]\d [0-3]\d"  # .rwo
+    r"|\|.*\|.*\|"  # PSV
+    r"|^\s*(?:<[A-Za-z?!]|[\[{]\s*[\[{\"])"  # XML, HTML, JSON
+)
+"""What no path looks like."""
 
 
-def read_source(source: TextSource) -> tuple[bytes, str]:
+class Text(NamedTuple):
+    """Content of a source that has been read already."""
+
+    content: bytes
+    """UTF-8 or a superset of ASCII, without byte-order mark."""
+    name: str = ""
+    """File name, "" for text that came from no file."""
+
+
+TextSource = str | os.PathLike[str] | bytes | Text | IO[Any] | Iterable[str]
+"""A path, an open file, the text itself, its bytes or its lines."""
+
+
+def is_text(source: str) -> bool:
+    """Whether a string is text rather than a path: it has a line end, or looks like a record."""
+    return "\n" in source or "\r" in source or _RECORD.search(source) is not None
+
+
+def read_source(source: TextSource) -> Text:
     """Return the content of a source and its name.
 
     Parameters
     ----------
     source : str, path-like, bytes, file object or iterable of str
-        A string with a line end is text, another one a path. Files compressed with gzip, bzip2
-        or xz are unpacked.
+        A string that is no text (`is_text`) is a path. Content compressed with gzip, bzip2 or xz is
+        unpacked; a byte-order mark is believed and removed.
 
     Returns
     -------
-    content : bytes
-        The text.
-    name : str
-        File name, "" for text that came from no file.
+    Text
 
     Raises
     ------
     ObservationFormatError
-        If a compressed file is damaged or the source is none of the above.
+        If a compressed file is damaged, if the content is an archive or larger than the limit
+        (``NEORANGING_MAX_BYTES``, 2 GiB by default), or if the source is none of the above.
     OSError
         If a file cannot be opened.
     """
-    if isinstance(source, str | bytes):
-        if isinstance(source, bytes) or "\n" in source or "\r" in source:
-            return _unpacked(_encoded(source), ""), ""
+    if isinstance(source, Text):
+        return source
+    if isinstance(source, str) and (not source.strip() or is_text(source)):
+        return _finished(_encoded(source), "")
+    if isinstance(source, str | os.PathLike):
         return _read_file(Path(source))
-    if isinstance(source, os.PathLike):
-        return _read_file(Path(source))
-    if hasattr(source, "read"):
-        name = os.path.basename(str(getattr(source, "name", "")))
-        return _unpacked(_encoded(source.read()), name), name
+    if isinstance(source, bytes | bytearray | memoryview):
+        return _finished(bytes(source), "")
+    stream: Any = source
+    if hasattr(stream, "read"):
+        name = os.path.basename(str(getattr(stream, "name", "")))
+        name = "" if name.startswith("<") else name  # <stdin> is no name of a file
+        return _finished(_read_in_steps(stream, name), name)
     if isinstance(source, Iterable):
-        return _encoded("\n".join(str(line).rstrip("\r\n") for line in source)), ""
+        lines = (line if isinstance(line, bytes) else _encoded(str(line)) for line in source)
+        return _finished(b"\n".join(line.rstrip(b"\r\n") for line in lines), "")
     raise ObservationFormatError(
         f"observations cannot be read from a {type(source).__name__}: give a path, an open file, "
         "the text or its lines"
     )
 
 
-def _read_file(path: Path) -> tuple[bytes, str]:
-    return _unpacked(path.expanduser().read_bytes(), path.name), path.name
+def _read_file(path: Path) -> Text:
+    path = path.expanduser()
+    if path.is_dir():
+        raise ObservationFormatError(f"{path}: this is a folder; give a list of the files in it")
+    with path.open("rb") as file:
+        return _finished(_read_in_steps(file, path.name), path.name)
 
 
 def _encoded(text: str | bytes) -> bytes:
     return text.encode("utf-8", "replace") if isinstance(text, str) else bytes(text)
 
 
-def _unpacked(content: bytes, name: str) -> bytes:
-    for magic, decompress in _DECOMPRESS.items():
-        if content.startswith(magic):
-            try:
-                return decompress(content)
-            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+def _read_in_steps(stream: IO[Any], name: str, damaged: tuple[type[Exception], ...] = ()) -> bytes:
+    """Read a stream to its end or to the limit, whichever comes first."""
+    limit = _limit()
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while part := stream.read(STEP):
+            parts.append(_encoded(part))
+            size += len(parts[-1])
+            if size > limit:
                 raise ObservationFormatError(
-                    f"the compressed file {name or 'given'} is damaged ({error}); fetch it again"
-                ) from error
-    return content
+                    f"{name or 'the content'} is larger than {limit} bytes (unpacked); divide it, "
+                    f"or set {LIMIT_VARIABLE} to a larger limit"
+                )
+            if len(parts) == 1 and size == STEP and not parts[0].strip(b"\0"):
+                raise ObservationFormatError(
+                    f"{name or 'the content'} begins with a megabyte of zero bytes: it is no text"
+                )
+    except ObservationFormatError:
+        raise  # it is a ValueError as well
+    except UnicodeDecodeError as error:
+        raise ObservationFormatError(
+            f"{name or 'the open file'} is not in the encoding it was opened with "
+            f"({error.encoding}); open it in binary mode"
+        ) from error
+    except (*_DAMAGED, *damaged) as error:
+        raise ObservationFormatError(
+            f"the compressed file {name or 'given'} is damaged ({error}); fetch it again"
+        ) from error
+    return b"".join(parts)
+
+
+def _limit() -> int:
+    text = os.environ.get(LIMIT_VARIABLE, "")
+    if not text:
+        return DEFAULT_LIMIT
+    if not (text.isascii() and text.isdigit()):
+        raise ObservationFormatError(
+            f"the environment variable {LIMIT_VARIABLE} must hold a number of bytes, got {text!r}"
+        )
+    return int(text)
+
+
+def _finished(content: bytes, name: str) -> Text:
+    """Unpack content, refuse archives, and turn it into UTF-8 without a mark."""
+    for magic, opener in _OPENERS.items():
+        if content.startswith(magic):
+            with opener(io.BytesIO(content)) as stream:
+                # out of memory nothing but the content itself can be at fault
+                content = _read_in_steps(stream, name, damaged=(OSError, ValueError))
+            break
+    kind = next((kind for magic, kind in _FOREIGN.items() if content.startswith(magic)), "")
+    kind = "a tar archive" if _is_tar(content) else kind
+    if kind:
+        raise ObservationFormatError(
+            f"{name or 'the content'} is {kind}: unpack it and give the files in it"
+        )
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return Text(content.decode(encoding, "replace").encode(), name)
+    return Text(content, name)
+
+
+def _is_tar(content: bytes) -> bool:
+    """Whether the first block is the header of a tar archive, its checksum included."""
+    if len(content) < _TAR_BLOCK:
+        return False
+    try:
+        tarfile.TarInfo.frombuf(content[:_TAR_BLOCK], "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        return False
+    return True

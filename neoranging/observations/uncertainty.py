@@ -16,10 +16,24 @@ import numpy.typing as npt
 
 from neoranging.exceptions import ObservationFormatError
 
-__all__ = ["STATION_SIGMA", "TECHNIQUE_SIGMA", "default_sigma", "sigma_columns"]
+__all__ = [
+    "COARSE_SIGMA",
+    "INCREDIBLE_SIGMA",
+    "PRECISE_CODES",
+    "SIGMA_LIMITS",
+    "STATION_SIGMA",
+    "TECHNIQUE_SIGMA",
+    "default_sigma",
+    "outside_limits",
+    "sigma_columns",
+]
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.str_]
+
+SIGMA_LIMITS: Final = (1e-6, 1e4)
+"""Limits of what a file can mean as the error of a position [arcsec]; 999 marks zero weight."""
 
 CCD_SIGMA: Final = 1.0
 """An electronic detector of an unlisted station, and whatever is not listed at all."""
@@ -59,8 +73,28 @@ PHOTOGRAPHIC_SIGMA: Final = ((1890, 10.0), (1950, 5.0), (9999, 2.5))
 FIRST_CCD_YEAR: Final = 1990
 """A blank technique means a photograph before this year, an electronic detector after it."""
 
+INCREDIBLE_SIGMA: Final = 1e-3
+"""No telescope on the ground reaches less, but for occultations: it is in wrong units [arcsec]."""
+
+COARSE_SIGMA: Final = 300.0
+"""No astrometry states more (records without weight: 100): it is in wrong units [arcsec]."""
+
+PRECISE_CODES: Final = ("244", "275", "500")
+"""Codes of occultations (seen from the geocentre or the ground), and of the geocentre."""
+
 ROUNDING: Final = 12**-0.5
 """Standard deviation of a uniform rounding error, in units of the last digit."""
+
+
+def outside_limits(sigma: Floats) -> Mask:
+    """Whether stated errors mean nothing: negative or outside `SIGMA_LIMITS`, (N,).
+
+    Zero and NaN stand for an error that is not stated.
+    """
+    low, high = SIGMA_LIMITS
+    stated = np.isfinite(sigma) & (sigma != 0.0)
+    mask: Mask = stated & ~((sigma >= low) & (sigma <= high))
+    return mask
 
 
 def default_sigma(station: Strings, note2: Strings, catalog: Strings, year: Floats) -> Floats:

@@ -1,6 +1,6 @@
 """Figures: each function takes the axes to draw on, or makes them, and returns them.
 
-Matplotlib is imported when something is drawn (``pip install 'neoranging[plot]'``).
+Matplotlib is imported when something is drawn (``pip install matplotlib``).
 """
 
 from neoranging.plotting.admissible_region import plot_admissible_region

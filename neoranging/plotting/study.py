@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from neoranging.datasets.files import replacing
 from neoranging.evaluation.collapse import diurnal_signal
 from neoranging.evaluation.report import Picture
 from neoranging.exceptions import ConformalError, EvaluationError
+from neoranging.files import replacing
 from neoranging.plotting import style
 from neoranging.plotting.study_classical import plot_classical, plot_collapse
 from neoranging.plotting.study_estimates import plot_estimates

@@ -37,8 +37,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        msg = "plots need matplotlib, which is missing: pip install 'neoranging[plot]'"
-        raise MissingDependencyError(msg) from error
+        raise MissingDependencyError.of("plots", "matplotlib", "plot") from error
     return plt
 
 

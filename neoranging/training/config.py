@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from neoranging.datasets.files import read_json, write_json
 from neoranging.exceptions import DatasetError, TrainingError
+from neoranging.files import read_json, write_json
 from neoranging.nn.losses import DATA_LOSSES, LossWeights
 from neoranging.nn.modules import NetworkConfig
 

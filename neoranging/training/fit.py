@@ -22,9 +22,9 @@ import torch
 from torch import Tensor
 
 from neoranging._version import __version__
-from neoranging.datasets.files import replacing
 from neoranging.datasets.progress import progress_bar
 from neoranging.exceptions import TrainingError
+from neoranging.files import replacing
 from neoranging.nn import checkpoint
 from neoranging.nn.features import FEATURES
 from neoranging.nn.modules import RangingNetwork, RangingState

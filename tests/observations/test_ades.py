@@ -22,6 +22,7 @@ from neoranging.observations.ades_writer import format_ades_psv, write_ades_psv
 from neoranging.observations.mpc_codes import PROGRAM_CODES
 from neoranging.observations.obs80 import read_obs80
 from neoranging.observations.report import Reason
+from neoranging.observations.wrapping import read_text
 
 # Counted by hand: records, used, set aside for which reason.
 COUNTS = {
@@ -189,7 +190,7 @@ def test_roving_positions():
         ("obsTime", "2024-12-27 05:42:49Z", Reason.MALFORMED),
         ("obsTime", "2024-02-30T05:42:49Z", Reason.MALFORMED),
         ("obsTime", "2024-12-27T24:00:00Z", Reason.MALFORMED),
-        ("obsTime", "2024-12-27T23:59:60Z", Reason.MALFORMED),
+        ("obsTime", "2024-12-27T23:59:60.5Z", Reason.MALFORMED),
         ("obsTime", "2024-12-27T05:42:49+01:00", Reason.MALFORMED),
         ("obsTime", "", Reason.MALFORMED),
         ("ra", "", Reason.MALFORMED),
@@ -380,7 +381,7 @@ def test_sniffers():
     assert looks_like_psv(psv(RECORD).encode())
     assert looks_like_psv(psv(RECORD).partition("\n")[2].encode())
     assert looks_like_xml(XML.encode())
-    assert looks_like_xml(XML.replace("UTF-8", "UTF-16").encode("utf-16"))
+    assert looks_like_xml(read_text(XML.replace("UTF-8", "UTF-16").encode("utf-16")).content)
     assert not looks_like_psv(b"     K24Y04R* C2024 12 27.23807308 56 40.968-00 16 11.93\n")
     assert not looks_like_psv(b"a|b|c\n")
     assert not looks_like_xml(b"<html>")
@@ -489,7 +490,11 @@ def damaged_records(draw):
 def test_damage_raises_nothing_and_loses_nothing(lines):
     table = read_ades_psv(psv(*lines, names=FIELDS))
     report = table.meta["report"]
-    expected = sum(bool(line.strip()) and line.strip()[0] not in "#!" for line in lines)
+    expected = sum(
+        bool(line.strip())
+        and (line.strip()[0] not in "#!" or 2 * line.count("|") >= FIELDS.count("|"))
+        for line in lines
+    )
     assert report.n_records == expected
     assert np.isfinite(table["ra"]).all()
     assert (table["sigma_ra"] > 0).all()
@@ -539,3 +544,147 @@ def test_any_observation_survives_to_the_resolution_of_the_format(
     assert once["sigma_ra"][0].value == pytest.approx(sigma, rel=1e-2, abs=6e-6)
     assert once["mag"][0] == pytest.approx(mag, abs=1e-4, nan_ok=True)
     assert same(once, read_ades_psv(format_ades_psv(once))) == []
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "2024-12-27T05:42:49.52",
+        "2024-12-27T05:42:+9Z",
+        "2024-12-27T05:42:9Z",
+        "2024-12-27T 5:42:09Z",
+        "2024-12-27T5:42:09Z",
+        "2024-12-27T05:42:49ZZZ",
+        "2024-12-27T05:42:49.Z",
+        "2024-12-27T05:42:49.5.2Z",
+        "2024-12-27T05:42:49.52Z Z",
+        "2024-12-27T05:42:49.52Z" + " " * 20 + "x",
+        "2024-12-27T05:42Z",
+        "2024-12-27 05:42:49Z",
+        "2024-12-27T05:42:\N{ARABIC-INDIC DIGIT FOUR}9Z",
+        "2024-12-27T24:00:00Z",
+        "2024-12-27T05:42:60.1Z",
+        "2024-12-27T05:60:00Z",
+    ],
+)
+def test_times_of_another_shape_are_set_aside(time):
+    report = one("obsTime", time).meta["report"]
+    assert report.counts() == {Reason.MALFORMED: 1}
+    assert "obsTime" in report.set_aside[0].detail
+
+
+@pytest.mark.parametrize(
+    ("time", "expected", "rounded"),
+    [
+        ("2024-12-27T05:42:60.000Z", "2024-12-27T05:43:00.000", True),
+        ("2024-12-31T23:59:60Z", "2025-01-01T00:00:00.000", True),
+        ("2016-12-31T12:59:60.0Z", "2016-12-31T13:00:00.000", True),
+        ("2016-12-31T23:58:60Z", "2016-12-31T23:59:00.000", True),
+        ("2016-12-31T23:59:60.000Z", "2016-12-31T23:59:60.000", False),  # there was one
+        ("2016-12-31T23:59:60.500Z", "2016-12-31T23:59:60.500", False),
+        ("2016-12-31T23:59:59.999Z", "2016-12-31T23:59:59.999", False),
+    ],
+)
+def test_second_60_is_the_next_minute_or_a_leap_second(time, expected, rounded):
+    table = one("obsTime", time)
+    assert table["obstime"].isot.tolist() == [expected]
+    notes = [note.text for note in table.meta["report"].notes]
+    assert any("next minute" in text for text in notes) == rounded
+
+
+@pytest.mark.parametrize(
+    ("names", "values"),
+    [
+        ("rmsRA|rmsDec", "1e32|0.1"),
+        ("rmsRA|rmsDec", "0.1|1e-300"),
+        ("rmsRA|rmsDec", "-0.1|0.1"),
+        ("ra", "\N{FULLWIDTH DIGIT ONE}\N{FULLWIDTH DIGIT TWO}"),
+        ("dec", "\N{ARABIC-INDIC DIGIT FOUR}"),
+        ("ra", "1_0"),
+        ("dec", "-95"),
+    ],
+)
+def test_numbers_beyond_all_measure_are_set_aside(names, values):
+    assert one(names, values).meta["report"].counts() == {Reason.MALFORMED: 1}
+
+
+def test_names_are_taken_in_any_case():
+    expected = read_ades_psv(psv(RECORD))
+    for change in (str.lower, str.upper, str.title):
+        assert same(read_ades_psv(psv(RECORD, names=change(NAMES))), expected) == []
+    for tag in ("provID", "obsTime", "rmsRA"):
+        xml = XML.replace(f"{tag}>", f"{tag.upper()}>")
+        assert same(read_ades_xml(xml.encode()), read_ades_xml(XML.encode())) == []
+
+
+def test_a_first_column_of_running_numbers_is_passed_over():
+    numbered = psv(f"0|{RECORD}", f"7|{RECORD}", f"|{RECORD}", names=f"|{NAMES}")
+    table = read_ades_psv(numbered)
+    assert len(table) == 3
+    assert same(table[:1], read_ades_psv(psv(RECORD))[:1]) == []
+    with pytest.raises(ObservationFormatError, match="no name and holds 'a'"):
+        read_ades_psv(psv(f"a|{RECORD}", names=f"|{NAMES}"))
+    with pytest.raises(ObservationFormatError, match="none empty"):
+        read_ades_psv(psv(RECORD, names=NAMES.replace("mode", "")))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("raErr", "rmsRA"), ("sigma_dec", "rmsDec"), ("filter", "band")]
+)
+def test_a_column_that_looks_like_a_field_is_named(name, meant):
+    report = read_ades_psv(psv(f"{RECORD}|0.3", names=f"{NAMES}|{name}")).meta["report"]
+    (note,) = [str(note) for note in report.notes]
+    assert name in note
+    assert meant in note
+
+
+def test_fields_of_the_standard_and_of_nobody_get_no_remark():
+    names = f"{NAMES}|resRA|sigRA|exp|myOwn"
+    assert read_ades_psv(psv(f"{RECORD}|1|1|30|x", names=names)).meta["report"].notes == ()
+
+
+def test_kinds_of_record_as_the_service_of_the_center_names_them():
+    names = f"Obstype|{NAMES}|trx"
+    table = read_ades_psv(psv(f"optical|{RECORD}|", f"radar|{RECORD}|251", names=names))
+    assert table.meta["report"].counts() == {Reason.RADAR: 1}
+    assert len(table) == 1
+
+
+@pytest.mark.parametrize("mark", ["#", "! ", "#  "])
+def test_a_record_behind_a_mark_is_set_aside(mark):
+    table = read_ades_psv(psv(RECORD, mark + RECORD[1:], "# a comment", RECORD))
+    report = table.meta["report"]
+    assert (report.n_records, report.n_used) == (3, 2)
+    assert (report.set_aside[0].line, report.set_aside[0].reason) == (4, Reason.MALFORMED)
+    assert "as a header does" in report.set_aside[0].detail
+    assert "block" in table.colnames  # the comment is a header still
+    commented = read_ades_psv(psv(RECORD, f"# {NAMES}", RECORD))
+    assert commented.meta["report"].n_records == 2
+
+
+def test_elements_of_no_kind_are_set_aside():
+    xml = '<ades version="2022"><obsBlock><obsData><optacle><stn>W68</stn></optacle></obsData>'
+    report = read_ades_xml(f"{xml}</obsBlock></ades>".encode()).meta["report"]
+    assert [str(entry)[:60] for entry in report.set_aside] == [
+        "line 1: cannot be parsed (the element is none of occultation,"[:60]
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["foo-bar", "hex", "rot13", "shift_jis", "utf-7", "big5"])
+def test_encodings_that_expat_cannot_read_are_named(encoding):
+    xml = f'<?xml version="1.0" encoding="{encoding}"?><ades version="2022"></ades>'
+    with pytest.raises(ObservationFormatError, match="encoding"):
+        read_ades_xml(xml.encode())
+
+
+def test_new_columns_in_each_block_cost_no_more_than_the_blocks():
+    names = "provID|stn|obsTime|ra|dec"
+    record = "2024 YR4|W68|2024-12-27T05:42:49Z|1|2"
+    blocks = [f"{names}|own{k % 400}\n{record}|{k}" for k in range(1200)]
+    table = read_ades_psv("\n".join(blocks))
+    assert len(table) == 1200
+    assert table["own399"][[399, 400, 799]].tolist() == ["399", "", "799"]
+    assert table["own0"][-1] == ""
+    many = [f"{names}|own{k}\n{record}|{k}" for k in range(600)]
+    with pytest.raises(ObservationFormatError, match="more than the 500"):
+        read_ades_psv("\n".join(many))

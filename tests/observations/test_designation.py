@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.designation import (
+    canonical,
+    cleaned,
     pack,
     pack_field,
     pack_fields,
@@ -168,3 +170,43 @@ def test_agrees_with_mpc_designation(name):
     oracle = pytest.importorskip("mpc_designation")
     assert pack(name) == oracle.pack(name)
     assert unpack(oracle.pack(name)) == name
+
+
+class TestCanonical:
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            ("K08T03C", "2008 TC3"),
+            ("2008TC3", "2008 TC3"),
+            ("2008 tc3", "2008 TC3"),
+            (" 2008  TC3 ", "2008 TC3"),
+            ("2024 YR4", "2024 YR4"),
+            ("J95X00A", "1995 XA"),
+            ("1995XA", "1995 XA"),
+            ("PLS2040", "2040 P-L"),
+            ("99942.0", "99942"),
+            ("(99942)", "99942"),
+            ("0433", "0433"),
+            ("K0433", "K0433"),
+            ("K08T03C1", "K08T03C1"),
+            ("2021ab12", "2021ab12"),
+            ("C/2020 F3", "C/2020 F3"),
+            ("A10bCde", "A10bCde"),
+            *((missing, "") for missing in ("", "nan", "NaN", "None", "<NA>", "--", "  ")),
+        ],
+    )
+    def test_spelling(self, given, expected):
+        assert canonical([given, "x"]).tolist() == [expected, "x"]
+
+    def test_shape_is_kept(self):
+        assert canonical(np.zeros(0, dtype="U3")).shape == (0,)
+        assert canonical(np.array([99942, 433])).tolist() == ["99942", "433"]
+
+    def test_every_unpacked_name_is_canonical(self):
+        names = ["2008 TC3", "A898 PA", "2040 P-L", "1P", "73P-B", "C/1996 B2", "Jupiter XIII"]
+        assert canonical(names).tolist() == names
+        for name in names:
+            assert canonical([unpack(pack(name))]).tolist() == [name]
+
+    def test_cleaned_names_keep_their_spelling(self):
+        assert cleaned([" K08T03C ", "17.0", "nan"]).tolist() == ["K08T03C", "17", ""]

@@ -123,3 +123,8 @@ def test_any_bytes_make_lines(content):
 
 def test_nothing_gives_no_lines():
     assert split_lines(b"").matrix(80).shape == (0, 80)
+
+
+def test_lines_that_end_in_very_many_blanks():
+    lines = split_lines(b"a" + b" " * 2_000_000 + b"\nb \n" + b" " * 300)
+    assert lines.length.tolist() == [1, 1, 0]

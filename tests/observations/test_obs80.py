@@ -299,7 +299,7 @@ def test_a_file_of_another_kind_is_refused(text):
 
 
 def test_shifted_file_is_told_where_its_date_is():
-    with pytest.raises(ObservationFormatError, match="leading blanks"):
+    with pytest.raises(ObservationFormatError, match="Put 5 blanks back in front"):
         read_obs80([GROUND.lstrip()])
 
 
@@ -348,7 +348,8 @@ def test_recognition_by_content():
     assert looks_like_obs80(b"COD G96\n\n" + MINUTES.encode() + b"\r\n")
     assert not looks_like_obs80(b"a,b,c\n1,2,3\n")
     assert not looks_like_obs80(GROUND[5:].encode())
-    assert not looks_like_obs80((GROUND + "|2014-01-01").encode())
+    assert looks_like_obs80((GROUND + "  # text behind the last column").encode())
+    assert not looks_like_obs80(b"# " + GROUND[2:].encode())
 
 
 def test_formats_are_known_to_tables_imported_before_or_after():
@@ -496,6 +497,7 @@ def tables(draw):
             itrf[k] = u.Quantity(place.geocentric).to_value(u.m)
     ra = np.array(column(st.integers(0, 86_399_999)))
     dec = np.array(column(st.integers(-32_400_000, 32_400_000)))
+    program = column(st.sampled_from(["", "0", "~"]))
     types = {"ground": st.sampled_from("CBAPMcTEeNn "), "space": st.just("S")}
     return QTable(
         {
@@ -515,7 +517,8 @@ def tables(draw):
             "observer_itrf": itrf * u.m,
             "observer_gcrs": gcrs * u.km,
             "note2": [draw(types.get(k, st.just("V"))).strip() for k in kind],
-            "program": column(st.sampled_from(["", "0", "K", "~"])),
+            "program": program,
+            "notes": ["" if code else draw(st.sampled_from(["", "K", "t"])) for code in program],
             "catalog": column(st.sampled_from(["", "V", "q"])),
             "discovery": column(st.booleans()),
             "reference": column(st.sampled_from(["", "~8ZuS", "M8192", "12"])),
@@ -540,7 +543,7 @@ def test_table_to_lines_to_table(table):
         again["observer_itrf"].value, table["observer_itrf"].value, atol=1e-3
     )
     np.testing.assert_allclose(again["mag"], table["mag"], atol=0.0501)
-    for name in ("designation", "band", "station", "kind", "note2", "program", "catalog"):
+    for name in ("designation", "band", "station", "kind", "note2", "program", "notes", "catalog"):
         assert again[name].tolist() == table[name].tolist()
     assert again["discovery"].tolist() == table["discovery"].tolist()
     assert_same(again, read_obs80(format_obs80(again)))
@@ -635,3 +638,19 @@ def test_real_tracklets_agree_with_their_decimals(shared):
                 assert row["dec"].value == pytest.approx(observation["dec"], abs=1e-9)
                 n += 1
     assert n > 20
+
+
+def test_a_signed_day_is_no_day():
+    signed = GROUND.replace("01.26257 ", "+1.26257 ")
+    assert signed != GROUND
+    assert read(GROUND, signed).meta["report"].counts() == {Reason.MALFORMED: 1}
+
+
+def test_decimal_hours_and_degrees():
+    line = f"{'     K24Y04R  C2024 12 27.23807 08.944716   -00.26998':77}W68"
+    table = read(line)
+    assert table["ra"][0].to_value(u.deg) == pytest.approx(15 * 8.944716, abs=1e-12)
+    assert table["dec"][0].to_value(u.deg) == pytest.approx(-0.26998, abs=1e-14)
+    assert table["ra_resolution"][0].to_value(u.arcsec) == pytest.approx(15 * 3.6e-3)
+    beyond = line.replace("08.944716", "28.944716")
+    assert read(line, beyond).meta["report"].counts() == {Reason.MALFORMED: 1}

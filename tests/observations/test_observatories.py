@@ -144,3 +144,24 @@ def test_environment_variable_names_a_list(tmp_path, monkeypatch):
     path.write_text(PAGE)
     monkeypatch.setenv(observatories.OBSCODES_VARIABLE, str(path))
     assert observatories.is_known(["Q9Q", "G96"]).all()
+
+
+ENTRY = {"obscode": "X05", "longitude": "289.25058", "rhocosphi": "0.864981"}
+ENTRY |= {"rhosinphi": "-0.500958", "name": "Rubin", "uses_two_line_observations": False}
+
+
+@pytest.mark.parametrize("answer", [ENTRY, [ENTRY], {"X05": ENTRY}])
+def test_answers_of_the_service(answer, tmp_path):
+    path = tmp_path / "codes.json"
+    path.write_text(json.dumps(answer), encoding="utf-8-sig")
+    assert observatories.load_obscodes(path) == 1
+    assert observatories.observatory("X05").name == "Rubin"
+    assert observatories.location("X05").lat.to_value(u.deg) == pytest.approx(-30.24, abs=0.01)
+
+
+@pytest.mark.parametrize("text", ["[1]", '[{"name": "Rubin"}]', "[" * 100_000])
+def test_damaged_answers_of_the_service(text, tmp_path):
+    path = tmp_path / "codes.json"
+    path.write_text(text)
+    with pytest.raises(ObservationFormatError, match="damaged"):
+        observatories.load_obscodes(path)

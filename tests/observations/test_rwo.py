@@ -158,7 +158,7 @@ def test_a_record_by_hand():
     assert (row["ra_forced"], row["dec_forced"]) == (True, False)
     assert (row["mag"], row["band"], row["mag_accuracy"]) == (16.54, "o", 0.01)
     assert (row["sigma_mag"], row["mag_residual"], row["chi"]) == (0.5, 0.31, 1.23)
-    assert (row["station"], row["catalog"], row["program"]) == ("W68", "V", "K")
+    assert (row["station"], row["catalog"], row["notes"]) == ("W68", "V", "K")
     assert (row["note2"], row["kind"], row["line"]) == ("C", "ground", 6)
     assert (row["selected"], row["mag_selected"]) == (True, False)
     assert table.meta["errmod"] == "vfcc17"
@@ -439,3 +439,18 @@ def test_any_observation_survives_to_the_resolution_of_the_format(
     assert once["sigma_ra"][0].value == pytest.approx(sigma, abs=5.1e-4)
     assert once["mag"][0] == pytest.approx(mag, abs=5.1e-3, nan_ok=True)
     assert same(once, read_rwo(format_rwo(once))) == []
+
+
+@pytest.mark.parametrize("fill", [" ", "\0", "=", "1"])
+def test_a_header_line_of_any_length_takes_no_time(fill):
+    long = f"RMSast = 3E-0{fill * 300_000}x\n" + text(GROUND)
+    table = read_rwo(long.encode())
+    assert len(table) == 1
+    assert any("RMSast" in note.text for note in table.meta["report"].notes)
+    assert "RMSast" not in table.meta
+
+
+def test_a_sigma_beyond_all_measure_is_set_aside():
+    report = read_rwo(text(GROUND.replace("    0.500 T", "  9.99E+8 T"))).meta["report"]
+    assert report.counts() == {Reason.MALFORMED: 1}
+    assert len(read_rwo(text(GROUND.replace("    0.500 T", "  999.000 T")))) == 1

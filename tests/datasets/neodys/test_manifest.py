@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neoranging.datasets.manifest import Entry, FileStore, Status, cache_folder, read_entries
-from neoranging.exceptions import DownloadError, NeoRangingError
+from neoranging.exceptions import BusyFolderError, NeoRangingError
 
 
 def entry(key: str = "mpcobs/433.rwo", **changes) -> Entry:
@@ -142,7 +142,7 @@ def test_one_process_at_a_time_and_the_lock_dies_with_it(tmp_path):
     )
     with process:
         assert process.stdout.readline() == "locked\n"
-        with pytest.raises(DownloadError, match="another process"):
+        with pytest.raises(BusyFolderError, match="another process"):
             FileStore(tmp_path)
         process.kill()
         process.wait()

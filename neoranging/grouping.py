@@ -1,0 +1,466 @@
+"""Observations grouped into tracklets: by identity, night and station, one per exposure."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.constants import MJD_JD
+from neoranging.exceptions import NeoRangingWarning, ObservationFormatError, TrackletError
+from neoranging.observations import stations
+from neoranging.observations.columns import Columns, Fault, faults, labels, with_credible_sigmas
+from neoranging.observations.designation import canonical, cleaned
+from neoranging.observations.exposures import repeated_exposures
+from neoranging.observations.report import ReadReport, many
+
+__all__ = [
+    "Groups",
+    "Observations",
+    "TrackletReport",
+    "group_as_one",
+    "group_by_identity",
+    "group_by_label",
+    "taken",
+]
+
+FloatArray = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Strings = npt.NDArray[np.str_]
+
+GAP: Final = 0.5
+"""Pause that divides the observations of an observer without local noon [d].
+
+Spacecraft come back to an object every orbit or every few (WISE: after 1.6, 3.2, 6.4 or 9.5 hours)
+for a day or two, and then after weeks: between 12 and 20 hours real files have no pause at all.
+"""
+
+LONGEST_RUN: Final = 1.0
+"""Longest run of them that is one tracklet [d]; longer ones are cut into equal parts."""
+
+_RUNS: Final = 1 << 40  # added to the numbers of runs, to tell them from those of nights
+
+AGAIN: Final = "another record of the same exposure"
+ALONE: Final = "alone: no second epoch of that object in that night"
+ALONE_OF_ID: Final = "alone: no second epoch of that tracklet"
+UNNAMED: Final = "without identity: neither designation nor tracklet id"
+
+
+@dataclass(frozen=True)
+class TrackletReport:
+    """Account of every observation that went into tracklets.
+
+    Attributes
+    ----------
+    n_observations, n_used : int
+        Observations given, and those that stand in a tracklet.
+    dropped : dict of str to int
+        Observations left out, by reason; ``n_observations == n_used + sum(dropped.values())``.
+    n_tracklets : int
+    reading : tuple of ReadReport
+        The account of each file that was read before.
+    notes : tuple of str
+        Changes to observations that are used.
+    lost : mapping of str to str
+        Reason by tracklet id, of those ids of which no tracklet is left.
+    """
+
+    n_observations: int
+    n_used: int
+    n_tracklets: int
+    dropped: dict[str, int] = field(default_factory=dict)
+    reading: tuple[ReadReport, ...] = ()
+    notes: tuple[str, ...] = ()
+    lost: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [str(report) for report in self.reading]
+        lines.append(
+            f"{many(self.n_observations, 'observation')}: {self.n_used} in "
+            f"{many(self.n_tracklets, 'tracklet')}"
+        )
+        lines += [f"  {count:6d} left out: {reason}" for reason, count in self.dropped.items()]
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Rows of all sources as plain columns of length n.
+
+    Attributes
+    ----------
+    columns : Columns
+    designation, tracklet : ndarray of str
+        Name of the object and tracklet id as the source has them, "" where there is none.
+    technique : ndarray of str
+        Code of column 15 of the 80-column format, "E" for an occultation.
+    kind : ndarray of str
+        ``"ground"``, ``"roving"`` or ``"space"``.
+    selected : ndarray of bool
+        False for what the source rejects from its orbit.
+    """
+
+    columns: Columns
+    designation: Strings
+    tracklet: Strings
+    technique: Strings
+    kind: Strings
+    selected: Mask
+
+
+class Groups(NamedTuple):
+    """Observations in order of M tracklets and, within each, of time."""
+
+    columns: Columns
+    offsets: Integers
+    """Bounds of the tracklets, shape (M + 1,)."""
+    designation: Strings
+    tracklet_id: Strings
+    report: TrackletReport
+
+
+class _Account:
+    """Reasons for which rows are left out; the first one of a row stands."""
+
+    def __init__(self, n: int) -> None:
+        self.reasons: list[str] = []
+        self._code = np.zeros(n, dtype=np.int64)  # 0 is used, else 1 + index into reasons
+
+    @property
+    def kept(self) -> Mask:
+        return np.asarray(self._code == 0)
+
+    def drop(self, reason: str, rows: Mask) -> None:
+        rows = rows & self.kept
+        if rows.any():
+            self.reasons.append(reason)
+            self._code[rows] = len(self.reasons)
+
+    def counts(self) -> dict[str, int]:
+        counts = np.bincount(self._code, minlength=len(self.reasons) + 1)[1:]
+        return dict(zip(self.reasons, counts.tolist(), strict=True))
+
+    def lost(self, ids: Strings) -> dict[str, str]:
+        """Reason by id, of the ids without a used row."""
+        gone = np.flatnonzero(~self.kept & (ids != ""))
+        if not len(gone):
+            return {}
+        names, first = np.unique(ids[gone], return_index=True)
+        left = ~np.isin(names, np.unique(ids[self.kept]))
+        codes = self._code[gone[first[left]]] - 1
+        return {
+            name: self.reasons[code]
+            for name, code in zip(names[left].tolist(), codes.tolist(), strict=True)
+        }
+
+
+def group_by_identity(
+    observations: Observations,
+    reports: tuple[ReadReport, ...],
+    group_by: tuple[str, ...],
+    kinds: tuple[str, ...],
+    selected_only: bool,
+) -> Groups:
+    """Tracklets of the observations of files and tables.
+
+    Rows of one tracklet id, or else of one designation, belong together within a night and station
+    (or within a night). A row without an id belongs to the one that its object has in that night
+    and station, if it is only one.
+
+    Raises
+    ------
+    ObservationFormatError
+        If no observation says which object it is of.
+    """
+    c, notes = stations.with_known_codes(observations.columns, _told(reports))
+    account = _Account(len(c.ra))
+    account.drop("observer not of the kinds asked for", ~np.isin(observations.kind, kinds))
+    if selected_only:
+        account.drop("rejected from its orbit by the file", ~observations.selected)
+    for fault in faults(c):
+        account.drop(fault.reason, fault.rows)
+    names, ids = canonical(observations.designation), cleaned(observations.tracklet)
+    _require_identity(names, ids, account)
+    precise = (observations.kind == "space") | (observations.technique == "E")
+    c, sigma_notes = with_credible_sigmas(c, precise, account.kept)
+    key, ids = _keys(c, names, ids, "station" in group_by, account.kept)
+    account.drop(AGAIN, repeated_exposures(c, key, account.kept))
+    account.drop(ALONE, _alone(c, key, account.kept))
+    key = _by_time(c, key, account.kept)
+    return _assembled(c, key, names, ids, account, reports, (*notes, *sigma_notes))
+
+
+def group_by_label(c: Columns, tracklet: Any, designation: Any, on_bad: str) -> Groups:
+    """Tracklets of the rows of one id, or else of one designation, in the order of these labels.
+
+    Parameters are those of `neoranging.TrackletSet.from_arrays`.
+
+    Raises
+    ------
+    TrackletError
+        If there are no labels, something is bad and ``on_bad="raise"``, or nothing is left.
+    """
+    if on_bad not in ("set aside", "raise"):
+        raise TrackletError(f"on_bad must be 'set aside' or 'raise', got {on_bad!r}")
+    n = len(c.ra)
+    names = canonical(labels("designation", "" if designation is None else designation, n))
+    given = names if tracklet is None else labels("tracklet", tracklet, n)
+    label = cleaned(given)
+    if (label == "").all():
+        raise TrackletError(
+            "from_arrays needs tracklet= (an id for each observation) or designation=: "
+            "observations are never joined on a guess; for one object write "
+            "Tracklet(obstime, SkyCoord(ra, dec), station=...)"
+        )
+    unnamed = Fault(label == "", UNNAMED, "each needs an id in tracklet= or a designation")
+    ids = label if tracklet is not None else np.full(n, "")
+    key = np.unique(given, return_inverse=True)[1]
+    return _grouped(c, key, names, ids, (unnamed,), on_bad)
+
+
+def group_as_one(c: Columns, designation: Any) -> Groups:
+    """One tracklet of all rows.
+
+    Raises
+    ------
+    TrackletError
+        If an observation is bad, or there are fewer than two epochs.
+    """
+    n = len(c.ra)
+    names = canonical(labels("designation", designation, n))
+    return _grouped(c, np.zeros(n, dtype=np.int64), names, np.full(n, ""), (), "raise")
+
+
+def _grouped(
+    c: Columns,
+    key: Integers,
+    names: Strings,
+    ids: Strings,
+    more_faults: tuple[Fault, ...],
+    on_bad: str,
+) -> Groups:
+    c, notes = stations.with_known_codes(c)
+    account = _Account(len(c.ra))
+    for fault in (*more_faults, *faults(c)):
+        if on_bad == "raise" and fault.rows.any():
+            raise TrackletError(fault.message)
+        account.drop(fault.reason, fault.rows)
+    c, sigma_notes = with_credible_sigmas(c, np.zeros(len(c.ra), dtype=bool), account.kept)
+    for note in sigma_notes:
+        warnings.warn(note, NeoRangingWarning, stacklevel=5)
+    account.drop(AGAIN, repeated_exposures(c, key, account.kept))
+    account.drop(ALONE_OF_ID, _alone(c, key, account.kept))
+    groups = _assembled(c, key, names, ids, account, (), (*notes, *sigma_notes))
+    dropped = groups.report.dropped
+    if not len(groups.designation) or (on_bad == "raise" and ALONE_OF_ID in dropped):
+        raise TrackletError(_no_motion(groups.report))
+    if dropped:
+        warnings.warn(_set_aside(groups.report), NeoRangingWarning, stacklevel=5)
+    return groups
+
+
+def _no_motion(report: TrackletReport) -> str:
+    return (
+        f"{_set_aside(report)}; a motion needs at least two different epochs of one object from "
+        "usable observations"
+    )
+
+
+def _set_aside(report: TrackletReport) -> str:
+    lost = list(report.lost)
+    names = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
+    reasons = ", ".join(f"{count} {reason}" for reason, count in report.dropped.items())
+    return (
+        f"{report.n_observations - report.n_used} of "
+        f"{many(report.n_observations, 'observation')} cannot be used ({reasons})"
+        + (f"; {many(len(lost), 'tracklet')} lost: {names}" if lost else "")
+    )
+
+
+def _told(reports: tuple[ReadReport, ...]) -> str:
+    """Text of the notes by which readers have already warned of unknown stations."""
+    return " ".join(note.text for report in reports for note in report.notes)
+
+
+def _require_identity(names: Strings, ids: Strings, account: _Account) -> None:
+    unnamed = (names == "") & (ids == "")
+    kept = account.kept
+    if kept.any() and unnamed[kept].all():
+        raise ObservationFormatError(
+            f"none of {many(int(kept.sum()), 'observation')} says which object it is of, and "
+            "observations are never joined on a guess: give a column 'tracklet' (an id of your "
+            "own, the same for all rows of one tracklet) or 'designation'; if they are all of one "
+            "object, one name will do: table['designation'] = 'mine'"
+        )
+    count = int((unnamed & kept).sum())
+    if count:
+        warnings.warn(
+            f"{many(count, 'observation')} with neither designation nor tracklet id are set aside",
+            NeoRangingWarning,
+            stacklevel=5,
+        )
+    account.drop(UNNAMED, unnamed)
+
+
+def _keys(
+    c: Columns, names: Strings, ids: Strings, by_station: bool, kept: Mask
+) -> tuple[Integers, Strings]:
+    """Number of the group of each observation, and the ids with those that rows adopt."""
+    objects = _number(np.where(names == "", ids, names))
+    station = _number(c.station) if by_station else np.zeros(len(names), dtype=np.int64)
+    night = _nights(c, objects, station, by_station, kept)
+    place = _combined(night, station)
+    if not (ids != "").any():
+        return _combined(objects, place), ids
+    ids = _adopted(_combined(objects, place), ids, kept)
+    own = ids != ""
+    # the id of one object may be the designation of another
+    return _combined(_combined(np.where(own, _number(ids), objects), own), place), ids
+
+
+def _adopted(group: Integers, ids: Strings, kept: Mask) -> Strings:
+    """Ids, where those without one take the only one of their group."""
+    bearers = np.flatnonzero(kept & (ids != ""))
+    orphans = np.flatnonzero(kept & (ids == ""))
+    if not len(orphans) or not len(bearers):
+        return ids
+    number = _number(ids)
+    n_groups = int(group.max()) + 1
+    low, high = np.full(n_groups, len(ids), dtype=np.int64), np.full(n_groups, -1, dtype=np.int64)
+    np.minimum.at(low, group[bearers], number[bearers])
+    np.maximum.at(high, group[bearers], number[bearers])
+    example = np.zeros(n_groups, dtype=np.int64)
+    example[group[bearers]] = bearers
+    orphans = orphans[low[group[orphans]] == high[group[orphans]]]
+    adopted = ids.copy()
+    adopted[orphans] = ids[example[group[orphans]]]
+    return adopted
+
+
+def _nights(
+    c: Columns, objects: Integers, station: Integers, by_station: bool, kept: Mask
+) -> Integers:
+    """Number of the night of each observation.
+
+    A night runs from local noon to noon where the longitude of the observer is known. Others have
+    runs of observations, divided at pauses; beside ground stations of the same night a run counts
+    for the night of Greenwich in which its middle lies.
+    """
+    mjd = np.nan_to_num((c.jd1 - MJD_JD) + c.jd2)  # rows without epoch are left out already
+    x, y, z = c.itrf.T
+    longitude = np.arctan2(y, x) / (2.0 * np.pi)
+    placed = np.isfinite(longitude) & (np.hypot(np.hypot(x, y), z) > 1.0)  # not the geocentre
+    night = np.floor(mjd + np.where(placed, longitude, 0.0) - 0.5).astype(np.int64)
+    rows = np.flatnonzero(~placed & kept)
+    if len(rows):
+        run, middle = _runs(mjd[rows], _combined(objects, station)[rows])
+        night[rows] = run + _RUNS if by_station else np.floor(middle - 0.5).astype(np.int64)
+    return night
+
+
+def _runs(mjd: FloatArray, key: Integers) -> tuple[Integers, FloatArray]:
+    """Number of the run of each observation of a key, and the middle of that run."""
+    order = np.lexsort((mjd, key))
+    t, k = mjd[order], key[order]
+    run = _steps((np.diff(k) != 0) | (np.diff(t) > GAP))
+    first, last = _ends(run)
+    span = (t[last] - t[first])[run]
+    pieces = np.ceil(np.maximum(span / LONGEST_RUN, 1.0))
+    with np.errstate(invalid="ignore"):
+        piece = np.floor((t - t[first][run]) / span * pieces)
+    piece = np.minimum(np.nan_to_num(piece), pieces - 1.0)
+    run = _steps((np.diff(run) != 0) | (np.diff(piece) != 0))
+    first, last = _ends(run)
+    middle = 0.5 * (t[first] + t[last])
+    number, middles = np.empty_like(run), np.empty_like(t)
+    number[order], middles[order] = run, middle[run]
+    return number, middles
+
+
+def _steps(new: Mask) -> Integers:
+    """Running number that rises at every True between neighbours."""
+    return np.concatenate([[0], np.cumsum(new)]).astype(np.int64)
+
+
+def _ends(run: Integers) -> tuple[Integers, Integers]:
+    """First and last row of each run of equal numbers, which count from 0."""
+    bounds = np.searchsorted(run, np.arange(run[-1] + 2))
+    return bounds[:-1], bounds[1:] - 1
+
+
+def _number(values: npt.NDArray[np.generic]) -> Integers:
+    """Small number of each distinct value."""
+    import pandas as pd
+
+    return np.asarray(pd.factorize(values)[0], dtype=np.int64)
+
+
+def _combined(one: npt.NDArray[np.generic], other: npt.NDArray[np.generic]) -> Integers:
+    """Small number of each distinct pair."""
+    first, second = _number(one), _number(other)
+    return _number(first * (second.max(initial=0) + 1) + second)
+
+
+def _alone(c: Columns, key: Integers, kept: Mask) -> Mask:
+    """True for rows of groups without two epochs."""
+    first, last = _span(c, key, kept)
+    return np.asarray(~(last > first)[key])
+
+
+def _by_time(c: Columns, key: Integers, kept: Mask) -> Integers:
+    """Numbers of the groups in the order of their first epochs."""
+    order = np.argsort(_span(c, key, kept)[0], kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[key]
+
+
+def _span(c: Columns, key: Integers, kept: Mask) -> tuple[FloatArray, FloatArray]:
+    """First and last epoch of the kept rows of each group, infinite where there are none."""
+    n = int(key.max(initial=-1)) + 1
+    first, last = np.full(n, np.inf), np.full(n, -np.inf)
+    jd = (c.jd1 + c.jd2)[kept]
+    np.minimum.at(first, key[kept], jd)
+    np.maximum.at(last, key[kept], jd)
+    return first, last
+
+
+def _assembled(
+    c: Columns,
+    key: Integers,
+    names: Strings,
+    ids: Strings,
+    account: _Account,
+    reports: tuple[ReadReport, ...],
+    notes: tuple[str, ...],
+) -> Groups:
+    """Groups of the rows that are kept, in the order of their keys."""
+    rows = np.flatnonzero(account.kept)
+    order = rows[np.lexsort((c.jd2[rows], c.jd1[rows], key[rows]))]
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    offsets = np.append(starts, len(order)).astype(np.int64)
+    first = order[starts]
+    report = TrackletReport(
+        len(names),
+        len(order),
+        len(starts),
+        account.counts(),
+        reports,
+        notes,
+        account.lost(ids),
+    )
+    return Groups(c.take(order), offsets, names[first], ids[first], report)
+
+
+def taken(columns: Columns, offsets: Integers, index: Integers) -> tuple[Columns, Integers]:
+    """Some tracklets, in the order of ``index``, with their bounds."""
+    counts = np.diff(offsets)[index]
+    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    rows = np.arange(bounds[-1]) + np.repeat(offsets[:-1][index] - bounds[:-1], counts)
+    return columns.take(rows), bounds

@@ -1,0 +1,116 @@
+"""Records of one exposure: the same moment seen from one place, however often it is reported.
+
+A night comes twice where files overlap, where the same images are measured under two programme
+codes or in several apertures, and where one file gives the epochs with fewer digits than another.
+Each of these is one observation; counted as several they make errors too small.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from neoranging.constants import DAY_S
+from neoranging.observations.columns import Columns
+
+__all__ = ["repeated_exposures", "written_resolution"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+UNITS: Final = tuple(
+    sorted(
+        [*(10.0**-k for k in (5, 6, 7, 8)), *(10.0**-k / DAY_S for k in (0, 1, 2, 3))],
+        reverse=True,
+    )
+)
+"""Last digits in which epochs are written, of a day or of a second, from a second on [d]."""
+
+NOISE: Final = 2e-11
+"""Rounding error of an epoch as a modified Julian date in double precision [d]."""
+
+EQUAL: Final = 1e-3
+"""Difference of epochs that counts as none [s]."""
+
+SAME_PLACE: Final = 1000.0
+"""Distance within which two places of a roving observer are one [m]."""
+
+
+def written_resolution(jd1: Floats, jd2: Floats) -> Floats:
+    """Unit of the last digit with which epochs were written, at most a second, (n,) [d].
+
+    Found from the values: epochs that are whole multiples of a unit are taken to be written with
+    it. Zero for epochs that are multiples of none, such as those of a simulation.
+    """
+    fraction = ((jd1 - np.floor(jd1)) + jd2) % 1.0
+    resolution = np.zeros(len(fraction))
+    rest = np.arange(len(fraction))
+    for unit in UNITS:
+        digits = fraction[rest] / unit
+        whole = np.abs(digits - np.rint(digits)) * unit < NOISE
+        resolution[rest[whole]] = unit
+        rest = rest[~whole]
+    return resolution
+
+
+def repeated_exposures(c: Columns, key: Integers, used: Mask) -> Mask:
+    """True for records of an exposure that another record represents.
+
+    Records of one group and station are of one exposure if their epochs differ by no more than the
+    last digit written, and by less than a second; in a series of exposures as fast as that, if
+    their epochs are equal. The one with the most digits in its epoch, then
+    with the smallest sigma, represents the exposure; it stays as it is, with its own error.
+
+    Parameters
+    ----------
+    c : Columns
+        n observations.
+    key : ndarray of int, shape (n,)
+        Number of the group of each.
+    used : ndarray of bool, shape (n,)
+        Rows to look at.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    repeated = np.zeros(len(key), dtype=bool)
+    rows = np.flatnonzero(used)
+    if not len(rows):
+        return repeated
+    station = np.unique(c.station[rows], return_inverse=True)[1]
+    order = rows[np.lexsort((c.jd2[rows], c.jd1[rows], station, key[rows]))]
+    seconds = (np.diff(c.jd1[order]) + np.diff(c.jd2[order])) * DAY_S
+    moved = np.linalg.norm(np.diff(c.itrf[order], axis=0), axis=1)
+    near = (np.diff(key[order]) == 0) & (c.station[order][1:] == c.station[order][:-1])
+    near &= (seconds < 1.0 - EQUAL) & ~(moved > SAME_PLACE)  # NaN for spacecraft
+    if not near.any():
+        return repeated
+    unit = written_resolution(c.jd1[order], c.jd2[order])
+    exposure = _exposures(near, seconds, unit * DAY_S)
+    measured = (c.dec[order], c.ra[order], c.sigma[order].sum(axis=1))
+    best = np.lexsort((*measured, unit, exposure))
+    repeated[order[best[1:]]] = np.diff(exposure[best]) == 0
+    return repeated
+
+
+def _exposures(near: Mask, seconds: Floats, unit: Floats) -> Integers:
+    """Number of the exposure of each record in order of time; ``near`` pairs may be joined."""
+    digit = np.maximum(unit[1:], unit[:-1])
+    joined = near & (seconds <= 1.01 * digit + EQUAL)
+    number = _steps(~joined)
+    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    ends = np.append(starts[1:], len(number)) - 1
+    elapsed = np.concatenate([[0.0], np.cumsum(seconds)])
+    long = elapsed[ends] - elapsed[starts] > 1.01 * np.maximum.reduceat(unit, starts) + EQUAL
+    # in a fast series of exposures the neighbours are as near as two roundings of one
+    fast = long[number][1:]
+    return _steps(~(joined & (~fast | (seconds <= EQUAL))))
+
+
+def _steps(new: Mask) -> Integers:
+    """Running number from 0 that rises at every True between neighbours."""
+    return np.concatenate([[0], np.cumsum(new)]).astype(np.int64)

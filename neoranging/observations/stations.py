@@ -1,0 +1,198 @@
+"""Station codes as they come, from text, numbers or gaps, turned into those of the MPC."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import warnings
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from astropy import units as u
+
+from neoranging.exceptions import NeoRangingWarning, TrackletError, UnknownStationError
+from neoranging.observations import observatories
+from neoranging.observations.designation import MISSING
+from neoranging.observations.report import many
+
+if TYPE_CHECKING:
+    from neoranging.observations.columns import Columns
+
+__all__ = ["nearest", "require_codes", "station_codes", "with_known_codes"]
+
+Strings = npt.NDArray[np.str_]
+
+_NUMBER: Final = re.compile(r"(\d{1,3})(\.0*)?")
+
+_CELLS: Final = frozenset({"str", "int", "float", "NoneType", "NAType", "NaTType", "str_"})
+"""Types of the cells of a column of codes with gaps."""
+
+
+def station_codes(given: Any) -> Strings:
+    """Codes of the MPC, "" where there is none.
+
+    Blanks around a code are stripped, numbers get their zeros back (33 is "033", 703.0 is "703"),
+    and a code in lower case becomes the one in capitals if only that is known.
+
+    Parameters
+    ----------
+    given : str, number, None or array_like of these
+
+    Raises
+    ------
+    TrackletError
+        If what is given are coordinates, or no codes at all.
+
+    Warns
+    -----
+    NeoRangingWarning
+        If codes had to be put in capitals.
+    """
+    _refuse_coordinates(given)
+    values = np.asarray(given)
+    if isinstance(mask := getattr(given, "mask", None), np.ndarray):
+        values = np.where(mask, "", np.asarray(given).astype(np.str_))
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "ascii", "replace")
+    if values.dtype.kind not in "OUTif" or not _CELLS.issuperset(_kinds(values)):
+        raise TrackletError(
+            f"station must be an MPC code (text such as 'G96') or an EarthLocation, got "
+            f"{type(given).__name__}"
+        )
+    texts, row = np.unique(values.astype(np.str_), return_inverse=True)
+    texts = np.strings.strip(texts)
+    codes = np.array([_code(text) for text in texts.tolist()], dtype=np.str_)
+    capitals = [
+        f"{old!r} is taken for {new!r}"
+        for old, new in zip(texts.tolist(), codes.tolist(), strict=True)
+        if old != new and old.upper() == new
+    ]
+    if capitals:
+        warnings.warn(
+            f"station {', '.join(capitals)}: codes of the MPC have capitals",
+            NeoRangingWarning,
+            stacklevel=5,
+        )
+    return codes[row].reshape(values.shape)
+
+
+def _refuse_coordinates(given: Any) -> None:
+    """Raise an error that shows how to make a place of coordinates."""
+    parts = given if isinstance(given, (tuple, list)) else [given]
+    coordinates = any(isinstance(x, u.Quantity) for x in parts)
+    if isinstance(given, tuple):
+        coordinates |= any(isinstance(x, (int, float)) for x in given)
+    elif not coordinates and np.asarray(given).dtype.kind == "f":
+        numbers = np.asarray(given)
+        coordinates = bool((np.isfinite(numbers) & (numbers % 1.0 != 0.0)).any())
+    if coordinates:
+        raise TrackletError(
+            f"station must be an MPC code or an EarthLocation, got coordinates {given}: write "
+            "station=EarthLocation.from_geodetic(longitude * u.deg, latitude * u.deg, "
+            "height * u.m)"
+        )
+
+
+def _kinds(values: npt.NDArray[Any]) -> set[str]:
+    return {type(x).__name__ for x in values.ravel().tolist()} if values.dtype == object else set()
+
+
+def require_codes(given: Any) -> Strings:
+    """Codes of the MPC, all of them in a list; see `station_codes`.
+
+    Raises
+    ------
+    TrackletError
+        If a station is missing.
+    UnknownStationError
+        If a code is in no list.
+
+    Warns
+    -----
+    NeoRangingWarning
+        If codes had to be put in capitals.
+    """
+    codes = np.atleast_1d(station_codes(given))
+    if (codes == "").any():
+        raise TrackletError(
+            f"no station is given ({int((codes == '').sum())} of {codes.size}): give an MPC code, "
+            "an EarthLocation, or '500' for the geocentre"
+        )
+    for code in np.unique(codes[~observatories.is_known(codes)]).tolist():
+        raise UnknownStationError(_placeless(code), code=code)
+    return codes.reshape(np.shape(given))
+
+
+def _placeless(code: str) -> str:
+    """Reason why a code has no place, and what to do."""
+    if observatories.is_known(code):
+        return (
+            f"{code} ({observatories.names()[code]}) has no fixed one. Give it with each "
+            "observation, in the column observer_gcrs (spacecraft) or observer_itrf of a table"
+        )
+    return (
+        f"no list of observatories has {code!r}{nearest(code)}. Correct the code, pass an "
+        "EarthLocation instead, or add the place with neoranging.register_observatory or a newer "
+        "list with neoranging.load_obscodes"
+    )
+
+
+def _code(text: str) -> str:
+    if text.lower() in MISSING:
+        return ""
+    if observatories.is_known(text):
+        return text
+    if match := _NUMBER.fullmatch(text):
+        return match[1].zfill(3)
+    return text.upper() if observatories.is_known(text.upper()) else text
+
+
+def with_known_codes(c: Columns, told: str = "") -> tuple[Columns, tuple[str, ...]]:
+    """Columns with codes of the MPC and the places that go with them, and notes on codes without.
+
+    Parameters
+    ----------
+    c : Columns
+    told : str
+        Text that quotes the unknown codes which readers have warned of already.
+
+    Warns
+    -----
+    NeoRangingWarning
+        If codes without a place come without the position of the observer.
+    """
+    given, row = np.unique(c.station, return_inverse=True)
+    codes = station_codes(given)
+    if (codes != given).any():
+        station = codes[row]
+        bare = np.isnan(c.itrf[:, :1]) & np.isnan(c.gcrs[:, :1])
+        itrf = np.where(bare, observatories.itrf_positions(station), c.itrf)
+        c = c._replace(station=station, itrf=itrf)
+    placeless = np.isnan(c.itrf[:, 0]) & np.isnan(c.gcrs[:, 0]) & (c.station != "")
+    names, count = np.unique(c.station[placeless], return_counts=True)
+    notes = tuple(
+        f"{many(n, 'observation')} without the place of the observer: {_placeless(code)}"
+        for code, n in zip(names.tolist(), count.tolist(), strict=True)
+        if repr(code) not in told
+    )
+    for note in notes:
+        warnings.warn(note, NeoRangingWarning, stacklevel=5)
+    return c, notes
+
+
+def nearest(code: str) -> str:
+    """Known codes near an unknown one in brackets, "" if there are none.
+
+    Parameters
+    ----------
+    code : str
+        A mistyped code, or a part of the name of an observatory.
+    """
+    names = observatories.names()
+    if len(code) > 3:
+        codes = [known for known, name in names.items() if code.lower() in name.lower()]
+    else:
+        codes = difflib.get_close_matches(code.upper(), list(names), n=3, cutoff=0.6)
+    listed = ", ".join(f"{known} {names[known]}" for known in codes[:3])
+    return f" (near it: {listed})" if listed else ""
