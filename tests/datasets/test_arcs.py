@@ -72,9 +72,9 @@ def test_poor_arcs_are_dropped_each_for_its_reason():
         ([0.0, short / 2, short], FAST),
         ([0.0, 0.01, 0.02], (0.004, 0.0)),
     )
-    # two measurements of one exposure; the same observation twice would count once
-    source["dec"][5] += 0.1 * u.arcsec
-    table, account = form_arcs(source)
+    # at the same moment from two stations; two records of one exposure would count once
+    source["station"][5] = "703"
+    table, account = form_arcs(source, group_by="night")
     assert table["designation"].tolist() == ["A0"]
     assert account.counts["arcs"] == Counts(
         5,
@@ -86,7 +86,7 @@ def test_poor_arcs_are_dropped_each_for_its_reason():
             "no faster than 0.0001 rad/d": 1,
         },
     )
-    assert len(form_arcs(source, quality=Quality(0.0, 0.0))[0]) == 3
+    assert len(form_arcs(source, group_by="night", quality=Quality(0.0, 0.0))[0]) == 3
 
 
 def test_stations_of_a_night_are_kept_apart_or_joined():
