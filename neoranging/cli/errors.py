@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -26,7 +27,10 @@ __all__ = [
     "SpeakingGroup",
     "UnreadableError",
     "echo",
+    "in_options",
 ]
+
+_ARGUMENT: Final = re.compile(r"\b(method|origin|dynamics|score)='(\w+)'")
 
 
 class ExitCode(IntEnum):
@@ -55,6 +59,11 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(visible(str(text)), err=err, nl=nl)
 
 
+def in_options(text: str) -> str:
+    """Text in which arguments of functions are options: ``--method pinn`` for ``method='pinn'``."""
+    return _ARGUMENT.sub(r"--\1 \2", text)
+
+
 class CommandError(click.ClickException):
     """An error to be told without a traceback."""
 
@@ -62,7 +71,7 @@ class CommandError(click.ClickException):
 
     def format_message(self) -> str:
         """The message, fit for a terminal."""
-        return visible(self.message)
+        return visible(in_options(self.message))
 
 
 class InterruptedCommandError(CommandError):
@@ -114,7 +123,7 @@ class SpeakingGroup(click.Group):
             try:
                 return super().invoke(ctx)
             except UnknownMethodError as error:
-                raise click.UsageError(visible(str(error))) from error
+                raise click.UsageError(visible(in_options(str(error)))) from error
             except NeoRangingError as error:
                 raise CommandError(str(error)) from error
             except KeyboardInterrupt as error:
@@ -151,7 +160,7 @@ def _forget_output() -> None:
 @contextmanager
 def _warnings_told() -> Iterator[None]:
     def tell(message: Warning | str, *_: Any, **__: Any) -> None:
-        echo(f"Warning: {message}", err=True)
+        echo(f"Warning: {in_options(str(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.filterwarnings("always", category=NeoRangingWarning)

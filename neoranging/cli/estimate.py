@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging._version import __version__
-from neoranging.cli.errors import EXIT_CODES, CommandError, NotOkError, echo
+from neoranging.cli.errors import EXIT_CODES, CommandError, NotOkError, echo, in_options
 from neoranging.cli.listing import (
     TextColumn,
     deliver,
@@ -182,7 +182,7 @@ def _as_text(rows: QTable) -> str:
 def _legend(statuses: Any) -> str:
     """What to do about each status that occurs, other than OK."""
     paragraphs = [
-        textwrap.fill(f"{status.name}: {status.advice}", 98, subsequent_indent="  ") + "\n"
+        textwrap.fill(f"{status.name}: {in_options(status.advice)}", 98, subsequent_indent="  ") + "\n"
         for status in dict.fromkeys(statuses)
         if status.name != "OK"
     ]

@@ -109,6 +109,8 @@ def _read(name: str, reading: Reading) -> QTable:
 
     if Path(name).is_dir():
         raise _unreadable(name, "is a folder; name the files in it")
+    if name == "-" and sys.stdin is None:
+        raise _unreadable(name, "is closed")
     options = {} if reading.sigma is None else {"default_sigma": reading.sigma}
     try:
         source: Any = name if name != "-" else io.BytesIO(read_source(sys.stdin.buffer)[0])

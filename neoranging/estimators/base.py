@@ -167,6 +167,8 @@ class RangingEstimator(ABC):
             Solutions.join([solutions for _, solutions in parts]),
         )
 
+    # arcs that are none overflow on the way to the status that says so
+    @np.errstate(all="ignore")
     def _solve_chunk(self, arcs: Arcs) -> tuple[Attributables, Solutions]:
         attributables = from_fit(arcs)
         enough = arcs.n_epochs >= self.min_observations
