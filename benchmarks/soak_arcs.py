@@ -106,7 +106,8 @@ def random_arcs(rng: np.random.Generator, m: int) -> Sky:
 
 def zero_motion(rng: np.random.Generator, m: int) -> Sky:
     sky = _arcs(rng, m)
-    return sky._replace(ra=np.repeat(sky.ra[:, :1], N_OBS, 1), dec=np.repeat(sky.dec[:, :1], N_OBS, 1))
+    ra, dec = (np.repeat(angle[:, :1], N_OBS, axis=1) for angle in (sky.ra, sky.dec))
+    return sky._replace(ra=ra, dec=dec)
 
 
 def zero_motion_and_noise(rng: np.random.Generator, m: int) -> Sky:
@@ -163,7 +164,8 @@ def ra_wrap(rng: np.random.Generator, m: int) -> Sky:
 
 def beyond_de440(rng: np.random.Generator, m: int) -> Sky:
     sky = _arcs(rng, m)
-    epoch = np.where(rng.random(m) < 0.5, rng.uniform(0, 33_000, m), rng.uniform(73_600, 120_000, m))
+    before, after = rng.uniform(0.0, 33_000.0, m), rng.uniform(73_600.0, 120_000.0, m)
+    epoch = np.where(rng.random(m) < 0.5, before, after)
     return sky._replace(t=sky.t - sky.t[:, :1] + epoch[:, None])
 
 

@@ -234,7 +234,11 @@ class AdmissibleRegion:
         return self._shape.area() * u.au**2 / u.day
 
     def sample(
-        self, n: int, rng: np.random.Generator | int, *, spacing: Literal["linear", "log"] = "linear"
+        self,
+        n: int,
+        rng: np.random.Generator | int,
+        *,
+        spacing: Literal["linear", "log"] = "linear",
     ) -> tuple[u.Quantity, u.Quantity]:
         """Points drawn uniformly from the region.
 

@@ -181,9 +181,9 @@ def _as_text(rows: QTable) -> str:
 
 def _legend(statuses: Any) -> str:
     """What to do about each status that occurs, other than OK."""
-    paragraphs = [
-        textwrap.fill(f"{status.name}: {in_options(status.advice)}", 98, subsequent_indent="  ") + "\n"
+    told = [
+        in_options(f"{status.name}: {status.advice}")
         for status in dict.fromkeys(statuses)
         if status.name != "OK"
     ]
-    return "".join(paragraphs)
+    return "".join(textwrap.fill(text, 98, subsequent_indent="  ") + "\n" for text in told)

@@ -234,7 +234,7 @@ def _read(folder: Path) -> dict[str, Any]:
     manifest = read_json(folder / MANIFEST)
     needed = ("n_parts", "n_arcs", "n_objects") if _field(manifest, "complete") else ()
     if not isinstance(_field(manifest, "settings"), dict) or not all(
-        isinstance(manifest.get(name), int) for name in needed
+        type(manifest.get(name)) is int and manifest[name] >= 0 for name in needed
     ):
         raise DatasetError(f"{folder / MANIFEST} is no manifest of a set; restore it, or overwrite")
     return dict(manifest)

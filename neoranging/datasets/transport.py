@@ -320,8 +320,8 @@ def _refuse_other_hosts(response: Any, *_: Any, **__: Any) -> None:
     before, after = urlsplit(response.url), urlsplit(target)
     same = (after.scheme, after.netloc) == (before.scheme, before.netloc)
     is_upgrade = (before.scheme, after.scheme) == ("http", "https")
-    ports = before.port, after.port
-    if not same and not (is_upgrade and before.hostname == after.hostname and ports == (None, None)):
+    is_upgrade &= before.hostname == after.hostname and before.port is after.port is None
+    if not (same or is_upgrade):
         raise DownloadError(
             f"{response.url}: the server sends on to another one, {target}, which is not asked; if "
             "that is the new place of the portal, give its address as the base address",
