@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,7 +94,10 @@ def plain_columns(
     n = require_time("obstime", obstime).size
     if obstime.masked and np.any(obstime.mask):
         raise TrackletError(f"{np.sum(obstime.mask)} of {n} epochs are masked: drop them first")
-    utc = obstime.utc if obstime.scale != "utc" else obstime
+    with warnings.catch_warnings():
+        # of old dates the package warns itself, where they matter
+        warnings.filterwarnings("ignore", message="ERFA function .*dubious year")
+        utc = obstime.utc if obstime.scale != "utc" else obstime
     codes, itrf, gcrs = _places(station, n)
     angles = [values_in(*named, u.rad).reshape(-1) for named in (("ra", ra), ("dec", dec))]
     for name, column in zip(("ra", "dec"), angles, strict=True):
