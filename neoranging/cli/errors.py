@@ -67,24 +67,11 @@ def in_options(text: str) -> str:
 class CommandError(click.ClickException):
     """An error to be told without a traceback."""
 
-    exit_code: int = ExitCode.FAILED
+    exit_code = ExitCode.FAILED
 
     def format_message(self) -> str:
         """The message, fit for a terminal."""
         return visible(in_options(self.message))
-
-
-class InterruptedCommandError(CommandError):
-    """The end of a command by SIGINT or SIGTERM."""
-
-    def __init__(self, interrupt: KeyboardInterrupt) -> None:
-        super().__init__("interrupted")
-        number = interrupt.args[0] if interrupt.args else signal.SIGINT
-        self.exit_code = 128 + int(number)
-
-    def show(self, file: Any = None) -> None:  # noqa: ARG002 (of click's signature)
-        """Tell of it, below the ``^C`` that a terminal shows."""
-        echo("\nInterrupted", err=True)
 
 
 class UnreadableError(CommandError):
@@ -127,7 +114,9 @@ class SpeakingGroup(click.Group):
             except NeoRangingError as error:
                 raise CommandError(str(error)) from error
             except KeyboardInterrupt as error:
-                raise InterruptedCommandError(error) from error
+                echo("\nInterrupted", err=True)  # below the ^C that a terminal shows
+                number = error.args[0] if error.args else signal.SIGINT
+                ctx.exit(128 + int(number))
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise  # the reader has left, and click ends without a word

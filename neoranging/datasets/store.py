@@ -283,7 +283,7 @@ def read_manifest(folder: str | Path, *, partial: bool = False) -> dict[str, Any
 
 def read_account(folder: str | Path) -> Account:
     """What went into a set and what became of it."""
-    return Account.from_json(read_manifest(folder).get("account"))
+    return Account.from_json(read_manifest(folder).get("account", {}))
 
 
 def iterate_arcs(

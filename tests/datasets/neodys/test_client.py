@@ -63,7 +63,7 @@ def test_a_redirect_to_another_host_is_refused(client, portal, mishaps, target):
 def test_a_redirect_on_the_same_host_is_followed(client, portal, make_rwo, mishaps):
     portal.put("mpcobs/new.rwo", make_rwo())
     portal.put(YR4, "never read")
-    portal.goes_wrong(YR4, mishaps.status(301, Location="/mpcobs/new.rwo"))
+    portal.goes_wrong(YR4, mishaps.status(301, Location="new.rwo"))
     assert len(client.observations("2024 YR4")) > 10
 
 
