@@ -51,7 +51,8 @@ Exit codes:
   2  wrong usage: unknown option or method
   3  a file cannot be read, or holds no observations
   4  the observations form no tracklet
-  5  with --strict: some tracklet has another status than OK"""
+  5  with --strict: some tracklet has another status than OK
+  128 + n  ended by signal n: 130 interrupted, 143 terminated"""
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
