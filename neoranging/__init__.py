@@ -10,14 +10,14 @@ names below are loaded when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
-
 from neoranging import _interrupts
 
 if _interrupts.is_command():
     _interrupts.end_at_once()  # before the imports that take long
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from neoranging import observations as _formats  # noqa: F401 (registers the table formats)
 from neoranging._version import __version__

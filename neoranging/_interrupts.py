@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from types import FrameType
-from typing import Final
+
+TYPE_CHECKING = False  # typing takes a moment to load, in which an interrupt may come
+if TYPE_CHECKING:
+    from types import FrameType
 
 __all__ = ["arrived", "end_at_once", "is_command", "raise_interrupts", "restore"]
 
-arrived: Final[list[int]] = []
+arrived: list[int] = []
 """Numbers of the signals that came."""
 
-_USUAL: Final = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+_USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
 
 def is_command() -> bool:

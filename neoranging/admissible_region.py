@@ -234,7 +234,11 @@ class AdmissibleRegion:
         return self._shape.area() * u.au**2 / u.day
 
     def sample(
-        self, n: int, rng: np.random.Generator, *, spacing: Literal["linear", "log"] = "linear"
+        self,
+        n: int,
+        rng: np.random.Generator | int,
+        *,
+        spacing: Literal["linear", "log"] = "linear",
     ) -> tuple[u.Quantity, u.Quantity]:
         """Points drawn uniformly from the region.
 
@@ -242,7 +246,8 @@ class AdmissibleRegion:
         ----------
         n : int
             How many.
-        rng : numpy.random.Generator
+        rng : numpy.random.Generator or int
+            An int seeds a generator of its own.
             Source of the random numbers.
         spacing : {"linear", "log"}
             Uniform in range and range-rate, or in the logarithm of range and range-rate.
@@ -255,7 +260,8 @@ class AdmissibleRegion:
         if spacing not in {"linear", "log"}:
             msg = f'spacing must be "linear" or "log", got {spacing!r}'
             raise AdmissibleRegionError(msg)
-        rho, rho_dot = self._shape.sample(n, rng, log=spacing == "log").T
+        generator = np.random.default_rng(rng)
+        rho, rho_dot = self._shape.sample(n, generator, log=spacing == "log").T
         return rho * u.au, rho_dot * (u.au / u.day)
 
     def boundary(self, n: int = 200) -> tuple[BoundaryCurve, ...]:

@@ -115,7 +115,7 @@ class _Group(NamedTuple):
             raise ValueError("edges, numbers and widths do not belong together")
         if (counts < 0).any() or not (widths >= 0.0).all():
             raise ValueError("numbers of arcs and half widths must not be negative")
-        if (np.diff(widths[:, :-1], axis=1) < 0.0).any():
+        if (widths[:, 1:-1] < widths[:, :-2]).any():
             raise ValueError("half widths must not fall with the level")
         return cls(bins, counts, widths)
 
@@ -390,14 +390,10 @@ class Calibration:
             levels = np.array(content["levels"], dtype=np.float64)
             by_verdict = {group["verdict"]: group for group in content["groups"]}
             ok, other = (_Group.from_json(by_verdict[name], len(levels)) for name in _VERDICTS)
-            if not (
-                np.all(levels > 0.0) and np.all(levels < 1.0) and np.all(np.diff(levels) > 0.0)
-            ):
+            if not (np.diff(np.concatenate([[0.0], levels, [1.0]])) > 0.0).all():
                 raise ValueError("its levels do not ascend between 0 and 1")
-            identity, description = (
-                _mapping(content, name) for name in ("identity", "description")
-            )
-            return cls(identity, content["score"], levels, description, (ok, other))
+            identity, described = (_mapping(content, name) for name in ("identity", "description"))
+            return cls(identity, content["score"], levels, described, (ok, other))
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise ConformalError(
                 f"this is no calibration of this version of neoranging ({error!r}): make it anew, "

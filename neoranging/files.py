@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from neoranging.exceptions import BusyFolderError, DatasetError
 
@@ -61,28 +61,40 @@ class FolderLock:
     def __init__(self, folder: Path) -> None:
         self._folder, self._is_new = folder, not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = (folder / _LOCK).open("w")
-        try:
-            _lock(self._file.fileno(), folder)
-        except BaseException:
-            self._file.close()
-            raise
+        self._file = _locked(folder)
 
     def release(self) -> None:
         """Give the folder free; may be repeated."""
         if self._file.closed:
             return
-        if self._is_new and [path.name for path in self._folder.iterdir()] == [_LOCK]:
-            (self._folder / _LOCK).unlink()
-            with suppress(OSError):  # another process may have put something there just now
-                self._folder.rmdir()
+        (self._folder / _LOCK).unlink(missing_ok=True)
         self._file.close()
+        if self._is_new:
+            with suppress(OSError):  # there is something in it, as there should
+                self._folder.rmdir()
 
     def __enter__(self) -> FolderLock:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+def _locked(folder: Path) -> IO[str]:
+    """Lock file of a folder, held."""
+    while True:
+        file = (folder / _LOCK).open("w")
+        try:
+            _lock(file.fileno(), folder)
+            # who held it before may have removed it since it was opened
+            if (folder / _LOCK).exists() and os.path.samestat(
+                os.fstat(file.fileno()), (folder / _LOCK).stat()
+            ):
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
 
 
 def _lock(descriptor: int, folder: Path) -> None:

@@ -115,7 +115,7 @@ def _pack(item: PiecewiseSeries) -> dict[str, Any]:
 
 def _unpack(item: PiecewiseSeries, packs: Any, remedy: str) -> tuple[NDArray[Any], NDArray[Any]]:
     try:
-        pack = packs[item.name]
+        pack = _mapping(_mapping(packs)[item.name])
         grid, checksum = repr(pack["grid"]), pack["sha256"]
         cells = _array(pack["cells"], "int64", 1)
         values = _array(pack["coefficients"], "float64", 3)
@@ -128,9 +128,15 @@ def _unpack(item: PiecewiseSeries, packs: Any, remedy: str) -> tuple[NDArray[Any
     return cells, values
 
 
+def _mapping(content: Any) -> dict[Any, Any]:
+    if not isinstance(content, dict):
+        raise TypeError(f"no dictionary but {type(content).__name__}")
+    return content
+
+
 def _array(tensor: Any, dtype: str, ndim: int) -> NDArray[Any]:
     """Array of a tensor that holds all its numbers; one spread from few would fill the memory."""
-    if not tensor.is_contiguous() or tensor.requires_grad:
+    if tensor.is_sparse or not tensor.is_contiguous() or tensor.requires_grad:
         raise TypeError("not a plain tensor")
     array: NDArray[Any] = tensor.numpy()
     if array.dtype != dtype or array.ndim != ndim:

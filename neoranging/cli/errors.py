@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -26,7 +27,10 @@ __all__ = [
     "SpeakingGroup",
     "UnreadableError",
     "echo",
+    "in_options",
 ]
+
+_ARGUMENT: Final = re.compile(r"\b(method|origin|dynamics|score)='(\w+)'")
 
 
 class ExitCode(IntEnum):
@@ -47,7 +51,8 @@ Exit codes:
   2  wrong usage: unknown option or method
   3  a file cannot be read, or holds no observations
   4  the observations form no tracklet
-  5  with --strict: some tracklet has another status than OK"""
+  5  with --strict: some tracklet has another status than OK
+  128 + n  ended by signal n: 130 interrupted, 143 terminated"""
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
@@ -55,27 +60,19 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(visible(str(text)), err=err, nl=nl)
 
 
+def in_options(text: str) -> str:
+    """Text in which arguments of functions are options: ``--method pinn`` for ``method='pinn'``."""
+    return _ARGUMENT.sub(r"--\1 \2", text)
+
+
 class CommandError(click.ClickException):
     """An error to be told without a traceback."""
 
-    exit_code: int = ExitCode.FAILED
+    exit_code = ExitCode.FAILED
 
     def format_message(self) -> str:
         """The message, fit for a terminal."""
-        return visible(self.message)
-
-
-class InterruptedCommandError(CommandError):
-    """The end of a command by SIGINT or SIGTERM."""
-
-    def __init__(self, interrupt: KeyboardInterrupt) -> None:
-        super().__init__("interrupted")
-        number = interrupt.args[0] if interrupt.args else signal.SIGINT
-        self.exit_code = 128 + int(number)
-
-    def show(self, file: Any = None) -> None:  # noqa: ARG002 (of click's signature)
-        """Tell of it, below the ``^C`` that a terminal shows."""
-        echo("\nInterrupted", err=True)
+        return visible(in_options(self.message))
 
 
 class UnreadableError(CommandError):
@@ -114,11 +111,13 @@ class SpeakingGroup(click.Group):
             try:
                 return super().invoke(ctx)
             except UnknownMethodError as error:
-                raise click.UsageError(visible(str(error))) from error
+                raise click.UsageError(visible(in_options(str(error)))) from error
             except NeoRangingError as error:
                 raise CommandError(str(error)) from error
             except KeyboardInterrupt as error:
-                raise InterruptedCommandError(error) from error
+                echo("\nInterrupted", err=True)  # below the ^C that a terminal shows
+                number = error.args[0] if error.args else signal.SIGINT
+                ctx.exit(128 + int(number))
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise  # the reader has left, and click ends without a word
@@ -151,7 +150,7 @@ def _forget_output() -> None:
 @contextmanager
 def _warnings_told() -> Iterator[None]:
     def tell(message: Warning | str, *_: Any, **__: Any) -> None:
-        echo(f"Warning: {message}", err=True)
+        echo(f"Warning: {in_options(str(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.filterwarnings("always", category=NeoRangingWarning)

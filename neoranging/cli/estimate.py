@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging._version import __version__
-from neoranging.cli.errors import EXIT_CODES, CommandError, NotOkError, echo
+from neoranging.cli.errors import EXIT_CODES, CommandError, NotOkError, echo, in_options
 from neoranging.cli.listing import (
     TextColumn,
     deliver,
@@ -184,9 +184,9 @@ def _as_text(rows: QTable) -> str:
 
 def _legend(statuses: Any) -> str:
     """What to do about each status that occurs, other than OK."""
-    paragraphs = [
-        textwrap.fill(f"{status.name}: {status.advice}", 98, subsequent_indent="  ") + "\n"
+    told = [
+        in_options(f"{status.name}: {status.advice}")
         for status in dict.fromkeys(statuses)
         if status.name != "OK"
     ]
-    return "".join(paragraphs)
+    return "".join(textwrap.fill(text, 98, subsequent_indent="  ") + "\n" for text in told)

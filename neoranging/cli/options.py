@@ -29,5 +29,5 @@ class Number(click.FloatRange):
         """Number of what was given."""
         number = super().convert(value, param, ctx)
         if math.isnan(number) or (math.isinf(number) and not self._infinite):
-            self.fail(f"{value} is no finite number.", param, ctx)
+            self.fail(f"{value} is no number that it takes.", param, ctx)
         return number

@@ -115,6 +115,8 @@ def read_files(reading: Reading) -> TrackletSet:
 def _read(name: str, reading: Reading) -> QTable:
     from neoranging.observations.reading import read_observations
 
+    if name == "-" and sys.stdin is None:
+        raise _unreadable(name, "is closed")
     options: dict[str, Any] = {} if reading.sigma is None else {"default_sigma": reading.sigma}
     try:
         return read_observations(

@@ -110,23 +110,27 @@ def study(
       neoranging study --data real --split all --cap 20 --methods gauss,laplace
     """  # noqa: D301 (the character by which click keeps lines apart)
     from neoranging.datasets.progress import progress_bar
+    from neoranging.evaluation.contenders import contenders
     from neoranging.evaluation.selection import Selection
     from neoranging.evaluation.study import run_study
     from neoranging.evaluation.study_folder import begin
+    from neoranging.files import FolderLock
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
     selection = Selection(split=None if split == "all" else split, **selected)
-    begin(out, resume=resume, overwrite=overwrite)
-    found = run_study(
-        data,
-        names,
-        selection=selection,
-        kept=out / "predictions",
-        geocentric=geocentric,
-        n_boot=n_boot,
-        bar=progress_bar,
-    )
-    page = _write(found, out, paper)
+    chosen = contenders(names)  # first, so that a wrong name costs no study that is there
+    with FolderLock(out):
+        begin(out, resume=resume, overwrite=overwrite)
+        found = run_study(
+            data,
+            chosen,
+            selection=selection,
+            kept=out / "predictions",
+            geocentric=geocentric,
+            n_boot=n_boot,
+            bar=progress_bar,
+        )
+        page = _write(found, out, paper)
     _tell(found, page)
 
 

@@ -222,6 +222,7 @@ class ParabolaFit:
         return self.plane(self.arcs.direction) - self.along(sky)
 
 
+@np.errstate(all="ignore")
 def tangent_fit(arcs: Arcs) -> TangentFit:
     """Fit of all observations, made once for the arcs: attributables and methods share it."""
     known: TangentFit | None = arcs.__dict__.get("_tangent_fit")
@@ -292,6 +293,8 @@ class Attributables(NamedTuple):
         return cls._make(np.empty((0, *shape)) for shape in shapes)
 
 
+# weights of errors beyond all measure overflow; what comes of them is not finite
+@np.errstate(all="ignore")
 def from_fit(arcs: Arcs) -> Attributables:
     """Attributables by the weighted fit of all observations, at the middle observation's epoch."""
     fit = tangent_fit(arcs)

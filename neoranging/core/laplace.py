@@ -83,6 +83,8 @@ def _problem(fit: TangentFit) -> _Problem:
     return _Problem(equation, direction, rate, acceleration, fit.observer)
 
 
+# without motion the equations have no coefficients
+@np.errstate(all="ignore")
 def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Found:
     """Laplace's method on all observations of each arc, with its errors.
 

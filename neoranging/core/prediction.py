@@ -66,6 +66,8 @@ class Sighting(NamedTuple):
     """By time of reception [au/d]."""
 
 
+# an orbit that noise made leads anywhere; residuals that are not finite say so
+@np.errstate(all="ignore")
 def sight(
     r: FloatArray,
     v: FloatArray,

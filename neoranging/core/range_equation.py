@@ -64,6 +64,8 @@ class RangeEquation(NamedTuple):
         return rho
 
 
+# without motion the coefficients overflow, and there are no roots
+@np.errstate(all="ignore")
 def positive_ranges(equation: RangeEquation) -> tuple[FloatArray, np.ndarray]:
     """All positive ranges that satisfy the equation.
 
@@ -76,17 +78,15 @@ def positive_ranges(equation: RangeEquation) -> tuple[FloatArray, np.ndarray]:
     """
     P, Q, E, R, mu = equation
     # in units of R the coefficients are of order one for every centre and unit system
-    with np.errstate(invalid="ignore", over="ignore"):
-        a = (P * P + 2.0 * P * E) / R**2 + 1.0
-        b = 2.0 * mu * Q * (P + E) / R**5
-        c = (mu * Q) ** 2 / R**8
+    a = (P * P + 2.0 * P * E) / R**2 + 1.0
+    b = 2.0 * mu * Q * (P + E) / R**5
+    c = (mu * Q) ** 2 / R**8
     radius = _positive_roots(a, b, c) * R[:, None]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rho = P[:, None] + Q[:, None] * mu / radius**3
-        arc, slot = np.nonzero(np.isfinite(rho) & (rho > 0.0))
-        rho = rho[arc, slot]
-        # the difference that gives a range far smaller than P loses digits, which a step restores
-        polished = equation.take(arc).polish(rho, steps=1)
+    rho = P[:, None] + Q[:, None] * mu / radius**3
+    arc, slot = np.nonzero(np.isfinite(rho) & (rho > 0.0))
+    rho = rho[arc, slot]
+    # the difference that gives a range far smaller than P loses digits, which a step restores
+    polished = equation.take(arc).polish(rho, steps=1)
     return np.where(np.abs(polished - rho) < 1.0e-3 * rho, polished, rho), arc
 
 
@@ -153,8 +153,7 @@ def _bracketed_roots(
         value, slope = function(x, which[index])
         above = (value > 0.0) == rising
         lo, hi = np.where(above, lo, x), np.where(above, x, hi)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            newton = x - value / slope
+        newton = x - value / slope
         step = np.abs(newton - x)
         # a last step of rounding size may point out of the bracket: ask for its size first
         done = (value == 0.0) | (step <= 4.0e-16 * x)

@@ -163,12 +163,18 @@ class ArcScaling:
         try:
             parts = {name: _affine(plain[name]) for name in ("inputs", "outputs")}
             return cls(**parts, n_arcs=int(plain["n_arcs"]))
-        except (KeyError, TypeError) as error:
-            raise DatasetError(f"{path} is no scaling of arcs: it lacks {error}") from error
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise DatasetError(
+                f"{path} is no scaling of arcs ({error!r}); divide the set once more"
+            ) from error
 
 
 def _affine(plain: dict[str, Any]) -> AffineScaling:
-    return AffineScaling(*(tuple(plain[name]) for name in ("names", "center", "half")))
+    names = tuple(map(str, plain["names"]))
+    center, half = (tuple(map(float, plain[name])) for name in ("center", "half"))
+    if not len(names) == len(center) == len(half) or not all(width > 0.0 for width in half):
+        raise ValueError("names, centres and half widths do not belong together")
+    return AffineScaling(names, center, half)
 
 
 def fit_scaling(folder: str | Path) -> Path:

@@ -234,7 +234,7 @@ def _read(folder: Path) -> dict[str, Any]:
     manifest = read_json(folder / MANIFEST)
     needed = ("n_parts", "n_arcs", "n_objects") if _field(manifest, "complete") else ()
     if not isinstance(_field(manifest, "settings"), dict) or not all(
-        isinstance(manifest.get(name), int) for name in needed
+        type(manifest.get(name)) is int and manifest[name] >= 0 for name in needed
     ):
         raise DatasetError(f"{folder / MANIFEST} is no manifest of a set; restore it, or overwrite")
     return dict(manifest)
@@ -283,7 +283,7 @@ def read_manifest(folder: str | Path, *, partial: bool = False) -> dict[str, Any
 
 def read_account(folder: str | Path) -> Account:
     """What went into a set and what became of it."""
-    return Account.from_json(read_manifest(folder).get("account"))
+    return Account.from_json(read_manifest(folder).get("account", {}))
 
 
 def iterate_arcs(

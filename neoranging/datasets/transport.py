@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import ModuleType
 from typing import Any, Final, NamedTuple
+from urllib.parse import urljoin, urlsplit
 
 from neoranging._version import __version__
 from neoranging.exceptions import DownloadError, MissingDependencyError, ResourceNotFoundError
@@ -306,8 +307,27 @@ class Transport:
         if not hasattr(self._local, "session"):
             session = self._local.session = self._requests.Session()
             session.headers["User-Agent"] = self.politeness.user_agent
+            session.hooks["response"].append(_refuse_other_hosts)
             self._sessions.append(session)
         return self._local.session
+
+
+def _refuse_other_hosts(response: Any, *_: Any, **__: Any) -> None:
+    """Stop before a redirect is followed to where nobody was asked to trust."""
+    if not response.is_redirect:
+        return
+    target = urljoin(response.url, response.headers["Location"])
+    before, after = urlsplit(response.url), urlsplit(target)
+    same = (after.scheme, after.netloc) == (before.scheme, before.netloc)
+    is_upgrade = (before.scheme, after.scheme) == ("http", "https")
+    is_upgrade &= before.hostname == after.hostname and before.port is after.port is None
+    if not (same or is_upgrade):
+        raise DownloadError(
+            f"{response.url}: the server sends on to another one, {target}, which is not asked; if "
+            "that is the new place of the portal, give its address as the base address",
+            response.url,
+            int(response.status_code),
+        )
 
 
 class StoppedError(Exception):

@@ -291,7 +291,9 @@ def _blocks(
     if workers == 1 or len(numbers) <= 1:
         yield from map(twin.block, numbers)
     else:
-        yield from in_processes(twin.block, numbers, min(workers, len(numbers)))
+        # a fresh one: the catalogue that this one holds is long to send, and quick to load
+        fresh = dataclasses.replace(twin)
+        yield from in_processes(fresh.block, numbers, min(workers, len(numbers)))
 
 
 def make_twin(

@@ -186,6 +186,8 @@ class RangingEstimator(ABC):
             Solutions.join([solutions for _, solutions in parts]),
         )
 
+    # arcs that are none overflow on the way to the status that says so
+    @np.errstate(all="ignore")
     def _solve_chunk(self, both: tuple[Arcs, Arcs]) -> tuple[Attributables, Solutions]:
         arcs, seen = both
         attributables = from_fit(arcs)

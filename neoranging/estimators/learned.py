@@ -119,11 +119,18 @@ def _load(path: Path) -> _Trained:
             f"{path} is a folder: give the file in it, such as the network.safetensors that "
             "'neoranging train' wrote"
         )
-    return _load_once(path, known.st_mtime_ns, known.st_size)
+    card = checkpoint.card_path(path)
+    changed = card.stat().st_mtime_ns if card.exists() else 0
+    return _load_once(path, known.st_mtime_ns, known.st_size, changed)
 
 
 @lru_cache(maxsize=8)
-def _load_once(path: Path, changed: int, size: int) -> _Trained:  # noqa: ARG001
+def _load_once(
+    path: Path,
+    changed: int,  # noqa: ARG001
+    size: int,  # noqa: ARG001
+    card_changed: int,  # noqa: ARG001
+) -> _Trained:
     network, card = checkpoint.load(path)
     held = network.config.representation
     if not isinstance(card.get("model"), str) or card.get("representation", held) != held:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from neoranging.exceptions import EvaluationError
+from neoranging.files import TEMPORARY
 
 __all__ = ["begin"]
 
@@ -37,6 +38,8 @@ def begin(folder: Path, *, resume: bool = False, overwrite: bool = False) -> Non
             f"{folder} holds a study: resume it, which keeps predictions that still hold, "
             "overwrite it, or choose another folder"
         )
+    for left_over in folder.rglob(f".*{TEMPORARY}"):
+        left_over.unlink(missing_ok=True)
     for path in there:
         if path.name == "predictions" and not overwrite:
             continue

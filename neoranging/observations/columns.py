@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,7 +104,10 @@ def plain_columns(
     n = require_time("obstime", obstime).size
     if not n:
         raise TrackletError("a tracklet needs at least two observations, got none")
-    utc = obstime.utc if obstime.scale != "utc" else obstime
+    with warnings.catch_warnings():
+        # of old dates the package warns itself, where they matter
+        warnings.filterwarnings("ignore", message="ERFA function .*dubious year")
+        utc = obstime.utc if obstime.scale != "utc" else obstime
     gaps = np.broadcast_to(obstime.mask if obstime.masked else False, obstime.shape).reshape(n)
     codes, itrf = _places(station, n)
     angles = [values_in(*named, u.rad).reshape(-1) for named in (("ra", ra), ("dec", dec))]

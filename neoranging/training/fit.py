@@ -24,7 +24,7 @@ from torch import Tensor
 from neoranging._version import __version__
 from neoranging.datasets.progress import progress_bar
 from neoranging.exceptions import TrainingError
-from neoranging.files import replacing
+from neoranging.files import TEMPORARY, FolderLock, replacing
 from neoranging.nn import checkpoint
 from neoranging.nn.features import FEATURES
 from neoranging.nn.modules import RangingNetwork, RangingState
@@ -133,32 +133,55 @@ def fit(
     TrainingError
         If the folder holds a run that is not to be gone on with, or one of another configuration
         or other data, or if the loss is not finite.
+    BusyFolderError
+        If another process trains in the folder.
     """
     place = Path(folder)
     run = _Run(config, train, validation, pick_device(device))
+    steps = config.epochs * run.steps_per_epoch
+    with FolderLock(place), _threads(threads):
+        _begin(run, place, resume=resume, overwrite=overwrite)
+        with (
+            RunLog(place, run.state.history) as log,
+            progress_bar(steps, config.model, "step", run.epoch * run.steps_per_epoch) as bar,
+        ):
+            while not run.finished:
+                row = run.do_epoch(lambda: bar.update(1))
+                _write_state(run.to_state(), place / STATE)
+                log.add(row)
+                bar.set_postfix_str(f"validation {row['val_total']:.4g}")
+                if run.improved:
+                    run.export(place / WEIGHTS, notes)
+                if on_epoch is not None:
+                    on_epoch(row)
+        best, card = run.export(place / WEIGHTS, notes)
+    return FitResult(best, card, list(run.state.history))
+
+
+def _begin(run: _Run, place: Path, *, resume: bool, overwrite: bool) -> None:
+    """Make the folder of a run ready, and the run what it was when it stopped."""
     if (place / STATE).exists() and not overwrite:
         if not resume:
-            raise TrainingError(f"{folder} holds a run already; resume it, or overwrite it")
-        run.restore(_read_state(place / STATE))
-    place.mkdir(parents=True, exist_ok=True)
-    config.save(place / CONFIG)
-    steps = config.epochs * run.steps_per_epoch
-    with (
-        _threads(threads),
-        RunLog(place, run.state.history) as log,
-        progress_bar(steps, config.model, "step", run.epoch * run.steps_per_epoch) as bar,
-    ):
-        while not run.finished:
-            row = run.do_epoch(lambda: bar.update(1))
-            _write_state(run.to_state(), place / STATE)
-            log.add(row)
-            bar.set_postfix_str(f"validation {row['val_total']:.4g}")
-            if run.improved:
-                run.export(place / WEIGHTS, notes)
-            if on_epoch is not None:
-                on_epoch(row)
-    best, card = run.export(place / WEIGHTS, notes)
-    return FitResult(best, card, list(run.state.history))
+            raise TrainingError(f"{place} holds a run already; resume it, or overwrite it")
+        _restore(run, place / STATE)
+    for left_over in place.glob(f".*{TEMPORARY}"):
+        left_over.unlink()
+    if overwrite:  # else a kill before the first epoch would leave a mixture of two runs
+        for path in (place / STATE, place / WEIGHTS, checkpoint.card_path(place / WEIGHTS)):
+            path.unlink(missing_ok=True)
+    run.config.save(place / CONFIG)
+
+
+def _restore(run: _Run, path: Path) -> None:
+    saved = _read_state(path)
+    try:
+        run.restore(saved)
+    except TrainingError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise TrainingError(
+            f"cannot go on from {path}, which is damaged ({error}); overwrite the run to begin anew"
+        ) from error
 
 
 def fit_set(

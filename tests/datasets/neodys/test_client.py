@@ -47,6 +47,40 @@ def many(portal, make_rwo):
     return names
 
 
+@pytest.mark.parametrize(
+    "target",
+    ["http://127.0.0.1:9/x.rwo", "//example.org/x", "file:///etc/passwd", "http://localhost/x.rwo"],
+)
+def test_a_redirect_to_another_host_is_refused(client, portal, mishaps, target):
+    portal.put(YR4, "never read")
+    portal.goes_wrong(YR4, mishaps.status(302, Location=target))
+    with pytest.raises(DownloadError, match="sends on to another one"):
+        client.observations("2024 YR4")
+    assert client.store.get(YR4).status is Status.FAILED
+    assert not client.store.path(YR4).exists()
+
+
+def test_a_redirect_on_the_same_host_is_followed(client, portal, make_rwo, mishaps):
+    portal.put("mpcobs/new.rwo", make_rwo())
+    portal.put(YR4, "never read")
+    portal.goes_wrong(YR4, mishaps.status(301, Location="new.rwo"))
+    assert len(client.observations("2024 YR4")) > 10
+
+
+@pytest.mark.parametrize("ask", ["observations", "orbit", "catalogue"])
+def test_a_web_page_with_status_200_is_set_aside_by_whatever_asks(client, portal, ask):
+    keys = {
+        "observations": YR4,
+        "orbit": client.portal.orbit_path("2024 YR4", "keplerian", "present"),
+        "catalogue": client.portal.catalogue,
+    }
+    portal.put(keys[ask], HTML)
+    with pytest.raises(CorruptFileError, match="a web page"):
+        getattr(client, ask)(*([] if ask == "catalogue" else ["2024 YR4"]))
+    assert client.store.get(keys[ask]).status is Status.SET_ASIDE
+    assert not client.store.path(keys[ask]).exists()
+
+
 # Single files -------------------------------------------------------------------------------------
 
 
