@@ -16,9 +16,11 @@ import torch
 from neoranging.exceptions import DatasetError, TrainingError
 from neoranging.nn import checkpoint
 from neoranging.nn.modules import NetworkConfig
+from neoranging.nn.scaling import Scaling
 from neoranging.training.config import TrainingConfig
 from neoranging.training.data import load_arcs
 from neoranging.training.fit import fit, fit_set, pick_device
+from neoranging.training.objective import Objective
 
 SMALL = NetworkConfig(width=16, blocks=1)
 PAPER = dataclasses.replace(NetworkConfig.paper(), widths=(16, 8))
@@ -241,6 +243,49 @@ def test_learning_rates(parts, tmp_path):
     assert rates[0] == pytest.approx(5e-4)
     assert np.all(np.diff(rates[1:]) < 0)
     assert 1e-4 < rates[-1] < 1.2e-4
+
+
+def test_a_learning_rate_that_does_not_fall(parts, tmp_path):
+    config = recipe(epochs=3, warmup_epochs=0.0, learning_rate=1e-3, final_fraction=1.0)
+    rates = [r["learning_rate"] for r in fit(config, *parts["topocenter"], tmp_path).history]
+    assert rates == pytest.approx([1e-3] * 3, rel=1e-12)
+
+
+def test_the_best_epoch_is_that_of_the_validation_arcs(parts, tmp_path):
+    """Its errors are those of the network that was kept, on them and on no others."""
+    train, validation = parts["topocenter"]
+    config = recipe(epochs=2, averaging=0.0)
+    result = fit(config, train, validation, tmp_path, device="cpu")
+    objective = Objective(config, Scaling(("rho", "rho_dot")))
+    told = result.card["metrics"]["validation"]["total"]
+    with torch.no_grad():
+        of_validation, of_training = (
+            float(objective(result.network, arcs.map(lambda x: x.double()))[0]["total"])
+            for arcs in (validation, train)
+        )
+    assert told == pytest.approx(of_validation, rel=1e-5)
+    assert abs(of_training - of_validation) > 1e-3 * of_validation
+
+
+def test_the_optimizer_is_that_of_the_recipe(parts, tmp_path):
+    """AdamW with amsgrad and decay; after one step its mean is a tenth of the gradient."""
+    train, validation = parts["topocenter"]
+    norms = {}
+    for clip_norm in (1e-3, 1e9):
+        config = recipe(
+            epochs=1, batch_size=len(train), clip_norm=clip_norm, weight_decay=0.02, averaging=0.0
+        )
+        folder = tmp_path / str(clip_norm)
+        fit(config, train, validation, folder, device="cpu")
+        saved = torch.load(folder / "state.pt", weights_only=True)["optimizer"]
+        (group,) = saved["param_groups"]
+        assert group["amsgrad"] is True
+        assert group["weight_decay"] == 0.02
+        assert all("max_exp_avg_sq" in each for each in saved["state"].values())
+        means = [each["exp_avg"].double().flatten() for each in saved["state"].values()]
+        norms[clip_norm] = float(torch.cat(means).norm())
+    assert norms[1e-3] == pytest.approx(1e-4, rel=1e-3)
+    assert norms[1e9] > 1e-3
 
 
 def test_devices():
