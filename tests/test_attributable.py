@@ -20,7 +20,11 @@ RATES = {"ra_rate": 2.07249 * u.deg / u.day, "dec_rate": 0.53208 * u.deg / u.day
 
 def make(**changes):
     columns = {"epoch": EPOCH, "ra": 50.4121 * u.deg, "dec": 19.3376 * u.deg, **RATES}
-    observer = {"station": "500"} if not any(name.startswith(("observer", "station")) for name in changes) else {}
+    observer = (
+        {"station": "500"}
+        if not any(name.startswith(("observer", "station")) for name in changes)
+        else {}
+    )
     return nr.Attributable(**{**columns, **observer, **changes})
 
 

@@ -302,9 +302,7 @@ class TestSet:
     @pytest.mark.parametrize("name", ["tracklet", "designation"])
     def test_columns_of_another_length(self, name):
         with pytest.raises(TrackletError, match=name):
-            TrackletSet.from_arrays(
-                TIMES, COORD.ra, COORD.dec, station="G96", **{name: ["a", "b"]}
-            )
+            TrackletSet.from_arrays(TIMES, COORD.ra, COORD.dec, station="G96", **{name: ["a", "b"]})
 
     def test_tables_go_back_to_tracklets(self, night):
         table = night.to_table()

@@ -285,9 +285,9 @@ def parse_sexagesimal(matrix: Bytes) -> Sexagesimal:
 def days_in_month(year: Ints, month: Ints) -> Ints:
     """Return the length of a Gregorian month, (N,); ``month`` 1 to 12."""
     start = _month_number(year, month)
-    length: Ints = (start + np.timedelta64(1, "M")).astype("datetime64[D]").astype(np.int64) - start.astype(
-        "datetime64[D]"
-    ).astype(np.int64)
+    length: Ints = (start + np.timedelta64(1, "M")).astype("datetime64[D]").astype(
+        np.int64
+    ) - start.astype("datetime64[D]").astype(np.int64)
     return length
 
 

@@ -317,9 +317,7 @@ class TestHardInput:
     )
     @pytest.mark.parametrize("origin", ["topocenter", "geocenter"])
     def test_degenerate_motions_get_a_verdict_and_no_warning(self, method, ra, dec, origin):
-        estimate = tracklet([60_000.0, 60_000.1, 60_000.2], ra, dec).estimate(
-            method, origin=origin
-        )
+        estimate = tracklet([60_000.0, 60_000.1, 60_000.2], ra, dec).estimate(method, origin=origin)
         if estimate.ok:
             assert np.isfinite(estimate.range)
         estimate.interval()

@@ -130,7 +130,6 @@ class TestHeldOut:
         Learnt.seed = 8
         assert len(HeldOut.read(Learnt(), folder, "val")) == 300
 
-
     def test_no_object_has_more_than_twenty_arcs_in_a_calibration(self):
         counts = np.array([1, 7, 20, 21, 300, 40])
         n = counts.sum()

@@ -3,11 +3,9 @@
 import csv
 import dataclasses
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -141,33 +139,53 @@ def test_it_goes_on_where_it_stopped(model, representation, parts, tmp_path):
     assert epochs == ["1", "2", "3", "4"]
 
 
-@pytest.mark.slow
-def test_it_survives_a_kill(arc_set, tmp_path):
-    """The command killed by the system in the midst, and given once more."""
-    command = [
-        *(sys.executable, "-m", "neoranging", "train", "--model", "mlp", "--data", str(arc_set)),
-        *("--epochs", "30", "--batch-size", "32", "--width", "32", "--blocks", "1"),
-        *("--device", "cpu", "--threads", "1", "--resume", "--out"),
-    ]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    victim = subprocess.Popen([*command, str(tmp_path / "killed")], env=environment)
-    state = tmp_path / "killed" / "state.pt"
-    while not state.exists():
-        assert victim.poll() is None
-        time.sleep(0.005)
-    time.sleep(0.2)
-    victim.send_signal(signal.SIGKILL)
-    assert victim.wait() == -signal.SIGKILL
-    reached = torch.load(state, weights_only=True)["state"]["epoch"]
-    assert reached < 30
-    for name in ("killed", "whole"):
-        subprocess.run(
-            [*command, str(tmp_path / name)], env=environment, check=True, capture_output=True
-        )
-    killed, whole = (
-        checkpoint.load(tmp_path / name / "network.safetensors")[0] for name in ("killed", "whole")
+KILLED = """
+import os, signal, sys
+import torch
+from neoranging.training.config import TrainingConfig
+from neoranging.training.fit import fit_set
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+save, step = torch.save, torch.nn.utils.clip_grad_norm_
+steps = 0
+
+def half_a_state(state, path):
+    save(state, path)
+    if state["state"]["epoch"] == 3:
+        os.truncate(path, 100)
+        die()
+
+def a_step_of_the_third_epoch(*arguments):
+    global steps
+    steps += 1
+    return step(*arguments) if steps < int(sys.argv[4]) else die()
+
+if sys.argv[1] == "writing":
+    torch.save = half_a_state
+else:
+    torch.nn.utils.clip_grad_norm_ = a_step_of_the_third_epoch
+config = TrainingConfig.load(sys.argv[2])
+fit_set(config, sys.argv[3], sys.argv[5], device="cpu", threads=1)
+"""
+
+
+@pytest.mark.parametrize("instant", ["learning", "writing"])
+def test_it_survives_a_kill(instant, arc_set, tmp_path):
+    """Killed by the system in the midst of an epoch, or of what it leaves; and given once more."""
+    config, folder = recipe(batch_size=32), tmp_path / "killed"
+    config.save(tmp_path / "recipe.json")
+    whole = fit_set(config, arc_set, tmp_path / "whole", device="cpu", threads=1)
+    steps = len(load_arcs(arc_set, "train")) // config.batch_size
+    arguments = (tmp_path / "recipe.json", arc_set, 2 * steps + steps // 2, folder)
+    victim = subprocess.run(
+        [sys.executable, "-c", KILLED, instant, *map(str, arguments)], check=False
     )
-    assert_same_weights(killed, whole)
+    assert victim.returncode == -signal.SIGKILL
+    assert torch.load(folder / "state.pt", weights_only=True)["state"]["epoch"] == 2
+    again = fit_set(config, arc_set, folder, device="cpu", threads=1, resume=True)
+    assert_same_weights(whole.network, again.network)
 
 
 def test_a_finished_run_is_not_run_again(parts, tmp_path):
