@@ -3,6 +3,7 @@
 #   make demo    install, then ranges of real tracklets
 #   make test    install with the test tools, then the tests; PYTEST_ARGS="-k gauss" for some
 #   make check   all that has to pass: lint types contracts test docs
+#   make dist    source release and wheel, checked, installed elsewhere and tested there
 #
 # All goes into .venv, made at the first call with PYTHON (3.11 or newer). Stamps in it remember what
 # is installed, so that a second call starts at once; editing pyproject.toml installs anew.
@@ -11,20 +12,37 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python -m
-INSTALL := $(RUN) pip install --quiet --disable-pip-version-check --no-compile -c constraints-cpu.txt
+INSTALL := $(RUN) pip install --quiet --disable-pip-version-check --compile -c constraints-cpu.txt
 DECLARED := pyproject.toml constraints-cpu.txt
 
+# One process per core, each with one thread.
+PYTEST := OMP_NUM_THREADS=1 $(RUN) pytest -n auto --dist worksteal
+
+# Results must not hang on the processor: numeric tests once more without vector instructions in
+# numpy, torch and the C library.
+NUMERIC := tests/core tests/nn tests/estimators tests/authorities tests/contract \
+	tests/evaluation/test_metrics.py tests/evaluation/test_scores.py \
+	tests/test_admissible_region.py tests/test_attributable.py tests/test_conformal.py \
+	tests/test_dcriteria.py tests/test_ephemeris.py tests/test_estimate.py tests/test_orbit.py
+FEATURES := import numpy; \
+	print(*numpy.show_config("dicts").get("SIMD Extensions", {}).get("found", ()))
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types contracts docs check clean
+.PHONY: help demo test test-plain-cpu lint types contracts docs check dist clean
 
 help:
-	@sed -n '3,8s/^#  *//p' Makefile
+	@sed -n '3,9s/^#  *//p' Makefile
 
 demo: $(VENV)/base.stamp
 	@$(RUN) neoranging demo
 
 test: $(VENV)/test.stamp
-	$(RUN) pytest $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
+
+test-plain-cpu: $(VENV)/test.stamp
+	NPY_DISABLE_CPU_FEATURES="$$($(VENV)/bin/python -c '$(FEATURES)')" \
+	ATEN_CPU_CAPABILITY=default GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4 \
+	$(PYTEST) $(NUMERIC) $(PYTEST_ARGS)
 
 lint: $(VENV)/lint.stamp
 	$(RUN) ruff check .
@@ -42,8 +60,11 @@ docs: $(VENV)/docs.stamp
 
 check: lint types contracts test docs
 
+dist: $(VENV)/dev.stamp
+	$(RUN) nox -s dist
+
 clean:
-	rm -rf $(VENV) build docs/_build docs/gallery docs/api/generated
+	rm -rf $(VENV) .nox build dist docs/_build docs/gallery docs/api/generated
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is \

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import hypothesis
 import pytest
 from astropy.utils import iers
+
+# Examples take as long as the machine is busy, and only a person at work profits from new ones.
+hypothesis.settings.register_profile("person", deadline=None)
+hypothesis.settings.register_profile("machine", deadline=None, derandomize=True, database=None)
+hypothesis.settings.load_profile("machine" if os.environ.get("CI") else "person")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

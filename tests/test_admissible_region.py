@@ -167,15 +167,17 @@ def test_two_components():
     assert not region.contains(*middle)
 
 
-def test_earth_bound_orbits_are_a_notch():
-    region = AdmissibleRegion(attributable(eta=0.02))
+@pytest.mark.parametrize("eta", np.geomspace(0.005, 0.05, 8))
+def test_earth_bound_orbits_are_a_notch(eta):
+    region = AdmissibleRegion(attributable(eta=eta))
     rho = 1e-4 * u.au
     escape = float(core.escape_rate(region.coefficients, rho.value))
     assert list(region.contains(rho, np.array([-1.01, -0.99, 0.99, 1.01]) * escape * RATE)) == [
         True, False, False, True,
     ]  # fmt: skip
     (curve,) = region.boundary()
-    assert np.any(np.isclose(curve.range_rate.value, 0.0, atol=1e-12))  # the notch's inner end
+    inner_end = core.earth_bound_range(region.coefficients)
+    assert np.any((curve.range.value == inner_end) & (curve.range_rate.value == 0.0))
 
 
 def test_notch_to_the_far_end_makes_two_curves():

@@ -1,4 +1,7 @@
-"""Ceilings that keep the code readable: sizes of modules and functions, valid exports."""
+"""Ceilings that keep the code readable: sizes of modules and functions, valid exports.
+
+One test to a rule; each names all modules that break it.
+"""
 
 import ast
 import io
@@ -11,72 +14,88 @@ import pytest
 import neoranging
 
 ROOT = Path(neoranging.__file__).parent
-MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 MODULE_CEILING, FUNCTION_CEILING, TYPICAL_FUNCTION = 600, 60, 10
+VAGUE = {"utils", "util", "helpers", "misc", "common", "tools"}
+NO_CODE = {
+    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
+    tokenize.ENDMARKER,
+}
 
-by_module = pytest.mark.parametrize("module", MODULES, ids=str)
+
+@pytest.fixture(scope="module")
+def sources():
+    """Text of every module by its path below the package."""
+    paths = sorted(ROOT.rglob("*.py"))
+    assert paths
+    return {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in paths}
 
 
-def code_lines(source):
+@pytest.fixture(scope="module")
+def trees(sources):
+    return {module: ast.parse(source) for module, source in sources.items()}
+
+
+@pytest.fixture(scope="module")
+def functions(sources, trees):
+    """Number of code lines, signature and decorators included, by module and function."""
+    return {
+        f"{module}:{node.name}:{node.lineno}": len(
+            lines & set(range(node.lineno, node.end_lineno + 1))
+        )
+        for module, tree in trees.items()
+        for lines in [code_lines(sources[module], tree)]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+
+def code_lines(source, tree):
     """Numbers of the lines that carry code: no comment, no blank, no docstring."""
     lines = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in {
-            *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
-            tokenize.ENDMARKER,
-        }:
+        if token.type not in NO_CODE:
             lines.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             lines.difference_update(range(node.lineno, node.end_lineno + 1))
     return lines
 
 
-def functions(source):
-    """Name and number of code lines of every function, decorators and signature included."""
-    lines = code_lines(source)
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name, len(lines & set(range(node.lineno, node.end_lineno + 1)))
+def test_code_lines_are_those_that_run():
+    source = 'def f(\n    a,\n):\n    """Doc.\n\n    More."""\n\n    # why\n    return a  # so\n'
+    assert code_lines(source, ast.parse(source)) == {1, 2, 3, 9}
 
 
-def read(module):
-    return (ROOT / module).read_text(encoding="utf-8")
+def test_no_module_is_too_long(sources):
+    lengths = {str(module): len(source.splitlines()) for module, source in sources.items()}
+    assert not {module: n for module, n in lengths.items() if n > MODULE_CEILING}
 
 
-@by_module
-def test_no_module_is_too_long(module):
-    assert len(read(module).splitlines()) <= MODULE_CEILING
+def test_no_function_is_too_long(functions):
+    assert not {name: n for name, n in functions.items() if n > FUNCTION_CEILING}
 
 
-@by_module
-def test_no_function_is_too_long(module):
-    long = {name: n for name, n in functions(read(module)) if n > FUNCTION_CEILING}
-    assert not long
-
-
-def test_functions_are_typically_short():
-    sizes = sorted(n for module in MODULES for _, n in functions(read(module)))
+def test_functions_are_typically_short(functions):
+    sizes = sorted(functions.values())
     assert sizes[len(sizes) // 2] <= TYPICAL_FUNCTION
 
 
-@by_module
-def test_exports_exist_and_are_sorted(module):
-    source = read(module)
-    if "__all__" not in source or module.name == "__main__.py":
-        return
-    name = ".".join(["neoranging", *module.with_suffix("").parts]).removesuffix(".__init__")
-    loaded = import_module(name)
-    exported = list(loaded.__all__)
-    assert len(set(exported)) == len(exported)
-    assert all(hasattr(loaded, each) for each in exported)
+def test_exports_exist_once(trees):
+    wrong = []
+    for module in trees:
+        if module.name == "__main__.py":
+            continue
+        name = ".".join(["neoranging", *module.with_suffix("").parts]).removesuffix(".__init__")
+        loaded = import_module(name)
+        exported = list(getattr(loaded, "__all__", ()))
+        wrong += [f"{name}.{each} twice" for each in set(exported) if exported.count(each) > 1]
+        wrong += [f"{name}.{each} missing" for each in exported if not hasattr(loaded, each)]
+    assert not wrong
 
 
-@by_module
-def test_every_module_says_what_it_is_for(module):
-    assert (ast.get_docstring(ast.parse(read(module))) or "").strip()
+def test_every_module_says_what_it_is_for(trees):
+    assert not [str(m) for m, tree in trees.items() if not (ast.get_docstring(tree) or "").strip()]
 
 
-@by_module
-def test_names_are_of_concepts(module):
-    assert module.stem not in {"utils", "util", "helpers", "misc", "common", "tools"}
+def test_names_are_of_concepts(trees):
+    assert not [str(module) for module in trees if module.stem in VAGUE]

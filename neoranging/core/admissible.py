@@ -150,7 +150,9 @@ def range_rate_interval(
 def escape_rate(c: FloatArray, rho: npt.ArrayLike, mu: float = GM_EARTH) -> FloatArray:
     """Least ``|rho_dot|`` [au/d] not bound to the Earth at range ``rho``; zero where all escape."""
     rho = np.asarray(rho, dtype=np.float64)
-    return np.sqrt(np.maximum(2.0 * mu / rho - c[..., 2] * rho * rho, 0.0))
+    rate = np.sqrt(np.maximum(2.0 * mu / rho - c[..., 2] * rho * rho, 0.0))
+    # At the end of the bound ranges the root would make 1e-8 of a rounding error of 1e-16.
+    return np.where(rho >= earth_bound_range(c, mu), 0.0, rate)
 
 
 def earth_bound_range(c: FloatArray, mu: float = GM_EARTH) -> FloatArray:

@@ -251,6 +251,14 @@ def test_escape_rate_is_where_the_earth_lets_go():
     assert np.array_equal(ar.escape_rate(c, 1.001 * end), np.zeros(200))
 
 
+def test_escape_rate_is_zero_at_the_end_of_the_bound_ranges():
+    """Not the root of a rounding error, 1e-8 of the motion: for single rows and for many alike."""
+    c = random_coefficients(500)
+    assert np.array_equal(ar.escape_rate(c, ar.earth_bound_range(c)), np.zeros(500))
+    assert not any(ar.escape_rate(row, ar.earth_bound_range(row)) for row in c)
+    assert np.isnan(ar.escape_rate(c, np.nan)).all()
+
+
 @pytest.mark.parametrize("bad", [np.nan, -1.0, 0.0, 1e-6])
 def test_nonsense_is_not_admissible(bad):
     assert not ar.is_admissible(random_coefficients(1)[0], bad, 0.001)

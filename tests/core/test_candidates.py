@@ -215,6 +215,32 @@ def test_real_close_objects_keep_their_root(simulate, method):
 
 
 @METHODS
+def test_errors_near_the_earth_hold_the_pull_that_is_left_out(simulate, method):
+    """``GM/rho^2`` by ``R_E/rho`` over half the arc, in standard errors; OK is decided with it."""
+    gm_earth, radius = 398_600.4 * DAY_S**2 / AU_KM**3, 6378.137 / AU_KM
+    s = simulate(4000, 0.15, seed=92)
+    s = s.take(np.nonzero(s.rho < 0.02)[0]).with_noise(np.random.default_rng(2))
+    roots = method(s.arcs).roots
+    solved = judged(s, method)
+    k = roots.arc
+    shift = 0.5 * gm_earth * radius * (0.5 * s.arcs.span[k]) ** 2 / roots.rho**4
+    square = s.arcs.sum(0.5 * (s.arcs.sigma_ra**2 + s.arcs.sigma_dec**2))[k] / s.arcs.counts[k]
+    wider = 1.0 + shift**2 / square
+    expected = roots.covariance * wider[:, None, None]
+    np.testing.assert_allclose(solved.candidates.roots.covariance, expected, rtol=1e-5)
+
+    chosen = np.nonzero(solved.candidates.chosen & is_(solved, RangeStatus.OK)[k])[0]
+    error = np.sqrt(roots.covariance[chosen, 0, 0]) / roots.rho[chosen]
+    most = np.argmax(wider[chosen] * (error > 0.0))
+    arc, between = k[chosen[most]], error[most] * wider[chosen[most]] ** 0.25
+    assert wider[chosen[most]] > 1.1
+    alone = s.take(np.array([arc]))
+    assert is_(judged(alone, method), RangeStatus.OK).all()
+    strict = judged(alone, method, relative_error=between)
+    assert is_(strict, RangeStatus.UNDETERMINED).all()
+
+
+@METHODS
 def test_verdicts_do_not_depend_on_the_company(nights, method):
     s = nights[2]
     together = judged(s, method)

@@ -187,9 +187,8 @@ def test_killed_at_any_instant_it_goes_on_with_nothing_lost_or_twice(tmp_path):
     before = 0
     for _ in range(4):
         process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
-        deadline = time.monotonic() + 60.0
         while not (tmp_path / "arcs" / f"part-{before:05d}.parquet").exists():
-            assert time.monotonic() < deadline
+            assert process.poll() is None
             time.sleep(0.01)
         time.sleep(rng.uniform(0.0, 0.2))
         process.send_signal(signal.SIGKILL)

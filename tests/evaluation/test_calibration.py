@@ -130,6 +130,20 @@ class TestHeldOut:
         Learnt.seed = 8
         assert len(HeldOut.read(Learnt(), folder, "val")) == 300
 
+    def test_no_object_has_more_than_twenty_arcs_in_a_calibration(self):
+        counts = np.array([1, 7, 20, 21, 300, 40])
+        n = counts.sum()
+        rng = np.random.default_rng(3)
+        columns = rng.uniform(0.1, 1.0, (4, n))
+        answers = Answers(columns[0], np.full(n, np.nan), np.ones(n, dtype=bool), *columns[1:3])
+        limits = np.broadcast_to([1e-5, 1e5], (n, 2))
+        objects = np.repeat(np.arange(6), counts).astype(str)
+        held = HeldOut({"method": "made up"}, answers, limits, columns[3], objects)
+        told = held.calibration().description
+        assert told["n_arcs"] == 1 + 7 + 20 + 20 + 20 + 20
+        assert told["most_of_an_object"] == 20
+        assert (told["n_held_out"], told["n_objects"]) == (n, 6)
+
 
 class TestCalibrate:
     def test_says_what_it_was_made_of(self, folder):

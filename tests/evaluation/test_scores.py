@@ -71,6 +71,19 @@ def test_unbound_answers_have_no_distance_but_stay(table, oracle):
         np.testing.assert_array_equal(np.isfinite(distance), elliptic)
 
 
+def test_an_unbound_pseudo_truth_is_no_orbit_to_compare_with(table, oracle):
+    """The range-rate of noisy arcs may be that of a hyperbola though the object is bound."""
+    rate = table["rho_dot_topo_au_d"].copy()
+    rate[:10] += 0.1
+    unbound = table.with_columns(rho_dot_topo_au_d=rate)
+    scored = score(unbound, predict(oracle(table), unbound))
+    np.testing.assert_array_equal(scored.rho_dot, table["rho_dot_topo_au_d"])
+    assert scored.elliptic_catalogue[:10].any()
+    assert np.isfinite(scored.d_sh_catalogue[:10]).any()
+    assert not scored.elliptic_pseudo[:10].any()
+    assert np.isnan(scored.d_sh_pseudo[:10]).all()
+
+
 def test_distance_is_that_of_the_public_function(table, oracle):
     predictions = predict(oracle(table, lambda rho, rate: (1.2 * rho, rate)), table)
     scored = score(table, predictions)

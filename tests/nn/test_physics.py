@@ -133,6 +133,17 @@ def test_hand_computed_residuals():
     assert left.motion.item() == MAX_RESIDUAL
 
 
+def test_residuals_of_the_motion_count_in_the_acceleration_of_their_arc():
+    """``a_c = mu + eta^2`` at 1 au: a fast object is allowed more (paper, eq:f_eom)."""
+    x, zero = torch.tensor([[1.0, 0.0, 0.0]], dtype=torch.float64), torch.zeros(1, 3).double()
+    one, square = torch.ones(1).double(), torch.tensor([0.02**2], dtype=torch.float64)
+    geometry = SightGeometry(x, square, x, -GM_SUN * x, zero)
+    off = 1e-4
+    exact = range_acceleration(geometry, one)
+    left = residuals(geometry, (one, 0.0 * one), (0.0 * one, exact + off))
+    assert left.motion.item() == pytest.approx(off / (GM_SUN + 0.02**2), rel=1e-9)
+
+
 @pytest.mark.parametrize("rho", [0.0, -0.5, 1e-12, R_EARTH])
 def test_estimates_inside_the_earth_stay_finite(rho, night_inputs):
     for origin in ("geocenter", "topocenter"):

@@ -25,6 +25,12 @@ def test_the_hyperparameters_of_the_paper():
     assert TrainingConfig.paper("mlp").data_loss == "mse"
 
 
+def test_the_physics_of_the_invariant_recipe_weighs_a_thousandth():
+    paper, own = (TrainingConfig.default("pinn", name).weights for name in ("paper", "invariant"))
+    assert (own.residual, own.transport) == (paper.residual, paper.transport) == (1.0, 0.05)
+    assert (own.motion, own.kinematic) == (3.0e-4, 2.0e-4)
+
+
 @pytest.mark.parametrize("model", ["mlp", "pinn"])
 @pytest.mark.parametrize("representation", ["paper", "invariant"])
 def test_round_trip(model, representation, tmp_path):

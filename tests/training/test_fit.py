@@ -3,11 +3,9 @@
 import csv
 import dataclasses
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -16,9 +14,11 @@ import torch
 from neoranging.exceptions import DatasetError, TrainingError
 from neoranging.nn import checkpoint
 from neoranging.nn.modules import NetworkConfig
+from neoranging.nn.scaling import Scaling
 from neoranging.training.config import TrainingConfig
 from neoranging.training.data import load_arcs
 from neoranging.training.fit import fit, fit_set, pick_device
+from neoranging.training.objective import Objective
 
 SMALL = NetworkConfig(width=16, blocks=1)
 PAPER = dataclasses.replace(NetworkConfig.paper(), widths=(16, 8))
@@ -139,33 +139,53 @@ def test_it_goes_on_where_it_stopped(model, representation, parts, tmp_path):
     assert epochs == ["1", "2", "3", "4"]
 
 
-@pytest.mark.slow
-def test_it_survives_a_kill(arc_set, tmp_path):
-    """The command killed by the system in the midst, and given once more."""
-    command = [
-        *(sys.executable, "-m", "neoranging", "train", "--model", "mlp", "--data", str(arc_set)),
-        *("--epochs", "30", "--batch-size", "32", "--width", "32", "--blocks", "1"),
-        *("--device", "cpu", "--threads", "1", "--resume", "--out"),
-    ]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    victim = subprocess.Popen([*command, str(tmp_path / "killed")], env=environment)
-    state = tmp_path / "killed" / "state.pt"
-    while not state.exists():
-        assert victim.poll() is None
-        time.sleep(0.005)
-    time.sleep(0.2)
-    victim.send_signal(signal.SIGKILL)
-    assert victim.wait() == -signal.SIGKILL
-    reached = torch.load(state, weights_only=True)["state"]["epoch"]
-    assert reached < 30
-    for name in ("killed", "whole"):
-        subprocess.run(
-            [*command, str(tmp_path / name)], env=environment, check=True, capture_output=True
-        )
-    killed, whole = (
-        checkpoint.load(tmp_path / name / "network.safetensors")[0] for name in ("killed", "whole")
+KILLED = """
+import os, signal, sys
+import torch
+from neoranging.training.config import TrainingConfig
+from neoranging.training.fit import fit_set
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+save, step = torch.save, torch.nn.utils.clip_grad_norm_
+steps = 0
+
+def half_a_state(state, path):
+    save(state, path)
+    if state["state"]["epoch"] == 3:
+        os.truncate(path, 100)
+        die()
+
+def a_step_of_the_third_epoch(*arguments):
+    global steps
+    steps += 1
+    return step(*arguments) if steps < int(sys.argv[4]) else die()
+
+if sys.argv[1] == "writing":
+    torch.save = half_a_state
+else:
+    torch.nn.utils.clip_grad_norm_ = a_step_of_the_third_epoch
+config = TrainingConfig.load(sys.argv[2])
+fit_set(config, sys.argv[3], sys.argv[5], device="cpu", threads=1)
+"""
+
+
+@pytest.mark.parametrize("instant", ["learning", "writing"])
+def test_it_survives_a_kill(instant, arc_set, tmp_path):
+    """Killed by the system in the midst of an epoch, or of what it leaves; and given once more."""
+    config, folder = recipe(batch_size=32), tmp_path / "killed"
+    config.save(tmp_path / "recipe.json")
+    whole = fit_set(config, arc_set, tmp_path / "whole", device="cpu", threads=1)
+    steps = len(load_arcs(arc_set, "train")) // config.batch_size
+    arguments = (tmp_path / "recipe.json", arc_set, 2 * steps + steps // 2, folder)
+    victim = subprocess.run(
+        [sys.executable, "-c", KILLED, instant, *map(str, arguments)], check=False
     )
-    assert_same_weights(killed, whole)
+    assert victim.returncode == -signal.SIGKILL
+    assert torch.load(folder / "state.pt", weights_only=True)["state"]["epoch"] == 2
+    again = fit_set(config, arc_set, folder, device="cpu", threads=1, resume=True)
+    assert_same_weights(whole.network, again.network)
 
 
 def test_a_finished_run_is_not_run_again(parts, tmp_path):
@@ -241,6 +261,49 @@ def test_learning_rates(parts, tmp_path):
     assert rates[0] == pytest.approx(5e-4)
     assert np.all(np.diff(rates[1:]) < 0)
     assert 1e-4 < rates[-1] < 1.2e-4
+
+
+def test_a_learning_rate_that_does_not_fall(parts, tmp_path):
+    config = recipe(epochs=3, warmup_epochs=0.0, learning_rate=1e-3, final_fraction=1.0)
+    rates = [r["learning_rate"] for r in fit(config, *parts["topocenter"], tmp_path).history]
+    assert rates == pytest.approx([1e-3] * 3, rel=1e-12)
+
+
+def test_the_best_epoch_is_that_of_the_validation_arcs(parts, tmp_path):
+    """Its errors are those of the network that was kept, on them and on no others."""
+    train, validation = parts["topocenter"]
+    config = recipe(epochs=2, averaging=0.0)
+    result = fit(config, train, validation, tmp_path, device="cpu")
+    objective = Objective(config, Scaling(("rho", "rho_dot")))
+    told = result.card["metrics"]["validation"]["total"]
+    with torch.no_grad():
+        of_validation, of_training = (
+            float(objective(result.network, arcs.map(lambda x: x.double()))[0]["total"])
+            for arcs in (validation, train)
+        )
+    assert told == pytest.approx(of_validation, rel=1e-5)
+    assert abs(of_training - of_validation) > 1e-3 * of_validation
+
+
+def test_the_optimizer_is_that_of_the_recipe(parts, tmp_path):
+    """AdamW with amsgrad and decay; after one step its mean is a tenth of the gradient."""
+    train, validation = parts["topocenter"]
+    norms = {}
+    for clip_norm in (1e-3, 1e9):
+        config = recipe(
+            epochs=1, batch_size=len(train), clip_norm=clip_norm, weight_decay=0.02, averaging=0.0
+        )
+        folder = tmp_path / str(clip_norm)
+        fit(config, train, validation, folder, device="cpu")
+        saved = torch.load(folder / "state.pt", weights_only=True)["optimizer"]
+        (group,) = saved["param_groups"]
+        assert group["amsgrad"] is True
+        assert group["weight_decay"] == 0.02
+        assert all("max_exp_avg_sq" in each for each in saved["state"].values())
+        means = [each["exp_avg"].double().flatten() for each in saved["state"].values()]
+        norms[clip_norm] = float(torch.cat(means).norm())
+    assert norms[1e-3] == pytest.approx(1e-4, rel=1e-3)
+    assert norms[1e9] > 1e-3
 
 
 def test_devices():

@@ -40,7 +40,7 @@ def test_sigkill_at_random_instants(tmp_path, portal, make_rwo, mishaps, seed):
     rng = random.Random(seed)
     done = [0]
     for _ in range(5):
-        finished = _run(tmp_path, portal.url, kill_after_s=rng.uniform(0.0, 0.4))
+        finished = _run(tmp_path, portal, kill_after=rng.randint(4, 40))
         done.append(len(_check_whole(tmp_path, portal)))
         if finished:
             break
@@ -49,7 +49,7 @@ def test_sigkill_at_random_instants(tmp_path, portal, make_rwo, mishaps, seed):
     assert len({n for n in done if 0 < n < len(NAMES)}) >= 2, "no kill in the midst of it"
     recorded = set(read_entries(tmp_path))
     before = portal.asked.copy()
-    assert _run(tmp_path, portal.url)
+    assert _run(tmp_path, portal)
     assert not recorded & set(portal.asked - before)  # what is recorded is not asked for again
     entries = _check_whole(tmp_path, portal)
     assert len(entries) == len(NAMES)
@@ -62,14 +62,16 @@ def test_sigkill_at_random_instants(tmp_path, portal, make_rwo, mishaps, seed):
     assert not list(tmp_path.rglob("*.unfinished"))
 
 
-def _run(folder, url: str, kill_after_s: float | None = None) -> bool:
-    """Run the download in a process of its own; whether it got to its end."""
-    command = [sys.executable, "-c", SCRIPT, str(folder), url, *NAMES]
+def _run(folder, portal, kill_after: int | None = None) -> bool:
+    """Download in a process of its own, killed after some requests; whether it got to its end."""
+    command = [sys.executable, "-c", SCRIPT, str(folder), portal.url, *NAMES]
+    before = sum(portal.asked.values())
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        if kill_after_s is not None:
-            time.sleep(kill_after_s)
+        if kill_after is not None:
+            while sum(portal.asked.values()) < before + kill_after and process.poll() is None:
+                time.sleep(0.001)
             process.send_signal(signal.SIGKILL)
         rest = process.stdout.read()
     if process.returncode == 0:
