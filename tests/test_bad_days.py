@@ -220,8 +220,11 @@ def test_a_set_that_could_not_be_begun_leaves_nothing_in_the_way(tmp_path):
     assert failed.exit_code == 1
     assert not out.exists()
     table.write_text("designation,mjd_utc,ra_deg,dec_deg,station\n433,60000.0,1,2,G96\n")
+    out.mkdir()
+    (out / ".manifest.json.1.unfinished").write_text("of a run that was killed")
     made = run("dataset", "real", "--observations", table, "--out", out, "--gate", "inf", "--any-u")
     assert made.exit_code == 0, made.output
+    assert sorted(path.name for path in out.iterdir()) == ["arcs", "manifest.json"]
     assert '"gate_arcsec": null' in (out / "manifest.json").read_text()
 
 

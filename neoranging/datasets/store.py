@@ -39,6 +39,9 @@ __all__ = [
 
 MANIFEST: Final = "manifest.json"
 
+_LEFT_OVER: Final = f"**/.*{TEMPORARY}"
+"""Unfinished files of a run that was killed."""
+
 _FOLLOWING: Final = ("scaling.json", "observations.csv", "ground_truth.csv")
 """Files that follow from the arcs, and are stale once these change."""
 
@@ -122,7 +125,7 @@ class ArcWriter:
             self._is_begun = unfinished is not None
             parts = _parts(self.folder) if self._is_begun else []
             if self._is_begun:
-                _clear(self.folder, f".*{TEMPORARY}")
+                _clear(self.folder, _LEFT_OVER)
             found = [read_part_account(path) for path in parts]
         except BaseException:
             self._lock.release()
@@ -135,8 +138,8 @@ class ArcWriter:
         if self._is_begun:
             return
         (self.folder / MANIFEST).unlink(missing_ok=True)
-        for pattern in ("part-*.parquet", f".*{TEMPORARY}"):
-            _clear(self.folder, pattern)
+        _clear(self.folder, "arcs/part-*.parquet")
+        _clear(self.folder, _LEFT_OVER)
         _drop_following(self.folder)
         write_json(self.folder / MANIFEST, self._manifest)
         self._is_begun = True
@@ -245,8 +248,8 @@ def _field(content: Any, name: str) -> Any:
 
 
 def _clear(folder: Path, pattern: str) -> None:
-    for left_over in (folder / "arcs").glob(pattern):
-        left_over.unlink()
+    for path in list(folder.glob(pattern)):
+        path.unlink()
 
 
 def _drop_following(folder: Path) -> None:

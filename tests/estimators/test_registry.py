@@ -232,8 +232,9 @@ class TestEntryPoints:
     def test_that_does_not_import_harms_no_other_method(self, installed):
         installed("no_such_package:Estimator")
         assert "plugin" in nr.available_methods()
-        with pytest.raises(ImportError):
+        with pytest.raises(UnknownMethodError, match="No module named") as caught:
             nr.get_estimator("plugin")
+        assert isinstance(caught.value.__cause__, ImportError)
         assert isinstance(nr.get_estimator(GaussEstimator), GaussEstimator)
 
 

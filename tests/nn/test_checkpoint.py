@@ -152,7 +152,10 @@ def header_of(path):
 
 def test_the_card_belongs_to_the_weights(path):
     card = checkpoint.card_path(path)
-    assert json.loads(card.read_text()) == CARD
+    written = json.loads(card.read_text())
+    assert len(written.pop("weights_sha256")) == 64
+    assert written == CARD
+    assert checkpoint.load(path)[1] == CARD
     card.write_text("{")
     with pytest.raises(CheckpointError, match=r"model card .* damaged"):
         checkpoint.load(path)
