@@ -96,6 +96,12 @@ _SMALLEST_BLUNDER = 1.0 * ARCSEC
 """Least offset of a position that was measured on another source, or at another time: about the
 width of a star's image. What a smaller one does to an arc its stated errors account for."""
 
+_CONFIRMED = 6.0
+"""Chi-square of two degrees of freedom that errors as stated exceed in one of twenty cases.
+
+Four observations leave no more, and random positions are fitted by some orbit the more often the
+more they may miss it."""
+
 _SERIES_REACH = 0.02
 """Square of half the arc in units of the orbit's time scale up to which the series finds all roots.
 
@@ -122,14 +128,16 @@ def solve(
         value[picked] = column[pick[picked]]
         values.append(value)
     status = _verdict(arcs, coefficients, found, candidates, pick, thresholds)
-    status, remarks = _redundant(arcs, status, thresholds)
+    chi2 = np.full(m, np.nan)
+    chi2[picked] = candidates.chi2[pick[picked]]
+    status, remarks = _redundant(arcs, status, chi2, thresholds)
     return Solutions._make([*values, status, candidates, remarks])
 
 
 def _redundant(
-    arcs: Arcs, status: npt.NDArray[np.int8], thresholds: Thresholds
+    arcs: Arcs, status: npt.NDArray[np.int8], chi2: FloatArray, thresholds: Thresholds
 ) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.str_] | None]:
-    """Verdicts without the determined ranges that one wrong position could have made, and why."""
+    """Verdicts without determined ranges that one wrong position could have made, and why."""
     ok = np.flatnonzero(status == RangeStatus.OK.code)
     if not len(ok):
         return status, None
@@ -137,15 +145,17 @@ def _redundant(
     # the Sun bends the path of any object that much: an object at half an au, by GM t^2 / 4
     usual = 0.25 * GM_SUN * arcs.span[ok] ** 2
     alone = np.isfinite(offset) & (offset > _SMALLEST_BLUNDER + usual)
-    if not alone.any():
+    loose = (arcs.counts[ok] == 4) & (chi2[ok] > _CONFIRMED)
+    if not (alone | loose).any():
         return status, None
     remarks = np.full(len(arcs), "", dtype=object)
+    remarks[ok[loose]] = "four observations that fit no better may fit by chance: add one"
     for k, arcsec in zip(ok[alone].tolist(), offset[alone] / ARCSEC, strict=True):
         remarks[k] = (
             f"the bend rests on one observation, {arcsec:.3g} arcsec off the line of the others: "
             "if that one is wrong so is the range"
         )
-    status[ok[alone]] = RangeStatus.UNDETERMINED.code
+    status[ok[alone | loose]] = RangeStatus.UNDETERMINED.code
     return status, remarks.astype(np.str_)
 
 
