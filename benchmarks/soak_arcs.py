@@ -225,6 +225,36 @@ def two_objects(rng: np.random.Generator, m: int) -> Sky:
     return one._replace(dec=np.clip(dec, -0.5 * np.pi, 0.5 * np.pi))
 
 
+def two_stars(rng: np.random.Generator, m: int) -> Sky:
+    """Stars of a field, taken in turn."""
+    sky = zero_motion_and_noise(rng, m)
+    offset = rng.uniform(5.0, 600.0, (m, 1)) * ARCSEC
+    dec = np.where(np.arange(N_OBS) % 2 == 1, sky.dec + offset, sky.dec)
+    return sky._replace(dec=np.clip(dec, -0.5 * np.pi, 0.5 * np.pi))
+
+
+def stray(rng: np.random.Generator, m: int) -> Sky:
+    """Straight arcs with one position off by 20 arcsec to a degree."""
+    sky = _arcs(rng, m)
+    rate = 10.0 ** rng.uniform(-1.0, 0.5, m) * DEG
+    sky = _moving(rng, sky.t, rate, noise=0.1)
+    size = 10.0 ** rng.uniform(1.3, 3.55, m) * ARCSEC
+    which = rng.integers(0, N_OBS, m)
+    dec = sky.dec.copy()
+    dec[np.arange(m), which] += rng.choice([-1.0, 1.0], m) * size
+    return sky._replace(dec=np.clip(dec, -0.5 * np.pi, 0.5 * np.pi))
+
+
+def heap(rng: np.random.Generator, m: int) -> Sky:
+    """Detections anywhere in a field of two degrees."""
+    sky = _arcs(rng, m)
+    east, north = rng.uniform(-1.0, 1.0, (2, *sky.ra.shape)) * DEG
+    dec = np.clip(sky.dec[:, :1] + north, -0.5 * np.pi, 0.5 * np.pi)
+    return sky._replace(
+        ra=(sky.ra[:, :1] + east / np.maximum(np.cos(dec), 1e-6)) % (2.0 * np.pi), dec=dec
+    )
+
+
 FAMILIES: dict[str, Callable[[np.random.Generator, int], Sky]] = {
     "random": random_arcs,
     "zero motion": zero_motion,
@@ -245,10 +275,16 @@ FAMILIES: dict[str, Callable[[np.random.Generator, int], Sky]] = {
     "direction of the Sun": sun_direction,
     "random jumps": random_jumps,
     "two objects": two_objects,
+    "two stars": two_stars,
+    "stray": stray,
+    "heap": heap,
 }
 
-NONSENSE = ("zero motion", "zero motion, noise", "random jumps", "two objects", 'sigma 1e6"')
-"""Families whose observations determine no range."""
+NONSENSE = (
+    *("zero motion", "zero motion, noise", "random jumps", 'sigma 1e6"'),
+    *("two objects", "two stars", "stray", "heap"),
+)
+"""Families of which no arc is OK, whatever the method: no object was seen, or a wrong position."""
 
 
 # Counting ----------------------------------------------------------------------------------------
@@ -274,24 +310,31 @@ class Row:
     infinite: int = 0
     bad_interval: int = 0
     """Intervals that are reversed, or missing beside an answer that is OK."""
+    ok_nonsense: int = 0
+    """Answers that are OK to arcs of `NONSENSE`."""
     statuses: Counter[str] = field(default_factory=Counter)
     messages: Counter[str] = field(default_factory=Counter)
 
 
-FAULTS = ("untyped", "warned", "ok_without_number", "ok_inadmissible", "infinite", "bad_interval")
+FAULTS = (
+    *("untyped", "warned", "ok_without_number", "ok_inadmissible", "infinite", "bad_interval"),
+    "ok_nonsense",
+)
 
 
 def tracklets_of(sky: Sky, rng: np.random.Generator) -> TrackletSet:
-    """Arcs through the public door."""
+    """Arcs through the public door, which warns of errors beyond any instrument."""
     m = len(sky.t)
-    return TrackletSet.from_arrays(
-        Time(sky.t.ravel(), format="mjd", scale="tdb"),
-        sky.ra.ravel() << u.rad,
-        sky.dec.ravel() << u.rad,
-        station=np.repeat(rng.choice(STATIONS, m), N_OBS),
-        tracklet=np.repeat(np.arange(m), N_OBS),
-        sigma=sky.sigma.ravel() << u.arcsec,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NeoRangingWarning)
+        return TrackletSet.from_arrays(
+            Time(sky.t.ravel(), format="mjd", scale="tdb"),
+            sky.ra.ravel() << u.rad,
+            sky.dec.ravel() << u.rad,
+            station=np.repeat(rng.choice(STATIONS, m), N_OBS),
+            tracklet=np.repeat(np.arange(m), N_OBS),
+            sigma=sky.sigma.ravel() << u.arcsec,
+        )
 
 
 def count(row: Row, estimator: RangingEstimator, tracklets: TrackletSet) -> None:
@@ -316,6 +359,7 @@ def count(row: Row, estimator: RangingEstimator, tracklets: TrackletSet) -> None
     rho, ok = estimate.range.value, estimate.ok
     low, high = interval.T
     row.ok += int(ok.sum())
+    row.ok_nonsense += int(ok.sum()) if row.family in NONSENSE else 0
     row.no_number += int(np.isnan(rho).sum())
     row.ok_without_number += int((ok & ~(np.isfinite(rho) & (rho > 0.0))).sum())
     row.ok_inadmissible += int((ok & ~estimate.admissible).sum())

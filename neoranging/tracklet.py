@@ -315,10 +315,16 @@ class TrackletSet(Sequence["Tracklet"]):
     def to_table(self) -> QTable:
         """Observations as an observation table, which every writer takes; one row each.
 
-        The column ``tracklet`` has the id of the tracklet, its number where it was given none.
+        The column ``tracklet`` has the id of the tracklet, empty where it was given none, so that
+        the table can be grouped anew; without a designation either, its number stands for both.
+        ``tracklet_number`` counts the tracklets of the set.
         """
         owner = np.repeat(np.arange(len(self)), self.counts)
-        return self._columns.to_table(self.designation[owner], self._labels[owner])
+        named = (self.designation != "") & (self.tracklet_id == "")
+        ids = np.where(named, "", self._labels)
+        table = self._columns.to_table(self.designation[owner], ids[owner])
+        table["tracklet_number"] = owner
+        return table
 
     @property
     def _labels(self) -> npt.NDArray[np.str_]:

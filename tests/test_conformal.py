@@ -90,8 +90,8 @@ class TestHalfWidths:
 
     def test_are_never_narrower_than_exact(self, known):
         answers, truth = known
-        few = answers.take(answers.given & answers.ok).take(np.arange(180))
-        truth = truth[answers.given & answers.ok][:180]
+        few = answers.take(answers.given & answers.usable).take(np.arange(180))
+        truth = truth[answers.given & answers.usable][:180]
         one_bin = Calibration.fit(few, truth, score="log")
         exact = core.scores(few, truth, "log")
         for level in np.random.default_rng(3).uniform(0.01, 0.994, 300):
@@ -128,7 +128,7 @@ class TestHalfWidths:
     def test_too_few_arcs_name_the_number_needed(self, known):
         answers, truth = known
         calibration = Calibration.fit(answers.take(np.arange(90)), truth[:90], score="log")
-        n = int((answers.ok & answers.given)[:90].sum())
+        n = int((answers.usable & answers.given)[:90].sum())
         with pytest.raises(ConformalError, match=f"0.99 needs 99 .*there are {n}") as caught:
             calibration.half_width(0.01 * ETA, SPAN, True, 0.99)
         assert caught.value.needed == 99
@@ -138,7 +138,7 @@ class TestHalfWidths:
 
     def test_few_arcs_make_few_bins(self, known):
         answers, truth = known
-        rows = np.nonzero(answers.ok)[0][:1_300]
+        rows = np.nonzero(answers.usable)[0][:1_300]
         calibration = Calibration.fit(answers.take(rows), truth[rows])
         eta = np.geomspace(1e-4, 1.0, 500) * ETA
         assert len(np.unique(calibration.half_width(eta, SPAN, True, 0.5))) == 3
@@ -162,7 +162,7 @@ class TestFit:
         assert Calibration.fit(bare, truth).score == "log"
         with pytest.raises(ConformalError, match="take score='log'"):
             Calibration.fit(bare, truth, score="standard")
-        none_ok = answers._replace(ok=np.zeros(len(truth), dtype=bool))
+        none_ok = answers._replace(usable=np.zeros(len(truth), dtype=bool))
         assert Calibration.fit(none_ok, truth).score == "log"
 
     def test_counts_what_it_saw(self, known):
@@ -197,7 +197,7 @@ class TestIntervals:
             answers.rho * u.au,
             answers.eta * ETA,
             answers.span * u.d,
-            answers.ok,
+            answers.usable,
             level,
             range_error=answers.error * u.au,
         ).value.T
@@ -208,7 +208,7 @@ class TestIntervals:
         for ok in (True, False):
             for stratum in (decile, tercile):
                 for k in np.unique(stratum):
-                    rows = answers.given & (answers.ok == ok) & (stratum == k)
+                    rows = answers.given & (answers.usable == ok) & (stratum == k)
                     n = rows.sum()
                     assert n > 400
                     bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / n)
@@ -230,16 +230,16 @@ class TestIntervals:
         """OK: an error. Otherwise the limits, which hold at any level."""
         answers, truth = known
         whole = limits(len(truth))
-        only_ok = Calibration.fit(answers.take(answers.ok), truth[answers.ok])
+        only_ok = Calibration.fit(answers.take(answers.usable), truth[answers.usable])
         bounds = only_ok.bounds(answers, whole, 0.68)
-        np.testing.assert_array_equal(bounds[~answers.ok], whole[~answers.ok])
-        assert (bounds[answers.ok] != whole[answers.ok]).any(axis=1).all()
-        only_other = Calibration.fit(answers.take(~answers.ok), truth[~answers.ok])
+        np.testing.assert_array_equal(bounds[~answers.usable], whole[~answers.usable])
+        assert (bounds[answers.usable] != whole[answers.usable]).any(axis=1).all()
+        only_other = Calibration.fit(answers.take(~answers.usable), truth[~answers.usable])
         assert only_other.score == "log"
-        with pytest.raises(ConformalError, match=r"needs 3 .*that are OK .*there are 0"):
+        with pytest.raises(ConformalError, match=r"needs 3 .*that are usable .*there are 0"):
             only_other.bounds(answers, whole, 0.68)
         lenient = only_other.bounds(answers, whole, 0.68, too_few="limits")
-        np.testing.assert_array_equal(lenient[answers.ok], whole[answers.ok])
+        np.testing.assert_array_equal(lenient[answers.usable], whole[answers.usable])
 
     def test_of_nothing(self, calibration):
         none = Answers(*(np.zeros(0),) * 2, np.zeros(0, dtype=bool), *(np.zeros(0),) * 2)

@@ -18,8 +18,7 @@ from neoranging.datasets.parquet import read_part, read_part_account
 from neoranging.datasets.scaling import ArcScaling
 from neoranging.datasets.store import ArcWriter, read_account, read_arcs, read_manifest
 from neoranging.estimators import learned
-from neoranging.estimators.learned import default_weights
-from neoranging.evaluation.contenders import pretrained
+from neoranging.estimators.learned import default_weights, pretrained
 from neoranging.evaluation.predictions import Predictions, predict
 from neoranging.exceptions import (
     CheckpointError,

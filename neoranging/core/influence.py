@@ -47,7 +47,10 @@ def deletion(arcs: Arcs, degree: int) -> Deletion:
     # time in units of the arc keeps the normal matrix well conditioned
     x = (arcs.t - arcs.t[middle][owner]) / np.where(arcs.span > 0.0, arcs.span, 1.0)[owner]
     basis = np.stack([x**k for k in range(degree + 1)], axis=1)
-    weight = 2.0 / (arcs.sigma_ra**2 + arcs.sigma_dec**2)
+    # errors in units of the least of the arc: of any size, they make no number overflow
+    sigma = np.hypot(arcs.sigma_ra, arcs.sigma_dec) * np.sqrt(0.5)
+    unit = np.minimum.reduceat(sigma, arcs.offsets[:-1])[owner]
+    weight = (unit / sigma) ** 2
     weighted = weight[:, None] * basis
     normal = arcs.sum((weighted[:, :, None] * basis[:, None, :]).reshape(len(x), -1))
     inverse = np.linalg.pinv(normal.reshape(-1, degree + 1, degree + 1), hermitian=True)
@@ -59,7 +62,9 @@ def deletion(arcs: Arcs, degree: int) -> Deletion:
     # an observation that the others say nothing of has a leverage of one
     free = kept > 1.0e-9
     kept = np.where(free, kept, np.nan)
-    return Deletion(norm(off) / kept, arcs.sum(square)[owner] - square / kept)
+    rest = arcs.sum(square)[owner] - square / kept
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return Deletion(norm(off) / kept, rest / unit**2)
 
 
 def bend_of_one(arcs: Arcs, significance: float) -> FloatArray:

@@ -135,7 +135,7 @@ def get_estimator(method: Any, **options: Any) -> RangingEstimator:
     >>> nr.get_estimator("mlp@papier")
     Traceback (most recent call last):
         ...
-    neoranging.exceptions.UnknownMethodError: 'mlp@papier': 'papier' is ...; did you mean 'paper'?
+    neoranging.exceptions.UnknownMethodError: 'mlp@papier': 'papier' is ... (did you mean 'paper'?)
     """
     if isinstance(method, RangingEstimator):
         if options:

@@ -75,7 +75,7 @@ def test_whatever_the_verdict_the_interval_holds_the_truth(tracklets, middle_tru
 
 
 @METHODS
-@pytest.mark.parametrize(("name", "range_au"), [("2014AA", 0.00269), ("2008TC3", 0.00309)])
+@pytest.mark.parametrize(("name", "range_au"), [("2014 AA", 0.00269), ("2008 TC3", 0.00309)])
 def test_impactors_keep_their_close_root(tracklets, method, name, range_au):
     """Discovery nights of 2014 AA and 2008 TC3, a day before they hit the Earth."""
     found = tracklets[0]
@@ -154,7 +154,7 @@ def test_gauss_through_three_tracklets(cases, name, series):
 def test_the_tracklets_of_several_nights_together(tracklets):
     """2023 DW over nine hours from four stations: parallax settles what one night cannot."""
     found = tracklets[0]
-    rows = found[found.designation == "2023DW"]
+    rows = found[found.designation == "2023 DW"]
     joined = nr.read_tracklets(rows.to_table(), group_by="night")
     longest = joined[int(np.argmax(joined.counts))]
     assert len(longest) >= 9

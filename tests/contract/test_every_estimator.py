@@ -12,7 +12,12 @@ from astropy.time import Time
 import neoranging as nr
 from neoranging.core.geometry import wrap_angle
 from neoranging.estimators.registry import available_methods, get_estimator
-from neoranging.exceptions import EstimationError, NeoRangingError, TrackletError
+from neoranging.exceptions import (
+    EstimationError,
+    NeoRangingError,
+    NeoRangingWarning,
+    TrackletError,
+)
 from neoranging.tracklet import TrackletSet
 
 METHODS = available_methods()
@@ -156,7 +161,9 @@ class TestVerdicts:
             assert estimate.status is not nr.RangeStatus.TOO_FEW_OBSERVATIONS
 
     def test_a_repeated_exposure_is_no_new_epoch(self, method, night):
-        doubled = tracklet([60_000.0, 60_000.0, 60_000.1], [10.0, 10.0, 10.1], [5.0, 5.0, 5.02])
+        columns = [60_000.0, 60_000.0, 60_000.1], [10.0, 10.0, 10.1], [5.0, 5.0, 5.02]
+        with pytest.warns(NeoRangingWarning, match="another record of the same exposure"):
+            doubled = tracklet(*columns)
         if type(get_estimator(method)).min_observations > 2:
             assert doubled.estimate(method).status is nr.RangeStatus.TOO_FEW_OBSERVATIONS
 

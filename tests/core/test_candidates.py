@@ -218,7 +218,7 @@ def test_real_close_objects_keep_their_root(simulate, method):
 def test_errors_near_the_earth_hold_the_pull_that_is_left_out(simulate, method):
     """``GM/rho^2`` by ``R_E/rho`` over half the arc, in standard errors; OK is decided with it."""
     gm_earth, radius = 398_600.4 * DAY_S**2 / AU_KM**3, 6378.137 / AU_KM
-    s = simulate(4000, 0.15, seed=92)
+    s = simulate(4000, 0.15, seed=92, n_observations=(5, 9))
     s = s.take(np.nonzero(s.rho < 0.02)[0]).with_noise(np.random.default_rng(2))
     roots = method(s.arcs).roots
     solved = judged(s, method)

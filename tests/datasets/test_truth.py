@@ -342,7 +342,7 @@ class TestNBody:
 class TestRemedies:
     def test_without_the_extra(self, monkeypatch, catalogue, table):
         monkeypatch.setitem(sys.modules, "assist", None)
-        with pytest.raises(MissingDependencyError, match=r"pip install 'neoranging\[nbody\]'"):
+        with pytest.raises(MissingDependencyError, match=r"pip install assist"):
             label_arcs(table, catalogue, dynamics="nbody")
 
     def test_without_the_ephemeris(self, monkeypatch, tmp_path):

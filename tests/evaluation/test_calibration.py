@@ -93,7 +93,7 @@ class TestHeldOut:
         estimate = arcs.tracklets().estimate("gauss")
         assert len(held) == 900
         ok = estimate.ok
-        np.testing.assert_array_equal(held.answers.ok, ok)
+        np.testing.assert_array_equal(held.answers.usable, ok)
         np.testing.assert_allclose(held.answers.rho[ok], estimate.range.value[ok], rtol=1e-6)
         np.testing.assert_array_equal(held.truth, arcs.rho)
         np.testing.assert_allclose(held.answers.span, estimate._tracklets._span, atol=1e-9)
@@ -246,7 +246,7 @@ class TestCrossConformal:
     def test_of_gauss(self, folder):
         held = HeldOut.read(GaussEstimator(), folder, "test")
         crossed = cross_conformal(held, levels=(0.5, 0.68))
-        ok = held.answers.given & held.answers.ok
+        ok = held.answers.given & held.answers.usable
         low, high = crossed.interval(0.68).T
         assert (low[ok] <= held.answers.rho[ok]).all()
         assert (held.answers.rho[ok] <= high[ok]).all()

@@ -381,12 +381,12 @@ def test_one_object_with_most_answers_does_not_take_the_intervals_away():
     ok = np.arange(400) < 38
     objects = np.where(np.arange(400) < 20, "one", np.arange(400).astype(str))
     together, why = _together_if_few(held_out(ok, objects), 10)
-    assert "only 38 answers are OK" in why
+    assert "only 38 answers are usable" in why
     crosswise = cross_conformal(together, levels=(0.68, 0.95), folds=10)
     assert np.isfinite(crosswise.interval(0.95)).all()
     apart, why = _together_if_few(held_out(np.arange(400) < 200, np.arange(400).astype(str)), 10)
     assert why == ""
-    assert apart.answers.ok.sum() == 200
+    assert apart.answers.usable.sum() == 200
 
 
 def test_one_object_with_hundreds_of_arcs_does_not_make_the_intervals():

@@ -18,12 +18,14 @@ from neoranging.core.elements import elements_to_state
 from neoranging.core.geometry import ecliptic_to_equatorial, radec
 from neoranging.core.kepler import true_anomaly
 from neoranging.core.prediction import sight
+from neoranging.datasets import neodys_set
 from neoranging.datasets.neodys import NeodysClient
 from neoranging.datasets.neodys_set import NeodysSet, catalogue_of
 from neoranging.datasets.oef import read_catalogue, read_orbit
 from neoranging.datasets.transport import Politeness
-from neoranging.exceptions import DatasetError
+from neoranging.exceptions import DatasetError, ObservationFormatError
 from neoranging.observations import observatories
+from neoranging.observations.rwo import read_rwo
 from neoranging.observations.rwo_writer import format_rwo
 
 pytest.importorskip("pyarrow")
@@ -169,9 +171,13 @@ def test_every_object_that_is_missing_has_a_reason(client, stocked, tmp_path, mi
     }
 
 
-def test_a_file_that_the_reader_refuses_is_counted(client, stocked, tmp_path):
-    text = stocked.files["mpcobs/433.rwo"].replace(b"version =   3", b"version = three")
-    stocked.put("mpcobs/433.rwo", text)
+def test_a_file_that_the_reader_refuses_is_counted(client, stocked, tmp_path, monkeypatch):
+    def reading(path):
+        if path.name == "433.rwo":
+            raise ObservationFormatError("no format that is known")
+        return read_rwo(path)
+
+    monkeypatch.setattr(neodys_set, "read_rwo", reading)
     account = made(client, tmp_path / "set")
     assert account.counts["objects"].dropped == {"observation file that cannot be read": 1}
 
