@@ -61,6 +61,11 @@ def _wait_until_ready(pid):
         time.sleep(0.002)
 
 
+def _heed_interrupts():
+    """Undo what a shell does to the tests when it runs them in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc here")
 @pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.0, 0.5, 3.0])
@@ -68,12 +73,21 @@ def _wait_until_ready(pid):
 def test_an_interrupt_ends_a_command_in_a_word(tmp_path, number, delay):
     arguments = ["dataset", "twin", "--out", str(tmp_path / "twin"), "--workers", "2"]
     process = subprocess.Popen(
-        [*COMMAND, *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*COMMAND, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=_heed_interrupts,
     )
     _wait_until_ready(process.pid)
     time.sleep(delay)
     os.killpg(process.pid, number)
-    _, told = process.communicate(timeout=60)
+    try:
+        _, told = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
     assert process.returncode == 128 + number
     assert "Traceback" not in told
     assert "Interrupted" in told
