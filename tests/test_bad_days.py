@@ -61,23 +61,23 @@ def _wait_until_ready(pid):
         time.sleep(0.002)
 
 
-def _heed_interrupts():
-    """Undo what a shell does to the tests when it runs them in the background."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+@pytest.fixture
+def _heeds_interrupts():
+    """Processes begun here heed SIGINT, which a shell has the jobs in its background ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc here")
 @pytest.mark.slow
+@pytest.mark.usefixtures("_heeds_interrupts")
 @pytest.mark.parametrize("delay", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_a_command_in_a_word(tmp_path, number, delay):
     arguments = ["dataset", "twin", "--out", str(tmp_path / "twin"), "--workers", "2"]
     process = subprocess.Popen(
-        [*COMMAND, *arguments],
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=_heed_interrupts,
+        [*COMMAND, *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     _wait_until_ready(process.pid)
     time.sleep(delay)
