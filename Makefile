@@ -15,6 +15,9 @@ RUN := $(VENV)/bin/python -m
 INSTALL := $(RUN) pip install --quiet --disable-pip-version-check --compile -c constraints-cpu.txt
 DECLARED := pyproject.toml constraints-cpu.txt
 
+# The tests begin many processes; without bytecode each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # One process per core, each with one thread.
 PYTEST := OMP_NUM_THREADS=1 $(RUN) pytest -n auto --dist worksteal
 

@@ -19,7 +19,8 @@ PYTHONS = ["3.11", "3.12", "3.13"]
 OLDEST, NEWEST = PYTHONS[0], PYTHONS[-1]
 CPU = ("-c", "constraints-cpu.txt")
 PARALLEL = ("-n", "auto", "--dist", "worksteal")
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+# The tests begin many processes, and without bytecode each would compile the package anew.
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": ""}
 
 
 @nox.session(python=PYTHONS)

@@ -61,8 +61,17 @@ def _wait_until_ready(pid):
         time.sleep(0.002)
 
 
+@pytest.fixture
+def _heeds_interrupts():
+    """Processes begun here heed SIGINT, which a shell has the jobs in its background ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc here")
 @pytest.mark.slow
+@pytest.mark.usefixtures("_heeds_interrupts")
 @pytest.mark.parametrize("delay", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_a_command_in_a_word(tmp_path, number, delay):
@@ -73,7 +82,12 @@ def test_an_interrupt_ends_a_command_in_a_word(tmp_path, number, delay):
     _wait_until_ready(process.pid)
     time.sleep(delay)
     os.killpg(process.pid, number)
-    _, told = process.communicate(timeout=60)
+    try:
+        _, told = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
     assert process.returncode == 128 + number
     assert "Traceback" not in told
     assert "Interrupted" in told

@@ -48,13 +48,14 @@ def test_it_writes_page_tables_figures_and_numbers(report):
     assert (out / "tables" / "coverage.csv").exists()
 
 
-def test_it_goes_on_or_begins_anew_only_when_asked(report, twin):
+def test_it_goes_on_or_begins_anew_only_when_asked(report, twin, monkeypatch):
     _, out = report
     common = ("--data", twin, "--out", out, "--resamples", 0)
     refused = run(*common, "--methods", "gauss")
     assert refused.exit_code == 1
     assert "holds a study: resume it" in refused.output
     before = (out / "predictions" / "gauss.npz").stat().st_mtime_ns
+    monkeypatch.setattr("neoranging.plotting.study.draw_study", lambda *_, **__: [])  # takes long
     assert run(*common, "--methods", "gauss", "--resume", "--no-paper").exit_code == 0
     assert (out / "predictions" / "gauss.npz").stat().st_mtime_ns == before
     assert "NEODyS" not in (out / "report.html").read_text(encoding="utf-8")

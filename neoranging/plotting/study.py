@@ -88,6 +88,9 @@ def _drawn(drawing: _Drawing, folder: Path) -> Picture:
         told = f"{drawing.caption} Not drawn: {error}."
         return Picture(drawing.name, drawing.section, told, None)
     try:
+        # laid out once, for both files: that takes longer than to draw it
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         for ending, metadata in _METADATA.items():
             with replacing(folder / f"{drawing.name}.{ending}") as path:
                 figure.savefig(path, format=ending, dpi=RESOLUTION, metadata=metadata)
