@@ -16,6 +16,7 @@ from neoranging.arguments import values_in
 from neoranging.constants import R_EARTH
 from neoranging.core import admissible as core
 from neoranging.core.admissible_shape import RegionShape, zeros_of
+from neoranging.display import html_table
 from neoranging.exceptions import AdmissibleRegionError
 
 __all__ = ["AdmissibleRegion", "BoundaryCurve"]
@@ -173,6 +174,10 @@ class AdmissibleRegion:
     def __repr__(self) -> str:
         spans = ", ".join(f"{low:.5g} to {high:.5g}" for low, high in self._shape.intervals)
         return f"<AdmissibleRegion: range {spans + ' AU' if spans else 'empty'}>"
+
+    def _repr_html_(self) -> str:
+        spans = [f"{low:.5g} to {high:.5g} au" for low, high in self._shape.intervals]
+        return html_table({"admissible ranges": ", ".join(spans) or "none"})
 
     @property
     def coefficients(self) -> FloatArray:

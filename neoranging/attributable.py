@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from astropy import units as u
+from astropy.coordinates import SkyCoord
 from astropy.time import Time
 
 from neoranging import ephemeris
 from neoranging.arguments import require_time, values_in
 from neoranging.constants import C_AU_PER_DAY
 from neoranging.core import attributable as core
-from neoranging.core.geometry import FloatArray, line_of_sight
+from neoranging.core.geometry import FloatArray, beyond_poles, line_of_sight
 from neoranging.core.prediction import object_state
+from neoranging.display import html_table
 from neoranging.exceptions import TrackletError
 
 if TYPE_CHECKING:
+    from astropy.table import QTable
+
     from neoranging.admissible_region import AdmissibleRegion
 
 __all__ = ["Attributable"]
@@ -46,7 +50,8 @@ class Attributable:
     Raises
     ------
     TrackletError
-        If the observer is missing or given twice, a unit is missing, or shapes do not agree.
+        If the observer is missing or given twice, a unit is missing, shapes do not agree, a value
+        is not finite, or a declination lies beyond a pole.
     UnknownStationError
         If a code has no known position.
 
@@ -95,6 +100,7 @@ class Attributable:
                 ("dec_rate", dec_rate, u.rad / u.d),
             )
         ]
+        _check_angles(angles)
         state = [
             values_in("observer_position", observer[0], u.au),
             values_in("observer_velocity", observer[1], u.au / u.d),
@@ -124,6 +130,12 @@ class Attributable:
 
     def _dress(self, values: FloatArray, unit: u.UnitBase) -> u.Quantity:
         return u.Quantity(values[0] if self._scalar else values, unit)  # a copy: immutable
+
+    def _read_only(self, values: FloatArray) -> FloatArray:
+        """View of a column, or its only row, that cannot be written to."""
+        view = values[0] if self._scalar else values.view()
+        view.flags.writeable = False
+        return view
 
     def __len__(self) -> int:
         if self._scalar:
@@ -177,6 +189,19 @@ class Attributable:
         return self._dress(angle % (2.0 * np.pi), u.rad).to(u.deg)
 
     @property
+    def coord(self) -> SkyCoord:
+        """Direction with its proper motion (``pm_ra_cosdec``, ``pm_dec``) and epoch, ICRS."""
+        a = self._arrays
+        return SkyCoord(
+            self.ra,
+            self.dec,
+            pm_ra_cosdec=self._dress(a.ra_rate * np.cos(a.dec), u.rad / u.d).to(u.deg / u.d),
+            pm_dec=self.dec_rate.to(u.deg / u.d),
+            obstime=self.epoch,
+            frame="icrs",
+        )
+
+    @property
     def line_of_sight(self) -> FloatArray:
         """Unit vector towards the object, ICRS axes, shape (..., 3)."""
         direction = line_of_sight(self._arrays.ra, self._arrays.dec)
@@ -185,8 +210,7 @@ class Attributable:
     @property
     def covariance(self) -> FloatArray:
         """Of (ra, dec, ra_rate, dec_rate) in rad and rad/d, shape (..., 4, 4); NaN if unknown."""
-        covariance = self._arrays.covariance
-        return covariance[0] if self._scalar else covariance
+        return self._read_only(self._arrays.covariance)
 
     @property
     def curvature(self) -> u.Quantity:
@@ -196,14 +220,13 @@ class Attributable:
     @property
     def curvature_covariance(self) -> FloatArray:
         """Of the two components of `curvature` in (rad/d^2)^2, shape (..., 2, 2)."""
-        covariance = self._arrays.curvature_covariance
-        return covariance[0] if self._scalar else covariance
+        return self._read_only(self._arrays.curvature_covariance)
 
     @property
     def curvature_significance(self) -> Any:
         """Acceleration in units of its standard error; below about 3 the arc looks straight."""
         significance = self._arrays.curvature_significance
-        return float(significance[0]) if self._scalar else significance
+        return float(significance[0]) if self._scalar else self._read_only(significance)
 
     @property
     def observer_position(self) -> u.Quantity:
@@ -262,6 +285,46 @@ class Attributable:
 
         return AdmissibleRegion(self, **limits)
 
+    def to_table(self) -> QTable:
+        """Table of one row an arc: the epoch, the direction, its rates and the observer's state.
+
+        Columns: ``epoch``, ``ra``, ``dec``, ``ra_rate`` (without cos(dec)), ``dec_rate``,
+        ``proper_motion``, ``curvature_significance``, ``observer_position`` and
+        ``observer_velocity`` of shape (M, 3).
+        """
+        from astropy.table import QTable
+
+        a = self._arrays
+        return QTable(
+            {
+                "epoch": Time(a.epoch, format="mjd", scale="tdb"),
+                "ra": (a.ra << u.rad).to(u.deg),
+                "dec": (a.dec << u.rad).to(u.deg),
+                "ra_rate": (a.ra_rate << u.rad / u.d).to(u.deg / u.d),
+                "dec_rate": (a.dec_rate << u.rad / u.d).to(u.deg / u.d),
+                "proper_motion": np.atleast_1d(self.proper_motion.to(u.deg / u.d)),
+                "curvature_significance": a.curvature_significance,
+                "observer_position": a.position << u.au,
+                "observer_velocity": a.velocity << u.au / u.d,
+            }
+        )
+
+    def __astropy_table__(self, cls: type, copy: bool, **kwargs: Any) -> Any:
+        return cls(self.to_table(), copy=copy, **kwargs)
+
+    def _repr_html_(self) -> str:
+        if not self._scalar:
+            return str(self.to_table()._repr_html_())
+        return html_table(
+            {
+                "epoch": f"{self.epoch.utc.isot} UTC",
+                "ra, dec": f"{self.ra.value:.6f}, {self.dec.value:+.6f} deg",
+                "motion": f"{self.proper_motion.to_value(u.deg / u.d):.5g} deg/d "
+                f"towards {self.position_angle.value:.1f} deg",
+                "curvature": f"{self.curvature_significance:.3g} standard errors",
+            }
+        )
+
     def __repr__(self) -> str:
         if not self._scalar:
             return f"<Attributable of {len(self)} arcs>"
@@ -270,3 +333,16 @@ class Attributable:
             f"<Attributable {self.epoch.utc.isot} UTC ra={self.ra.value:.6f} "
             f"dec={self.dec.value:+.6f} deg ra_rate={rates[0]:+.5f} dec_rate={rates[1]:+.5f} deg/d>"
         )
+
+
+def _check_angles(angles: list[FloatArray]) -> None:
+    """Raise an error for directions and rates that are none."""
+    for name, values in zip(("ra", "dec", "ra_rate", "dec_rate"), angles, strict=True):
+        if not np.isfinite(values).all():
+            raise TrackletError(
+                f"{name} must be finite, got {np.sum(~np.isfinite(values))} values of "
+                f"{values.size} that are not: leave these arcs out"
+            )
+    if beyond_poles(angles[1]).any():
+        worst = np.degrees(angles[1].flat[np.argmax(np.abs(angles[1]))])
+        raise TrackletError(f"dec must lie between -90 and 90 deg, got {worst:.6g}: see its unit")

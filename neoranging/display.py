@@ -8,9 +8,11 @@ formula. Files of data keep such text as it is, but for CSV, which spreadsheets 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from html import escape
 from typing import Final
 
-__all__ = ["spreadsheet_cell", "visible"]
+__all__ = ["html_table", "spreadsheet_cell", "visible"]
 
 _CONTROL: Final = re.compile(
     # C0 and C1 but for the ends of lines, marks and overrides of direction, other ends of lines,
@@ -46,3 +48,11 @@ def spreadsheet_cell(text: str) -> str:
     """
     mark = "'" if text.startswith(_FORMULA) else ""
     return mark + visible(text, lines=False)
+
+
+def html_table(rows: Mapping[str, str]) -> str:
+    """Names and values as a table of two columns, for notebooks."""
+    cells = "".join(
+        f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows.items()
+    )
+    return f"<table>{cells}</table>"

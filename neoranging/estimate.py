@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from astropy import units as u
+from astropy.coordinates import SkyCoord
 from astropy.table import QTable
 from astropy.time import Time
 from scipy.special import ndtri
@@ -23,6 +23,7 @@ from neoranging.core.geometry import FloatArray
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.solutions import Candidates, Solutions
 from neoranging.core.status import RangeStatus
+from neoranging.display import html_table
 from neoranging.exceptions import EstimationError
 from neoranging.observations.report import many
 
@@ -41,23 +42,14 @@ _AU_D = u.au / u.d
 class RangeEstimate:
     """Range and range-rate of one tracklet (scalars) or of M tracklets (arrays), with a verdict.
 
-    Look at `status` first: only ``OK`` means that the observations determine the range. Any other
-    status says what happened and what to try, and the numbers beside it are what the method
-    printed.
+    Look at `status` first: only ``OK`` means that the observations determine the range.
+    ``POPULATION``, the usual status of learned methods, means that the answer rests on where
+    near-Earth objects that move like this mostly are: quote `interval`. Any other status says what
+    happened and what to try, and the numbers beside it are what the method printed.
 
     Made by estimators; immutable. An estimate of M tracklets has a length, can be iterated and
     indexed, and ``QTable(estimate)`` or ``estimate.to_table()`` makes a table of it.
 
-    Attributes
-    ----------
-    method : str
-        Name of the estimator.
-    origin : {"topocenter", "geocenter"}
-        Where range and range-rate count from.
-    attributable : Attributable
-        What was observed, at the epoch of the estimate.
-    calibration : Calibration or None
-        What `interval` comes from, where the method was calibrated.
     """
 
     def __init__(
@@ -70,9 +62,9 @@ class RangeEstimate:
         tracklets: TrackletSet,
         calibration: Calibration | None = None,
     ) -> None:
-        self.method, self.origin, self.attributable = method, origin, attributable
+        self._method, self._origin, self._attributable = method, origin, attributable
         self._solutions, self._tracklets = solutions, tracklets
-        self.calibration = calibration
+        self._calibration = calibration
         self._scalar = attributable._scalar
 
     # ------------------------------------------------------------------ one or many
@@ -104,6 +96,26 @@ class RangeEstimate:
     def _one(self, values: npt.NDArray[Any]) -> Any:
         return values[0] if self._scalar else values
 
+    @property
+    def method(self) -> str:
+        """Name of the estimator."""
+        return self._method
+
+    @property
+    def origin(self) -> str:
+        """Origin of range and range-rate, ``"topocenter"`` or ``"geocenter"``."""
+        return self._origin
+
+    @property
+    def attributable(self) -> Attributable:
+        """Direction and motion that were observed, at the epoch of the estimate."""
+        return self._attributable
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """Calibration that `interval` comes from; None if the method was not calibrated."""
+        return self._calibration
+
     # ------------------------------------------------------------------ the numbers
 
     @property
@@ -120,6 +132,12 @@ class RangeEstimate:
     def range_rate(self) -> u.Quantity:
         """Derivative of the range by time of reception."""
         return self._dress(self._solutions.rho_dot, _AU_D)
+
+    @property
+    def coord(self) -> SkyCoord:
+        """Direction at the epoch with the range as its distance, ICRS axes; from the origin."""
+        a = self.attributable
+        return SkyCoord(a.ra, a.dec, distance=self.range, obstime=self.epoch, frame="icrs")
 
     @property
     def range_error(self) -> u.Quantity:
@@ -145,9 +163,11 @@ class RangeEstimate:
 
     @property
     def diagnostics(self) -> Any:
-        """What the method says beside the status, str or shape (M,); mostly empty.
+        """Remarks beside the status, str or shape (M,); mostly empty.
 
-        Learned methods name the features by which a tracklet leaves the domain of their training.
+        They name the observation that is worst of a misfit, the station that has no place, the
+        range that observations determine where the answer is another, and the features by which a
+        tracklet leaves the domain of a training.
         """
         remarks = self._solutions.remarks
         if remarks is None:
@@ -196,9 +216,17 @@ class RangeEstimate:
         ConformalError
             If the method was calibrated on too few arcs for the level, for an answer that is OK.
         """
+        if not isinstance(confidence_level, (int, float, np.number)) or isinstance(
+            confidence_level, bool
+        ):
+            raise EstimationError(
+                f"confidence_level must be a number between 0 and 1, got {confidence_level!r}"
+            )
         if not 0.0 < confidence_level < 1.0:
+            percent = 1.0 < confidence_level < 100.0
             raise EstimationError(
                 f"confidence_level must lie between 0 and 1, got {confidence_level}"
+                + (f": write {confidence_level / 100:g} for that many percent" if percent else "")
             )
         calibration = self.calibration if calibrated else None
         return self._dress(self._bounds(confidence_level, calibration), u.au)
@@ -369,8 +397,9 @@ class RangeEstimate:
             "range rate": f"{self.range_rate.value:.4g} ± {self.range_rate_error.value:.2g} au/d",
             "status": f"{self.status.name}: {self.status.advice}",
         }
-        cells = "".join(f"<tr><th>{k}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
-        return f"<table>{cells}</table>"
+        if self.diagnostics:
+            rows["diagnostics"] = self.diagnostics
+        return html_table(rows)
 
 
 def _candidate_table(candidates: Candidates) -> QTable:

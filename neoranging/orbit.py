@@ -24,6 +24,7 @@ from neoranging.constants import GM_SUN
 from neoranging.core.elements import elements_to_state, state_to_elements
 from neoranging.core.geometry import ecliptic_to_equatorial, equatorial_to_ecliptic
 from neoranging.core.kepler import mean_anomaly, true_anomaly
+from neoranging.display import html_table
 from neoranging.exceptions import MissingDependencyError, OrbitError
 
 if TYPE_CHECKING:
@@ -295,6 +296,19 @@ class OrbitalElements:
         return (
             f"{designation:<7} {magnitude} {_packed_date(day)} {angles}  {self.inc.value:9.5f}  "
             f"{self.ecc.value:9.7f} {motion:11.8f} {self.a.value:11.7f}"
+        )
+
+    def _repr_html_(self) -> str:
+        if self.shape:
+            return html_table({"orbits": repr(self)})
+        angles = {"i": self.inc, "node": self.raan, "peri": self.argp, "M": self.M}
+        return html_table(
+            {
+                "epoch": f"{self.epoch.tdb.isot} TDB, ecliptic J2000",
+                "a": f"{self.a.value:.7f} au" if self.is_elliptic else f"q {self.q.value:.7f} au",
+                "e": f"{self.ecc.value:.7f}",
+                **{name: f"{value.value:.5f} deg" for name, value in angles.items()},
+            }
         )
 
     def __repr__(self) -> str:

@@ -226,3 +226,17 @@ def test_unknown_errors_are_nan_not_zero():
     assert np.isnan(a.covariance).all()
     assert np.isnan(a.curvature).all()
     assert not a.curvature_significance > 0.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"dec": 95 * u.deg}, "dec must lie between -90 and 90 deg, got 95"),
+        ({"dec": 1e5 * u.deg}, "see its unit"),
+        ({"ra": np.nan * u.deg}, "ra must be finite"),
+        ({"dec_rate": np.inf * u.deg / u.day}, "dec_rate must be finite"),
+    ],
+)
+def test_directions_that_are_none(changes, words):
+    with pytest.raises(TrackletError, match=words):
+        make(**changes)

@@ -252,3 +252,44 @@ def test_numbers_handed_out_do_not_reach_back(estimate, truth):
     with suppress(ValueError):  # read-only is as good as a copy
         own.range[:] = 0.0 * u.au
     np.testing.assert_array_equal(own.range, before)
+
+
+class TestManners:
+    """Immutable objects that tables, notebooks and frames of astropy take."""
+
+    def test_attributes_cannot_be_replaced(self, one):
+        for name in ("method", "origin", "attributable", "calibration"):
+            with pytest.raises(AttributeError):
+                setattr(one, name, "mine")
+        with pytest.raises(ValueError, match="read-only"):
+            one.attributable.covariance[0, 0] = 9.0
+
+    def test_a_direction_with_its_distance(self, one, estimate):
+        assert one.coord.distance == one.range
+        assert one.coord.separation(one.attributable.coord) < 1e-6 * u.arcsec
+        assert one.coord.obstime == one.epoch
+        assert estimate.coord.shape == (len(estimate),)
+        assert u.isclose(one.attributable.coord.pm_dec, one.attributable.dec_rate)
+
+    def test_tables(self, one, estimate):
+        for attributable, rows in ((one.attributable, 1), (estimate.attributable, len(estimate))):
+            table = QTable(attributable)
+            assert len(table) == rows
+            assert table["ra"].unit == u.deg
+            assert table["observer_position"].shape == (rows, 3)
+
+    def test_notebooks(self, one, estimate):
+        shown = (
+            *(one, estimate, one.attributable, estimate.attributable),
+            *(one.elements, estimate.elements, one.attributable.admissible_region()),
+        )
+        for each in shown:
+            assert each._repr_html_().startswith(("<table", "<div"))
+
+    @pytest.mark.parametrize(
+        ("level", "words"),
+        [("0.68", "a number between 0 and 1"), (True, "a number"), (68, "write 0.68"), (0.0, "0")],
+    )
+    def test_levels_that_are_none(self, one, level, words):
+        with pytest.raises(EstimationError, match=words):
+            one.interval(level)

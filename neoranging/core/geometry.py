@@ -40,6 +40,11 @@ def wrap_angle(angle: FloatArray) -> FloatArray:
     return (angle + np.pi) % (2.0 * np.pi) - np.pi
 
 
+def beyond_poles(dec: FloatArray) -> npt.NDArray[np.bool_]:
+    """Declinations [rad] that are none, but for a rounding at the poles."""
+    return np.abs(dec) > 0.5 * np.pi * (1.0 + 1e-12)
+
+
 def line_of_sight(ra: FloatArray, dec: FloatArray) -> FloatArray:
     """Unit vector towards (ra, dec) [rad]; shape ``(..., 3)``."""
     cos_dec = np.cos(dec)

@@ -23,8 +23,8 @@ class RangeStatus(Enum):
         "observation at another time to tell them apart."
     )
     UNDETERMINED = (
-        "The observations leave many ranges possible, and a range or a missing number beside this "
-        "status means nothing: use the interval or the admissible region, ask a network "
+        "The observations leave many ranges possible, and a number beside this status, if there is "
+        "one, means nothing: use the interval or the admissible region, ask a network "
         "(method='pinn'), or observe a longer arc."
     )
     INADMISSIBLE = (

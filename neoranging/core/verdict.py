@@ -6,8 +6,8 @@ A network answers everything, so its verdict has to come from the observations:
 - an arc that no orbit with a range near the answer fits is of no object there: ``MISFIT``. Near is
   the interval that held the truth in nineteen of twenty cases, or a factor without one;
 - where Gauss's method, on the same observations from where they were made, finds a determined range
-  that is near the answer and within a factor of two of it, the observations exclude all other
-  ranges: ``OK``;
+  that is near the answer and a quarter off it at most, the observations exclude all other ranges:
+  ``OK``;
 - every other answer rests on what the network has learnt of the population: ``POPULATION``. Where
   the observations determine another range, a remark says so.
 """
@@ -36,6 +36,9 @@ _MOTION: Final = 4.0
 
 _NEAR: Final = 4.0
 """Factor within which the truth is near an answer of a method without calibrated intervals."""
+
+_AGREEMENT: Final = 1.25
+"""Ratio to the determined range up to which an answer agrees with it."""
 
 _THRESHOLDS: Final = Thresholds()
 
@@ -126,9 +129,8 @@ def _fit_verdict(
         gaussian = solve(part, motion.take(bent), roots, _THRESHOLDS)
         ok = gaussian.status == RangeStatus.OK.code
         determined[bent[ok]] = gaussian.rho[ok]
-    factor = _THRESHOLDS.factor
     agrees = (determined >= near[:, 0]) & (determined <= near[:, 1])
-    agrees &= (determined <= factor * start.rho) & (determined >= start.rho / factor)
+    agrees &= np.abs(np.log(determined / start.rho)) <= np.log(_AGREEMENT)
     verdict[agrees] = RangeStatus.OK.code
     verdict[orbits.chi2 > enough] = RangeStatus.MISFIT.code
     return verdict, determined

@@ -24,6 +24,7 @@ from neoranging.core.status import RangeStatus
 from neoranging.core.verdict import judged
 from neoranging.estimate import RangeEstimate
 from neoranging.exceptions import EstimationError, NeoRangingError, TrackletError
+from neoranging.observations.stations import missing_place
 from neoranging.tracklet import ORIGINS, Tracklet, TrackletSet
 
 __all__ = ["RangingEstimator"]
@@ -158,6 +159,7 @@ class RangingEstimator(ABC):
                 "neoranging.read_tracklets makes them from files and tables"
             )
         attributables, solutions = self._solve(one_set.arcs(self.origin), one_set.arcs())
+        solutions = solutions._replace(remarks=_with_missing_places(one_set, solutions))
         estimate = RangeEstimate(
             method=self.name,
             origin=self.origin,
@@ -239,7 +241,7 @@ class RangingEstimator(ABC):
             )
         if self.is_learned:
             found = judged(seen, attributables, found, self._near(arcs, attributables, found))
-        return found._replace(remarks=_with_misfits(arcs, found))
+        return found._replace(remarks=_with_reasons(arcs, found))
 
     def _near(
         self, arcs: Arcs, attributables: Attributables, found: Solutions
@@ -256,23 +258,46 @@ class RangingEstimator(ABC):
         return f"{type(self).__name__}(origin={self.origin!r})"
 
 
-def _with_misfits(arcs: Arcs, found: Solutions) -> npt.NDArray[np.str_] | None:
-    """Remarks of the method, and of each misfit without one the observation that is worst."""
-    rows = np.flatnonzero(found.status == RangeStatus.MISFIT.code)
-    if not len(rows):
-        return found.remarks
-    part = arcs.take(rows)
-    worst, offset = worst_observation(part)
-    number = worst - part.offsets[:-1] + 1
-    remarks = np.full(len(arcs), "", dtype=object)
+def _remarks(found: Solutions) -> npt.NDArray[np.object_]:
+    """Remarks of the method, to be added to."""
+    remarks = np.full(len(found.rho), "", dtype=object)
     if found.remarks is not None:
         remarks[:] = found.remarks
-    for row, one, n, arcsec in zip(
-        rows.tolist(), number.tolist(), part.counts.tolist(), offset / ARCSEC, strict=True
-    ):
-        if not remarks[row]:
-            remarks[row] = (
-                f"observation {one} of {n} is {arcsec:.4g} arcsec off the path of the others"
+    return remarks
+
+
+def _with_missing_places(tracklets: TrackletSet, found: Solutions) -> npt.NDArray[np.str_] | None:
+    """Remarks, and of each unknown observer the station and what it needs."""
+    rows = np.flatnonzero(found.status == RangeStatus.UNKNOWN_OBSERVER.code)
+    if not len(rows):
+        return found.remarks
+    remarks = _remarks(found)
+    remarks[rows] = "one observation does not show how the spacecraft of the middle one moved"
+    c = tracklets._columns
+    bare = np.isnan(c.itrf[:, 0]) & np.isnan(c.gcrs[:, 0])
+    owner = np.repeat(np.arange(len(tracklets)), tracklets.counts)[bare]
+    for code in np.unique(c.station[bare]).tolist():
+        reason = missing_place(code) if code else "no station is given"
+        remarks[np.intersect1d(owner[c.station[bare] == code], rows)] = reason
+    return remarks.astype(np.str_)
+
+
+def _with_reasons(arcs: Arcs, found: Solutions) -> npt.NDArray[np.str_] | None:
+    """Remarks, and where there is none the worst observation of a misfit, or that no range is."""
+    misfit = np.flatnonzero(found.status == RangeStatus.MISFIT.code)
+    without = (found.status == RangeStatus.UNDETERMINED.code) & ~np.isfinite(found.rho)
+    if not (len(misfit) or without.any()):
+        return found.remarks
+    remarks = _remarks(found)
+    remarks[without & (remarks == "")] = "no range: the arc shows no bend beyond its errors"
+    if len(misfit):
+        part = arcs.take(misfit)
+        worst, offset = worst_observation(part)
+        number = (worst - part.offsets[:-1] + 1).tolist()
+        counts = part.counts.tolist()
+        for row, one, n, off in zip(misfit.tolist(), number, counts, offset, strict=True):
+            remarks[row] = remarks[row] or (
+                f"observation {one} of {n} is {off / ARCSEC:.4g} arcsec off the path of the others"
                 if n > 3
                 else "of three observations any one may be wrong"
             )

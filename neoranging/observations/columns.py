@@ -14,7 +14,7 @@ from astropy.time import Time
 
 from neoranging.arguments import require_time, unmasked, values_in
 from neoranging.constants import ARCSEC, AU_KM
-from neoranging.core.geometry import FloatArray
+from neoranging.core.geometry import FloatArray, beyond_poles
 from neoranging.exceptions import TrackletError
 from neoranging.observations import observatories
 from neoranging.observations.report import many
@@ -180,7 +180,7 @@ class Fault(NamedTuple):
 def faults(c: Columns) -> tuple[Fault, ...]:
     """Observations without epoch, station, position or weight."""
     nowhere = (c.station == "") & np.isnan(c.itrf[:, 0]) & np.isnan(c.gcrs[:, 0])
-    beyond = np.abs(c.dec) > 0.5 * np.pi * (1.0 + 1e-12)  # give or take a rounding at the poles
+    beyond = beyond_poles(c.dec)
     worst = np.degrees(max(c.dec[beyond].tolist(), key=abs, default=0.0))
     weightless = ~(np.isfinite(c.sigma) & (c.sigma > 0.0)).all(axis=1)
     return (

@@ -19,7 +19,7 @@ from neoranging.observations.report import many
 if TYPE_CHECKING:
     from neoranging.observations.columns import Columns
 
-__all__ = ["nearest", "require_codes", "station_codes", "with_known_codes"]
+__all__ = ["missing_place", "nearest", "require_codes", "station_codes", "with_known_codes"]
 
 Strings = npt.NDArray[np.str_]
 
@@ -120,11 +120,11 @@ def require_codes(given: Any) -> Strings:
             "an EarthLocation, or '500' for the geocentre"
         )
     for code in np.unique(codes[~observatories.is_known(codes)]).tolist():
-        raise UnknownStationError(_placeless(code), code=code)
+        raise UnknownStationError(missing_place(code), code=code)
     return codes.reshape(np.shape(given))
 
 
-def _placeless(code: str) -> str:
+def missing_place(code: str) -> str:
     """Reason why a code has no place, and what to do."""
     if observatories.is_known(code):
         return (
@@ -172,7 +172,7 @@ def with_known_codes(c: Columns, told: str = "") -> tuple[Columns, tuple[str, ..
     placeless = np.isnan(c.itrf[:, 0]) & np.isnan(c.gcrs[:, 0]) & (c.station != "")
     names, count = np.unique(c.station[placeless], return_counts=True)
     notes = tuple(
-        f"{many(n, 'observation')} without the place of the observer: {_placeless(code)}"
+        f"{many(n, 'observation')} without the place of the observer: {missing_place(code)}"
         for code, n in zip(names.tolist(), count.tolist(), strict=True)
         if repr(code) not in told
     )

@@ -168,6 +168,32 @@ class TestVerdicts:
             assert doubled.estimate(method).status is nr.RangeStatus.TOO_FEW_OBSERVATIONS
 
     @pytest.mark.filterwarnings("ignore::neoranging.exceptions.NeoRangingWarning")
+    @pytest.mark.parametrize(
+        ("code", "words"),
+        [("w6", "near it: W"), ("C57", "column observer_gcrs"), ("247", "observer_itrf")],
+    )
+    def test_an_unknown_observer_is_named_with_a_remedy(self, method, code, words):
+        lost = tracklet([60_000.0, 60_000.05, 60_000.1], [10, 10.1, 10.2], [5, 5, 5], station=code)
+        estimate = lost.estimate(method)
+        if estimate.status is nr.RangeStatus.UNKNOWN_OBSERVER:  # not for one of the geocentre
+            assert code in estimate.diagnostics
+            assert words in estimate.diagnostics
+            assert "geocenter" not in estimate.status.advice + estimate.diagnostics
+
+    @pytest.mark.parametrize("size", [60.0, 600.0])
+    def test_a_stray_position_is_never_ok(self, method, size):
+        """A straight run of five positions, each in turn moved off it."""
+        times = 60_000.0 + np.array([0.0, 0.02, 0.05, 0.07, 0.1])
+        for k in range(5):
+            dec = 5.0 + 0.3 * (times - times[0])
+            dec[k] += size / 3600.0
+            ra = 10.0 + 1.0 * (times - times[0])
+            estimate = tracklet(times, ra, dec, sigma=0.5 * u.arcsec).estimate(method)
+            assert not estimate.ok
+            if estimate.status is nr.RangeStatus.MISFIT and k in (1, 2, 3):
+                assert f"observation {k + 1} of 5" in estimate.diagnostics
+
+    @pytest.mark.filterwarnings("ignore::neoranging.exceptions.NeoRangingWarning")
     @pytest.mark.parametrize("code", ["ZZZ", "250"])
     def test_unknown_observers(self, method, night, code):
         columns = [60_000.0, 60_000.05, 60_000.1], [10.0, 10.05, 10.1], [5.0, 5.01, 5.03]
