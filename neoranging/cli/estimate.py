@@ -83,8 +83,8 @@ def estimate(
     standard output or --out, the account of the reading to
     standard error.
 
-    Look at the status first. Of a classical method OK means that the observations determine the
-    range, of a learned one that the tracklet is like those it was trained on; any other number
+    Look at the status first. OK means that the observations determine the range, POPULATION that a
+    network tells where objects that move like this mostly are; every number but those with OK
     stands in parentheses. The interval is the one that held for this share of calibration arcs, OK
     or not; of a method without calibration it is that of the observations' errors where the status
     is OK, and the whole range of orbits bound to the Sun elsewhere.

@@ -15,7 +15,7 @@ from typing import Final
 from xml.parsers import expat
 
 from neoranging.exceptions import ObservationFormatError
-from neoranging.observations.field_names import ADES_NAMES
+from neoranging.observations.field_names import ADES_NAMES, name_columns
 from neoranging.observations.report import many
 
 __all__ = [
@@ -126,6 +126,11 @@ def is_column_line(fields: Sequence[str]) -> bool:
 def _means_columns(fields: Sequence[str]) -> bool:
     """Whether these fields are names of columns, be they the needed ones or not."""
     return len(_USUAL_KEYS & _keys(fields)) >= _ENOUGH_FIELDS
+
+
+def _is_plain(fields: Sequence[str]) -> bool:
+    """Whether these name all columns of a plain table, which bars divide as well as commas."""
+    return {"obstime", "ra", "dec", "station"} <= set(name_columns(fields).columns)
 
 
 def scan_psv(text: str) -> AdesRecords:
@@ -428,7 +433,7 @@ def looks_like_psv(content: bytes) -> bool:
         line = match[0].strip()
         if line and line[:1] not in b"#!":
             fields = _split(line.decode("utf-8", "replace"))
-            return is_column_line(fields) or _means_columns(fields)
+            return is_column_line(fields) or (_means_columns(fields) and not _is_plain(fields))
         declared |= _is_version(line)
     return declared
 

@@ -116,7 +116,8 @@ def numbers(name: str, values: Any, unit: str, sexagesimal: bool = False) -> tup
     unit : str
         Unit of the result, and of a column without one; "" for plain numbers.
     sexagesimal : bool
-        Whether angles in hours or degrees and minutes are to be expected.
+        Whether angles in hours or degrees and minutes are to be expected: then half of the cells
+        is enough for an error.
 
     Returns
     -------
@@ -128,7 +129,7 @@ def numbers(name: str, values: Any, unit: str, sexagesimal: bool = False) -> tup
     Raises
     ------
     ObservationFormatError
-        If the unit is of another kind, or none of the cells holds a number.
+        If the unit is of another kind, or (nearly) none of the cells holds a number.
     """
     missing = gaps(values)
     own = unit_of(values)
@@ -148,7 +149,8 @@ def numbers(name: str, values: Any, unit: str, sexagesimal: bool = False) -> tup
         text = np.full(len(result), " ", dtype=object)  # what is read already is not empty
         text[rest] = texts(array[rest])
         unreadable = np.isnan(result) & (text != "") & ~missing
-        if unreadable.any() and (unreadable.sum() == (text != "").sum() or sexagesimal):
+        share = 0.5 if sexagesimal else 1.0
+        if unreadable.any() and unreadable.sum() >= share * (text != "").sum():
             _refuse(name, text[unreadable].tolist(), unit)
     else:
         raise ObservationFormatError(

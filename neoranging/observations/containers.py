@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import itertools
 import json
@@ -11,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+from astropy.table import Row
 
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
-from neoranging.observations.field_names import name_columns
+from neoranging.observations.field_names import SCALES, name_columns
 
 __all__ = ["Container", "binary_format", "file_format", "from_bytes", "from_memory", "is_table"]
 
@@ -21,6 +23,7 @@ API_ANSWERS: Final = ("ADES_DF", "OBS_DF", "XML", "OBS80")
 """What an answer of the Observations API of the Minor Planet Center may hold, best first."""
 
 _SEPARATORS: Final = (",", ";", "\t", "|")
+_BLANKS: Final = " "
 _HEADER_LINES: Final = 100
 """Lines within which a table of text must name its columns."""
 
@@ -66,18 +69,33 @@ def is_table(source: Any) -> bool:
         return source.dtype.names is not None
     if isinstance(source, list | tuple):
         return is_records(source)
-    kinds = ("colnames", "to_pandas", "__arrow_c_stream__")
+    if hasattr(source, "to_frame"):  # a Series, which is one column
+        return False
+    kinds = ("colnames", "to_pandas", "__arrow_c_stream__", "collect_schema")
     return any(hasattr(source, name) for name in kinds) or (
         hasattr(source, "columns") and hasattr(source, "to_numpy")
     )
 
 
 def is_records(source: Sequence[Any]) -> bool:
-    """Whether a sequence holds rows (mappings of names to single values), not tables."""
-    return bool(source) and all(
-        isinstance(one, Mapping) and all(np.ndim(value) == 0 for value in one.values())
-        for one in source
+    """Whether a sequence holds rows (of names and single values), not tables."""
+    rows = [_row(one) for one in source]
+    return bool(rows) and all(
+        row is not None and all(np.ndim(value) == 0 for value in row.values()) for row in rows
     )
+
+
+def _row(one: Any) -> Mapping[str, Any] | None:
+    """Row of a table as a mapping, None for what is no row."""
+    if isinstance(one, Mapping):
+        return one
+    if hasattr(one, "_asdict"):  # a named tuple
+        return dict(one._asdict())
+    if isinstance(one, Row):
+        return {name: one[name] for name in one.colnames}
+    if hasattr(one, "to_frame") and hasattr(one, "index"):  # a row of a DataFrame
+        return {str(name): value for name, value in one.items()}
+    return None
 
 
 def from_memory(source: Any) -> Container:
@@ -93,12 +111,14 @@ def from_memory(source: Any) -> Container:
     ObservationFormatError
         If its columns differ in length.
     """
+    if isinstance(source, Row):
+        return from_memory([source])
     if hasattr(source, "colnames"):
         return Container({name: source[name] for name in source.colnames})
     if isinstance(source, np.ndarray):
         return Container({name: source[name] for name in source.dtype.names or ()})
     if isinstance(source, Mapping):
-        return Container(_equal_lengths(source))
+        return Container(_equal_lengths(_of_layout(source)))
     return Container(_of_frame(_as_frame(source)))
 
 
@@ -109,22 +129,62 @@ def _as_frame(source: Any) -> Any:
     if isinstance(source, pd.DataFrame):
         return source
     if isinstance(source, list | tuple):
-        return pd.DataFrame.from_records([dict(row) for row in source])
+        return pd.DataFrame.from_records([dict(_row(one) or {}) for one in source])
+    if hasattr(source, "collect"):  # a lazy frame of polars
+        source = source.collect()
     if hasattr(source, "__arrow_c_stream__"):
-        import pyarrow as pa
-
-        # structures become columns with dotted names, and whole numbers keep all digits
-        return pa.table(source).flatten().to_pandas(integer_object_nulls=True)
+        return _of_arrow(source)
     if hasattr(source, "to_pandas"):
         return source.to_pandas()
     return pd.DataFrame({name: source[name] for name in source.columns})
 
 
+def _of_arrow(source: Any) -> Any:
+    """DataFrame of an Arrow table: structures become columns with dotted names."""
+    import pyarrow as pa
+
+    table = pa.table(source)
+    attributes = {
+        key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()
+    }
+    frame = table.flatten().to_pandas(integer_object_nulls=True)  # whole numbers keep all digits
+    scaled = {
+        f"{column}.{part}": f"{column}_{scale}.{part}"
+        for column in table.column_names
+        if (scale := attributes.get(f"{column}.scale")) in SCALES  # tables of adam_core and THOR
+        for part in ("days", "nanos")
+    }
+    return frame.rename(columns=scaled)
+
+
 def _of_frame(frame: Any) -> dict[str, Any]:
+    if frame.columns.nlevels > 1:
+        frame = _one_level(frame)
     index = [name for name in frame.index.names if name is not None and name not in frame.columns]
     if name_columns([str(name) for name in index]).columns:
         frame = frame.reset_index()
     return {str(name): frame[name] for name in frame.columns}
+
+
+def _one_level(frame: Any) -> Any:
+    """DataFrame whose columns are named by the one level of their names that knows most."""
+    levels = [frame.columns.get_level_values(i) for i in range(frame.columns.nlevels)]
+    best = max(levels, key=lambda names: _known([str(name) for name in names]))
+    return frame.set_axis(best, axis="columns")
+
+
+def _of_layout(source: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Columns of a mapping in one of the layouts of ``DataFrame.to_dict`` and ``to_json``."""
+    if {"columns", "data"} <= set(source) <= {"columns", "index", "data"}:
+        return dict(
+            zip(source["columns"], map(list, zip(*source["data"], strict=True)), strict=True)
+        )
+    if not source or not all(isinstance(one, Mapping) for one in source.values()):
+        return source
+    inner = list(source.values())
+    if _known([str(name) for name in inner[0]]) >= 2:  # rows by their index
+        return {name: [row.get(name) for row in inner] for name in inner[0]}
+    return {name: list(one.values()) for name, one in source.items()}
 
 
 def _equal_lengths(source: Mapping[Any, Any]) -> dict[str, Any]:
@@ -232,6 +292,9 @@ def _read_csv(content: bytes) -> Container:
     if header is None:
         raise ObservationFormatError("no line of column names with separators")
     line, names, separator = header
+    if separator == _BLANKS:
+        text = _comma_separated(text, line, len(names))
+        separator = ","
     try:
         frame = pd.read_csv(
             io.StringIO(text),
@@ -258,19 +321,48 @@ def _read_csv(content: bytes) -> Container:
     return Container(columns, first_line=line + 1)
 
 
+def _comma_separated(text: str, line: int, n: int) -> str:
+    """The same table, whose cells were divided by blanks, with commas."""
+    lines = io.StringIO(text, newline=None)
+    rows = [
+        next(csv.reader([text.strip()], delimiter=" ", skipinitialspace=True), [])
+        if number > line
+        else []
+        for number, text in enumerate(lines, 1)
+    ]
+    if all(not row or (len(row) == n + 1 and row[0].isdigit()) for row in rows):  # with an index
+        rows = [row[1:] for row in rows]
+    for number, row in enumerate(rows, 1):
+        if len(row) not in (0, n) and not row[0].startswith("#"):
+            raise ObservationFormatError(
+                f"line {number} holds {len(row)} values divided by blanks, and line {line} names "
+                f"{n} columns: put values with blanks in them into quotes, or divide all by commas"
+            )
+    result = io.StringIO()
+    csv.writer(result).writerows(rows)
+    return result.getvalue()
+
+
 def _header(text: str) -> tuple[int, list[str], str] | None:
     """Lines up to the data, names of columns and the separator."""
     best: tuple[int, list[str], str] | None = None
-    for number, line in enumerate(itertools.islice(io.StringIO(text), _HEADER_LINES), 1):
-        stripped = line.lstrip("#").rstrip("\r\n")
+    lines = io.StringIO(text, newline=None)  # any line end
+    for number, line in enumerate(itertools.islice(lines, _HEADER_LINES), 1):
+        stripped = line.lstrip("#").rstrip("\n")
         for separator in _SEPARATORS:
-            names = [_unquoted(name) for name in stripped.split(separator)]
+            cells = enumerate(stripped.split(separator))
+            names = [_unquoted(name) or f"unnamed {i}" for i, name in cells]
             if len(names) < 2 or len(set(names)) < len(names):
                 continue
             if _known(names) >= 3:
                 return number, names, separator
             if best is None and not line.startswith("#"):
                 best = number, names, separator
+        names = [_unquoted(name) for name in stripped.split()]
+        if len(set(names)) == len(names) and {"obstime", "ra", "dec"} <= set(
+            name_columns(names).columns
+        ):
+            return number, names, _BLANKS
     return best
 
 
@@ -292,9 +384,20 @@ def _decoded(content: bytes) -> str:
         return content.decode("latin-1")
 
 
+def _loaded(text: str) -> Any:
+    """Value of JSON, of which every line may be a value of its own."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) < 2 or not error.msg.startswith("Extra data"):
+            raise
+        return [json.loads(line) for line in lines]
+
+
 def _read_json(content: bytes) -> Container:
     """Records, columns, or an answer of the Observations API."""
-    value = json.loads(_decoded(content))
+    value = _loaded(_decoded(content))
     answer = value[0] if isinstance(value, list) and len(value) == 1 else value
     if isinstance(answer, Mapping):
         for key in API_ANSWERS:
@@ -307,8 +410,6 @@ def _read_json(content: bytes) -> Container:
         inner = [one for one in value.values() if isinstance(one, list) and is_records(one)]
         if len(inner) == 1:  # {"observations": [{...}, ...]}
             value = inner[0]
-        elif all(isinstance(one, Mapping) for one in value.values()):  # pandas' to_json
-            value = {name: list(one.values()) for name, one in value.items()}
     if isinstance(value, list) and not value:
         return Container()
     if not is_table(value):
@@ -323,7 +424,10 @@ def _read_parquet(content: bytes) -> Container:
         from pyarrow import parquet
     except ImportError as error:
         raise MissingDependencyError.of("files of Parquet", "pyarrow", "data") from error
-    return from_memory(parquet.read_table(io.BytesIO(content)))
+    table = parquet.read_table(io.BytesIO(content))
+    if b"table_meta_yaml" in (table.schema.metadata or {}):  # written by astropy, units and times
+        return _read_astropy("parquet")(content)
+    return from_memory(table)
 
 
 def _read_feather(content: bytes) -> Container:
@@ -344,7 +448,7 @@ def _read_fits(content: bytes) -> Container:
         ]
         if not tables:
             raise ObservationFormatError("its FITS extensions hold no table")
-        return from_memory(Table.read(hdus, hdu=tables[0], format="fits"))
+        return from_memory(Table.read(hdus, hdu=tables[0], format="fits", astropy_native=True))
 
 
 def _read_astropy(form: str) -> Callable[[bytes], Container]:

@@ -174,6 +174,9 @@ FAMILIES: Final[Mapping[str, tuple[frozenset[str], Mapping[str, Field]]]] = Mapp
 )
 """Tables by the names that betray them, and what further names mean in them."""
 
+_WITH_UNIT: Final = re.compile(r"[ _]*[\[(] *([a-z]+) *[\])]$")
+"""A unit or a time scale as headers give it, as in ``ra [deg]`` and ``time (utc)``."""
+
 _ADES: Final = (
     "permID provID artSat trkSub obsID obsSubID trkID mode stn sys ctr pos1 pos2 pos3"
     " vel1 vel2 vel3 posCov11 posCov12 posCov13 posCov22 posCov23 posCov33 prog obsTime"
@@ -242,7 +245,7 @@ def name_columns(names: Sequence[str], with_unit: Collection[str] = ()) -> Namin
     -------
     Naming
     """
-    key = {name: str(name).strip().lower() for name in names}
+    key = {name: _key(str(name)) for name in names}
     family, special = _family(frozenset(key.values()))
     meanings: dict[str, list[str]] = {}
     fields: dict[str, Field] = {}
@@ -284,6 +287,11 @@ def name_columns(names: Sequence[str], with_unit: Collection[str] = ()) -> Namin
         else:
             clashes.append(f"{_listed([best, *others])} all mean {column}: drop all but one")
     return Naming(columns, fields, tuple(clashes), tuple(remarks), family)
+
+
+def _key(name: str) -> str:
+    """Name in lower case; ``#`` before it goes, and a unit behind it is joined to it."""
+    return _WITH_UNIT.sub(r"_\1", name.lstrip("# ").strip().lower())
 
 
 def _family(names: frozenset[str]) -> tuple[str, Mapping[str, Field]]:

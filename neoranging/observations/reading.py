@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 from astropy import units as u
 from astropy.table import QTable
 from astropy.time import Time
 
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
-from neoranging.observations.containers import binary_format, file_format, from_bytes, is_table
+from neoranging.observations.containers import (
+    API_ANSWERS,
+    binary_format,
+    file_format,
+    from_bytes,
+    is_table,
+)
 from neoranging.observations.formats import FORMATS, TABLE_FORMATS, load
 from neoranging.observations.recognition import recognise, refuse
 from neoranging.observations.report import ReadReport
@@ -33,8 +41,20 @@ def separate_sources(source: Any) -> list[Any]:
 
     A list of records (mappings of names to values) is one table, and a list of lines one text.
     """
+    if isinstance(source, Iterator) and not hasattr(source, "read"):
+        source = list(source)
+    elif isinstance(source, memoryview):
+        source = bytes(source)
+    elif hasattr(source, "tolist") and np.ndim(source) == 1 and not is_table(source):
+        source = source.tolist()  # an array or a Series of lines
     if not isinstance(source, list | tuple) or hasattr(source, "_fields") or is_table(source):
         return [source]
+    if (
+        source
+        and all(isinstance(one, bytes) for one in source)
+        and b"\n" not in b"".join(one.rstrip(b"\r\n") for one in source[:10])
+    ):
+        source = [one.decode("utf-8", "replace") for one in source]
     if _are_lines(source):
         return ["\n".join(line.rstrip("\r\n") for line in source) + "\n"]
     return list(source)
@@ -104,6 +124,8 @@ def read_observations(
     of_tables: dict[str, Any] = {"scale": scale, "station": station}
     if _is_read(source):
         return source
+    if _is_answer(source):
+        source = json.dumps(source, default=str).encode()
     if not _is_file(source):
         return user_table(source, **of_tables, **options)
     content, name = read_text(source)
@@ -125,6 +147,17 @@ def _is_read(source: Any) -> bool:
         and isinstance(source["obstime"], Time)
         and not source["obstime"].masked
         and all(type(source[name]) is u.Quantity for name in _OF_READERS[1:5])
+    )
+
+
+def _is_answer(source: Any) -> bool:
+    """Whether a value is JSON that has been loaded, with a text or a list of records in it."""
+    answer = source[0] if isinstance(source, list | tuple) and len(source) == 1 else source
+    return isinstance(answer, Mapping) and (
+        not set(API_ANSWERS).isdisjoint(answer)
+        or (
+            bool(answer) and all(isinstance(one, list) and is_table(one) for one in answer.values())
+        )
     )
 
 

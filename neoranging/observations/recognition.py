@@ -98,6 +98,6 @@ def refuse(text: Text, formats: Iterable[str]) -> NoReturn:
             raise ObservationFormatError(f"{none}; nearest is {nearest}: {error}") from error
     first = content.lstrip().split(b"\n", 1)[0][:_SHOWN].decode("utf-8", "replace")
     raise ObservationFormatError(
-        f"{none}: no line looks like a record, the first is {first!r}. Give another file, or name "
-        "its format"
+        f"{none}: no line looks like a record, the first is {first!r}. Give another file, "
+        "name its format, or read it by pandas or astropy.table and give the table"
     )

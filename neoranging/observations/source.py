@@ -62,6 +62,10 @@ _MARKS: Final = (
     (b"\0<", "utf-16-be"),
 )
 
+_LOOKED_AT: Final = 400
+_SHORTEST: Final = 80
+_PRINTABLE: Final = frozenset(b"\t\n\r" + bytes(range(32, 127)))
+
 _RECORD: Final = re.compile(
     r"^.{15}[12]\d{3} [ 01]\d [ 0-3]\d.{53}"  # 80 columns
     r"|[12]\d{3} [ 01]\d [ 0-3]\d\.\d[\d ]*\d\d[ .]\d\d"  # the same, its columns shifted
@@ -205,7 +209,16 @@ def _finished(content: bytes, name: str) -> Text:
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return Text(content.decode(encoding, "replace").encode(), name)
+    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if _is_utf_16(content[:_LOOKED_AT], first):
+            return Text(content.decode(encoding, "replace").encode(), name)
     return Text(content, name)
+
+
+def _is_utf_16(head: bytes, first: int) -> bool:
+    """Whether text of ASCII characters stands in two bytes each, of which every other is zero."""
+    zeros, others = head[first::2], head[1 - first :: 2]
+    return len(head) >= _SHORTEST and not any(zeros) and all(c in _PRINTABLE for c in others)
 
 
 def _is_tar(content: bytes) -> bool:

@@ -151,6 +151,12 @@ def user_table(
     columns = _of_mixins(container.columns)
     with_unit = [name for name, values in columns.items() if unit_of(values) is not None]
     naming = name_columns(list(columns), with_unit)
+    for name in naming.fields:
+        if np.ndim(columns[name]) != 1 and not naming.fields[name].column.startswith("observer_"):
+            raise ObservationFormatError(
+                f"the column {name} must hold one value a row, got an array of shape "
+                f"{np.shape(columns[name])}"
+            )
     needed = [name for name in NEEDED if name != "station" or not station]
     _require(naming, list(columns), ["designation", *needed] if named_only else needed)
     report = getattr(source, "meta", {}).get("report") if hasattr(source, "meta") else None
