@@ -120,11 +120,12 @@ FIELDS: Final[Mapping[str, Field]] = MappingProxyType(
             Field("designation"),
         ),
         **_each(
-            "tracklet tracklet_id trackletid trksub trkid trackid track_id trk track",
+            "tracklet tracklet_id trackletid trkid trackid track_id trk track",
             Field("tracklet"),
         ),
         **_each("program prog", Field("program")),
         # Codes of the 80-column format, and what our own tables carry besides
+        "trksub": Field("trkSub"),
         **_each("catalog astcat", Field("catalog")),
         "note2": Field("note2"),
         **_each("selected selected_flag", Field("selected")),

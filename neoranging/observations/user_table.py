@@ -135,7 +135,7 @@ def user_table(
     Returns
     -------
     QTable
-        Observation table with the columns ``tracklet`` and ``selected`` besides. Rows without time
+        Observation table with ``tracklet``, ``trkSub`` and ``selected`` besides. Rows without time
         or position are set aside in ``meta["report"]``.
 
     Raises
@@ -249,7 +249,11 @@ class _Reading:
             **place,
         }
         columns |= self._sigmas(columns, dec)
-        extra = {"tracklet": self.texts("tracklet"), "selected": self._selected()}
+        extra = {
+            "tracklet": self.texts("tracklet"),
+            "trkSub": self.texts("trkSub"),
+            "selected": self._selected(),
+        }
         report = self._report(used, before)
         return observation_table(
             ObservationColumns(
