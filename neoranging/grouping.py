@@ -332,8 +332,8 @@ def _keys(
     station = _number(c.station)
     # readers call by the id of its submission what has no other name
     names = np.where(names == submission, "", names)
-    for labels in (ids, submission):
-        names = _adopted((labels, station), names, kept & (labels != ""))
+    for label in (ids, submission):
+        names = _adopted((label, station), names, kept & (label != ""))
     nameless = np.where(ids == "", submission, ids)
     objects = _number(np.where(names == "", nameless, names))
     where = station if by_station else np.zeros_like(station)
@@ -341,8 +341,8 @@ def _keys(
     ids = _adopted((objects, place), ids, kept)
     # the id of one object may be the designation of another
     by_id = (ids != "") | (names == "")
-    labels = np.where(by_id, np.where(ids == "", submission, ids), names)
-    key = _combined(_combined(_number(labels), by_id.astype(np.int64)), place)
+    label = np.where(by_id, np.where(ids == "", submission, ids), names)
+    key = _combined(_combined(_number(label), by_id.astype(np.int64)), place)
     number = _number(submission)
     of_one = _bearers_of_one(number, names, kept & (submission != ""))[number] >= 0
     names = np.where(names == "", identity.names, names)

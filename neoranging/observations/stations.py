@@ -14,7 +14,7 @@ from astropy import units as u
 
 from neoranging.exceptions import NeoRangingWarning, TrackletError, UnknownStationError
 from neoranging.observations import observatories
-from neoranging.observations.designation import MISSING
+from neoranging.observations.cells import cell_text
 from neoranging.observations.report import many
 from neoranging.observations.verdicts import UNKNOWN_STATION
 
@@ -25,7 +25,7 @@ __all__ = ["nearest", "require_codes", "station_codes", "with_known_codes"]
 
 Strings = npt.NDArray[np.str_]
 
-_NUMBER: Final = re.compile(r"(\d{1,3})(\.0*)?")
+_NUMBER: Final = re.compile(r"\d{1,3}")
 
 _CELLS: Final = frozenset({"str", "int", "float", "NoneType", "NAType", "NaTType", "str_"})
 """Types of the cells of a column of codes with gaps."""
@@ -143,12 +143,11 @@ def _placeless(code: str) -> str:
 
 
 def _code(text: str) -> str:
-    if text.lower() in MISSING:
-        return ""
-    if observatories.is_known(text):
+    text = cell_text(text)
+    if not text or observatories.is_known(text):
         return text
-    if match := _NUMBER.fullmatch(text):
-        return match[1].zfill(3)
+    if _NUMBER.fullmatch(text):
+        return text.zfill(3)
     return text.upper() if observatories.is_known(text.upper()) else text
 
 

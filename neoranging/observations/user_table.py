@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.exceptions import ObservationFormatError
@@ -94,13 +95,8 @@ def read_table(
     form = form or file_format(content, name)
     if not form:
         raise ObservationFormatError("no table of observations: no line names its columns")
-    container = from_bytes(content, form, name)
-    if container.text is not None:
-        raise ObservationFormatError(
-            "its JSON holds the text of observations in another format, which is to be taken out"
-        )
     return user_table(
-        container,
+        from_bytes(content, form, name),
         scale=scale,
         station=station,
         default_sigma=default_sigma,
@@ -288,14 +284,12 @@ class _Reading:
         if name is None:
             return np.full(self.n, np.nan)
         ours = unit or FIELDS[column].unit
-        given = self._field(column).unit
+        by_name = self._field(column).unit
         values = self.columns[name]
         own = unit_of(values)
-        result, bad = numbers(name, values, ours if own is not None else given, sexagesimal)
-        if own is None and given not in (ours, "?"):
-            from astropy import units as u
-
-            result = (result * u.Unit(given)).to_value(u.Unit(ours))
+        result, bad = numbers(name, values, ours if own is not None else by_name, sexagesimal)
+        if own is None and by_name not in (ours, "?"):
+            result = u.Quantity(result, by_name).to_value(ours)
         if bad:
             self.notes.append(
                 Note(0, f"{many(bad, 'cell')} of {name} hold no number and are taken as absent")
@@ -339,7 +333,7 @@ class _Reading:
         own = [self._numbers(name) for name in ("sigma_ra", "sigma_dec")]
         if "sigma_ra" in self.naming and not self._field("sigma_ra").cos_dec:
             own[0] = own[0] * np.cos(np.radians(dec))
-        given = ~(np.isnan(own[0]) | np.isnan(own[1]))
+        stated = ~(np.isnan(own[0]) | np.isnan(own[1]))
         none = np.zeros(self.n)
         catalog = columns["catalog"]
         letters = np.array([CATALOG_CODES.get(name, name) for name in catalog.tolist()], dtype=str)
@@ -355,7 +349,7 @@ class _Reading:
             np.where(one == ZERO_WEIGHT, np.inf, np.where(np.isnan(one), other, one))
             for one, other in zip(own, default, strict=True)
         ]
-        source = np.where(given, "file", "default")
+        source = np.where(stated, "file", "default")
         return {"sigma_ra": sigma[0], "sigma_dec": sigma[1], "sigma_source": source}
 
     def _place(self) -> dict[str, Any]:
@@ -412,8 +406,8 @@ class _Reading:
         )
 
     def _shown(self, row: int) -> str:
-        taken = {name: self.columns[name] for name in self.naming.fields}
-        cells = {name: values for name, values in taken.items() if np.ndim(values) == 1}
+        columns = {name: self.columns[name] for name in self.naming.fields}
+        cells = {name: values for name, values in columns.items() if np.ndim(values) == 1}
         return ", ".join(
             f"{name} {getattr(values, 'iloc', values)[row]}" for name, values in cells.items()
         )
