@@ -20,7 +20,12 @@ from neoranging.observations import observatories
 from neoranging.observations.mpc_codes import NOTE2_OF_MODE
 from neoranging.observations.report import many
 from neoranging.observations.stations import station_codes
-from neoranging.observations.uncertainty import COARSE_SIGMA, INCREDIBLE_SIGMA, PRECISE_CODES
+from neoranging.observations.uncertainty import (
+    COARSE_SIGMA,
+    INCREDIBLE_SIGMA,
+    PRECISE_CODES,
+    ZERO_WEIGHT,
+)
 
 __all__ = [
     "DEFAULT_SIGMA",
@@ -189,6 +194,7 @@ def faults(c: Columns) -> tuple[Fault, ...]:
     beyond = np.abs(c.dec) > 0.5 * np.pi * (1.0 + 1e-12)  # give or take a rounding at the poles
     worst = np.degrees(max(c.dec[beyond].tolist(), key=abs, default=0.0))
     weightless = ~(np.isfinite(c.sigma) & (c.sigma > 0.0)).all(axis=1)
+    weightless |= (np.abs(c.sigma / (ZERO_WEIGHT * ARCSEC) - 1.0) < 1e-9).any(axis=1)
     return (
         Fault(np.asarray(~np.isfinite(c.jd1 + c.jd2)), "without epoch", "drop these rows"),
         Fault(

@@ -39,14 +39,14 @@ class Container:
     ----------
     columns : dict
         Values by name: arrays, masked ones, quantities, times, series.
-    source : str
-        Name of the file; "" for what came from memory.
+    source : str or None
+        Name of the file, "" for text without one; None for a table in memory.
     first_line : int
         Line of the file (or row of the table) of the first row, counted from 1.
     """
 
     columns: Mapping[str, Any] = field(default_factory=dict)
-    source: str = ""
+    source: str | None = None
     first_line: int = 1
 
 
@@ -54,7 +54,7 @@ class Container:
 
 
 def is_table(source: Any) -> bool:
-    """Whether an object in memory is a table of any kind."""
+    """True if an object in memory is a table of any kind."""
     if isinstance(source, Mapping):
         return True
     if isinstance(source, np.ndarray):
@@ -68,7 +68,7 @@ def is_table(source: Any) -> bool:
 
 
 def is_records(source: Sequence[Any]) -> bool:
-    """Whether a sequence holds rows (mappings of names to single values), not tables."""
+    """True if a sequence holds rows (mappings of names to single values), not tables."""
     return bool(source) and all(
         isinstance(one, Mapping) and all(np.ndim(value) == 0 for value in one.values())
         for one in source

@@ -28,7 +28,7 @@ from neoranging.observations.report import Note, ReadReport, Reason, many
 from neoranging.observations.source import read_source
 from neoranging.observations.stations import station_codes
 from neoranging.observations.table import ObservationColumns, observation_table
-from neoranging.observations.uncertainty import sigma_columns
+from neoranging.observations.uncertainty import ZERO_WEIGHT, outside_limits, sigma_columns
 from neoranging.observations.utc import utc_days
 from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
 
@@ -39,9 +39,6 @@ Mask = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.str_]
 
 NEEDED: Final = ("obstime", "ra", "dec", "station")
-ZERO_WEIGHT: Final = 999.0
-"""OrbFit's sigma for an observation that is not to be used [arcsec]."""
-
 AB_ZERO: Final = 31.4
 """AB magnitude of a flux of 1 nJy."""
 
@@ -214,18 +211,23 @@ class _Reading:
         day, fraction = utc_days(epochs.time)
         ra, dec = (self._numbers(name, sexagesimal=True) for name in ("ra", "dec"))
         self.verdicts.reject(~epochs.ok, Reason.MALFORMED, "no time")
-        if self.container.source:  # else they are accounted for by tracklet, when these are formed
+        own = [self._numbers(name) for name in ("sigma_ra", "sigma_dec")]
+        from_file = self.container.source is not None
+        if from_file:  # else they are accounted for by tracklet, when these are formed
             for ok, what in (
                 (np.isfinite(ra), "no right ascension"),
                 (np.isfinite(dec), "no declination"),
                 (~(np.abs(dec) > 90.0 * (1.0 + 1e-12)), "declination beyond a pole"),
+                (~outside_limits(own[0]), "sigma_ra beyond all measure"),
+                (~outside_limits(own[1]), "sigma_dec beyond all measure"),
             ):
                 self.verdicts.reject(~ok, Reason.MALFORMED, what)
+            own = [np.where(one == 0.0, np.nan, one) for one in own]  # not stated, as in ADES
         codes = self._stations(station)
         place = self._place()
         self._screen(place)
         used = self.verdicts.usable
-        if self.container.source:
+        if from_file:
             unknown = check_stations(codes, place["kind"], self.verdicts)
             used = self.verdicts.usable
             self.notes += station_notes(codes, self.line, unknown & used & (codes != ""))
@@ -244,7 +246,7 @@ class _Reading:
             "catalog": self.texts("catalog"),
             **place,
         }
-        columns |= self._sigmas(columns, dec)
+        columns |= self._sigmas(own, columns, dec)
         extra = {
             "tracklet": self.texts("tracklet"),
             "trkSub": self.texts("trkSub"),
@@ -328,11 +330,10 @@ class _Reading:
         bright = flux > 0.0
         return np.where(bright, AB_ZERO - 2.5 * np.log10(np.where(bright, flux, 1.0)), np.nan)
 
-    def _sigmas(self, columns: Mapping[str, Any], dec: Floats) -> dict[str, Any]:
-        """Errors of both coordinates: the observer's where given, else of the station."""
-        own = [self._numbers(name) for name in ("sigma_ra", "sigma_dec")]
+    def _sigmas(self, own: list[Floats], columns: Mapping[str, Any], dec: Floats) -> dict[str, Any]:
+        """Errors of both coordinates: the observer's ``own`` where given, else of the station."""
         if "sigma_ra" in self.naming and not self._field("sigma_ra").cos_dec:
-            own[0] = own[0] * np.cos(np.radians(dec))
+            own = [own[0] * np.cos(np.radians(dec)), own[1]]
         stated = ~(np.isnan(own[0]) | np.isnan(own[1]))
         none = np.zeros(self.n)
         catalog = columns["catalog"]
@@ -402,7 +403,7 @@ class _Reading:
         if isinstance(before, ReadReport) and not entries and not self.notes:
             return before
         return ReadReport(
-            self.n, int(used.sum()), entries, tuple(self.notes), 0, self.container.source
+            self.n, int(used.sum()), entries, tuple(self.notes), 0, self.container.source or ""
         )
 
     def _shown(self, row: int) -> str:

@@ -57,13 +57,13 @@ def read_text(source: TextSource) -> Text:
 
 
 def is_html(content: bytes) -> bool:
-    """Whether the content is a page of HTML."""
+    """True if the content is a page of HTML."""
     head = content[:_HEAD].lstrip()
     return head.startswith(b"<") and _HTML.search(head) is not None
 
 
 def is_json(content: bytes) -> bool:
-    """Whether the content begins as JSON does."""
+    """True if the content begins as JSON does."""
     return content[:_HEAD].lstrip()[:1] in (b"{", b"[", b'"')
 
 
@@ -112,7 +112,7 @@ def _texts(answer: Any) -> Iterator[str]:
 
 
 def _is_record(item: Any) -> bool:
-    """Whether an item is a record of ADES: its fields, and the time as the standard writes it."""
+    """True if an item is a record of ADES: its fields, and the time as the standard writes it."""
     if not isinstance(item, Mapping):
         return False
     fields = {name.lower(): value for name, value in item.items()}
