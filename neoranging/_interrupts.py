@@ -23,7 +23,7 @@ _USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_
 
 
 def is_command() -> bool:
-    """Whether this process is the command ``neoranging`` or ``python -m neoranging``."""
+    """True if this process is the command ``neoranging`` or ``python -m neoranging``."""
     if not sys.argv or "--multiprocessing-fork" in sys.orig_argv:
         return False
     name = sys.argv[0]

@@ -32,7 +32,7 @@ def visible(text: str, *, lines: bool = True) -> str:
     lines : bool
         Keep the ends of lines; False for the cells of a table.
     """
-    shown = _CONTROL.sub(lambda found: _escape(found[0]), text)
+    shown = _CONTROL.sub(lambda match: _escape(match[0]), text)
     return shown if lines else shown.replace("\n", r"\n")
 
 

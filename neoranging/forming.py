@@ -108,7 +108,10 @@ def _plain(table: QTable) -> Observations:
     n = len(table)
 
     def column(name: str, fill: Any) -> npt.NDArray[Any]:
-        return np.asarray(table[name]) if name in table.colnames else np.full(n, fill)
+        if name not in table.colnames:
+            return np.full(n, fill)
+        values = table[name]
+        return np.where(getattr(values, "mask", False), fill, np.asarray(values))
 
     def quantity(name: str, unit: u.UnitBase, shape: tuple[int, ...] = ()) -> Any:
         if name not in table.colnames:
@@ -133,12 +136,13 @@ def _plain(table: QTable) -> Observations:
         gcrs,
         unmasked(table["mag"]) if "mag" in table.colnames else np.full(n, np.nan),
         column("band", "").astype(np.str_),
+        column("note2", "").astype(np.str_),
     )
     return Observations(
         columns,
         column("designation", "").astype(np.str_),
-        column("tracklet" if "tracklet" in table.colnames else "trkSub", "").astype(np.str_),
-        column("note2", "").astype(np.str_),
+        column("tracklet", "").astype(np.str_),
+        column("trkSub", "").astype(np.str_),
         column("kind", "ground").astype(np.str_),
         column("selected", True).astype(bool),
     )
@@ -152,6 +156,6 @@ def _join(parts: list[Observations]) -> Observations:
         Columns(*map(np.concatenate, columns)),
         *(
             np.concatenate([getattr(part, name) for part in parts])
-            for name in ("designation", "tracklet", "technique", "kind", "selected")
+            for name in ("designation", "tracklet", "submission", "kind", "selected")
         ),
     )

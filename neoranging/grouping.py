@@ -15,11 +15,13 @@ from neoranging.exceptions import NeoRangingWarning, ObservationFormatError, Tra
 from neoranging.observations import stations
 from neoranging.observations.columns import Columns, Fault, faults, labels, with_credible_sigmas
 from neoranging.observations.designation import canonical, cleaned
-from neoranging.observations.exposures import repeated_exposures
+from neoranging.observations.exposures import repeated_exposures, running_number
 from neoranging.observations.report import ReadReport, many
+from neoranging.observations.verdicts import UNKNOWN_STATION
 
 __all__ = [
     "Groups",
+    "Identity",
     "Observations",
     "TrackletReport",
     "group_as_one",
@@ -98,8 +100,8 @@ class Observations:
     columns : Columns
     designation, tracklet : ndarray of str
         Name of the object and tracklet id as the source has them, "" where there is none.
-    technique : ndarray of str
-        Code of column 15 of the 80-column format, "E" for an occultation.
+    submission : ndarray of str
+        Id that the observer gave the tracklet in a submission (``trkSub`` of ADES).
     kind : ndarray of str
         ``"ground"``, ``"roving"`` or ``"space"``.
     selected : ndarray of bool
@@ -109,9 +111,17 @@ class Observations:
     columns: Columns
     designation: Strings
     tracklet: Strings
-    technique: Strings
+    submission: Strings
     kind: Strings
     selected: Mask
+
+
+class Identity(NamedTuple):
+    """Labels that say which observations are of one object, "" where there is none."""
+
+    names: Strings
+    ids: Strings
+    submission: Strings
 
 
 class Groups(NamedTuple):
@@ -171,25 +181,29 @@ def group_by_identity(
 
     Rows of one tracklet id, or else of one designation, belong together within a night and station
     (or within a night). A row without an id belongs to the one that its object has in that night
-    and station, if it is only one.
+    and station, if it is only one. The id of a submission names what has no other name (if it names
+    one object only), but keeps nothing apart: observers report an object in parts of a night.
 
     Raises
     ------
     ObservationFormatError
         If no observation says which object it is of.
     """
-    c, notes = stations.with_known_codes(observations.columns, _told(reports))
+    c, notes = stations.with_known_codes(observations.columns, _reader_notes(reports))
     account = _Account(len(c.ra))
     account.drop("observer not of the kinds asked for", ~np.isin(observations.kind, kinds))
     if selected_only:
         account.drop("rejected from its orbit by the file", ~observations.selected)
     for fault in faults(c):
         account.drop(fault.reason, fault.rows)
-    names, ids = canonical(observations.designation), cleaned(observations.tracklet)
-    _require_identity(names, ids, account)
-    precise = (observations.kind == "space") | (observations.technique == "E")
-    c, sigma_notes = with_credible_sigmas(c, precise, account.kept)
-    key, ids = _keys(c, names, ids, "station" in group_by, account.kept)
+    identity = Identity(
+        canonical(observations.designation),
+        cleaned(observations.tracklet),
+        cleaned(observations.submission),
+    )
+    _require_identity(identity, account)
+    c, sigma_notes = with_credible_sigmas(c, account.kept)
+    key, names, ids = _keys(c, identity, "station" in group_by, account.kept)
     account.drop(AGAIN, repeated_exposures(c, key, account.kept))
     account.drop(ALONE, _alone(c, key, account.kept))
     key = _by_time(c, key, account.kept)
@@ -220,7 +234,8 @@ def group_by_label(c: Columns, tracklet: Any, designation: Any, on_bad: str) -> 
         )
     unnamed = Fault(label == "", UNNAMED, "each needs an id in tracklet= or a designation")
     ids = label if tracklet is not None else np.full(n, "")
-    key = np.unique(given, return_inverse=True)[1]
+    # numbers are in the order of numbers, and texts that differ by blanks are one id
+    key = np.unique(label if given.dtype.kind == "U" else given, return_inverse=True)[1]
     return _grouped(c, key, names, ids, (unnamed,), on_bad)
 
 
@@ -251,7 +266,7 @@ def _grouped(
         if on_bad == "raise" and fault.rows.any():
             raise TrackletError(fault.message)
         account.drop(fault.reason, fault.rows)
-    c, sigma_notes = with_credible_sigmas(c, np.zeros(len(c.ra), dtype=bool), account.kept)
+    c, sigma_notes = with_credible_sigmas(c, account.kept)
     for note in sigma_notes:
         warnings.warn(note, NeoRangingWarning, stacklevel=5)
     account.drop(AGAIN, repeated_exposures(c, key, account.kept))
@@ -283,13 +298,14 @@ def _set_aside(report: TrackletReport) -> str:
     )
 
 
-def _told(reports: tuple[ReadReport, ...]) -> str:
-    """Text of the notes by which readers have already warned of unknown stations."""
-    return " ".join(note.text for report in reports for note in report.notes)
+def _reader_notes(reports: tuple[ReadReport, ...]) -> tuple[str, ...]:
+    """Texts of the notes on unknown stations, of which readers have warned already."""
+    texts = (note.text for report in reports for note in report.notes)
+    return tuple(text for text in texts if text.startswith(UNKNOWN_STATION))
 
 
-def _require_identity(names: Strings, ids: Strings, account: _Account) -> None:
-    unnamed = (names == "") & (ids == "")
+def _require_identity(identity: Identity, account: _Account) -> None:
+    unnamed = np.all([labels == "" for labels in identity], axis=0)
     kept = account.kept
     if kept.any() and unnamed[kept].all():
         raise ObservationFormatError(
@@ -309,38 +325,50 @@ def _require_identity(names: Strings, ids: Strings, account: _Account) -> None:
 
 
 def _keys(
-    c: Columns, names: Strings, ids: Strings, by_station: bool, kept: Mask
-) -> tuple[Integers, Strings]:
-    """Number of the group of each observation, and the ids with those that rows adopt."""
-    objects = _number(np.where(names == "", ids, names))
-    station = _number(c.station) if by_station else np.zeros(len(names), dtype=np.int64)
-    night = _nights(c, objects, station, by_station, kept)
-    place = _combined(night, station)
-    if not (ids != "").any():
-        return _combined(objects, place), ids
-    ids = _adopted(_combined(objects, place), ids, kept)
-    own = ids != ""
+    c: Columns, identity: Identity, by_station: bool, kept: Mask
+) -> tuple[Integers, Strings, Strings]:
+    """Number of the group of each observation, and names and ids with those that rows adopt."""
+    names, ids, submission = identity
+    station = _number(c.station)
+    # readers call by the id of its submission what has no other name
+    names = np.where(names == submission, "", names)
+    for label in (ids, submission):
+        names = _adopted((label, station), names, kept & (label != ""))
+    nameless = np.where(ids == "", submission, ids)
+    objects = _number(np.where(names == "", nameless, names))
+    where = station if by_station else np.zeros_like(station)
+    place = _combined(_number(_nights(c, objects, where, by_station, kept)), where)
+    ids = _adopted((objects, place), ids, kept)
     # the id of one object may be the designation of another
-    return _combined(_combined(np.where(own, _number(ids), objects), own), place), ids
+    by_id = (ids != "") | (names == "")
+    label = np.where(by_id, np.where(ids == "", submission, ids), names)
+    key = _combined(_combined(_number(label), by_id.astype(np.int64)), place)
+    number = _number(submission)
+    of_one = _bearers_of_one(number, names, kept & (submission != ""))[number] >= 0
+    names = np.where(names == "", identity.names, names)
+    return key, names, np.where((ids == "") & of_one, submission, ids)
 
 
-def _adopted(group: Integers, ids: Strings, kept: Mask) -> Strings:
-    """Ids, where those without one take the only one of their group."""
-    bearers = np.flatnonzero(kept & (ids != ""))
-    orphans = np.flatnonzero(kept & (ids == ""))
-    if not len(orphans) or not len(bearers):
-        return ids
-    number = _number(ids)
-    n_groups = int(group.max()) + 1
-    low, high = np.full(n_groups, len(ids), dtype=np.int64), np.full(n_groups, -1, dtype=np.int64)
-    np.minimum.at(low, group[bearers], number[bearers])
-    np.maximum.at(high, group[bearers], number[bearers])
-    example = np.zeros(n_groups, dtype=np.int64)
-    example[group[bearers]] = bearers
-    orphans = orphans[low[group[orphans]] == high[group[orphans]]]
-    adopted = ids.copy()
-    adopted[orphans] = ids[example[group[orphans]]]
-    return adopted
+def _adopted(group: tuple[npt.NDArray[Any], ...], labels: Strings, rows: Mask) -> Strings:
+    """Labels, where those of the rows without one take the only one of their group."""
+    orphans, bearers = rows & (labels == ""), rows & (labels != "")
+    if not orphans.any() or not bearers.any():
+        return labels
+    number = _combined(*map(_number, group))
+    example = _bearers_of_one(number, labels, bearers)[number]
+    return np.where(orphans & (example >= 0), labels[example], labels)
+
+
+def _bearers_of_one(group: Integers, labels: Strings, rows: Mask) -> Integers:
+    """One row of each group whose rows are all of one label, -1 of the other groups."""
+    chosen, n_groups = np.flatnonzero(rows), int(group.max(initial=-1)) + 1
+    number = _number(labels) if len(chosen) else np.zeros(len(labels), dtype=np.int64)
+    low, high = np.full(n_groups, len(labels), dtype=np.int64), np.full(n_groups, -1)
+    np.minimum.at(low, group[chosen], number[chosen])
+    np.maximum.at(high, group[chosen], number[chosen])
+    example = np.full(n_groups, -1)
+    example[group[chosen]] = chosen
+    return np.where(low == high, example, -1)
 
 
 def _nights(
@@ -359,7 +387,7 @@ def _nights(
     night = np.floor(mjd + np.where(placed, longitude, 0.0) - 0.5).astype(np.int64)
     rows = np.flatnonzero(~placed & kept)
     if len(rows):
-        run, middle = _runs(mjd[rows], _combined(objects, station)[rows])
+        run, middle = _runs(mjd[rows], _combined(objects[rows], station[rows]))
         night[rows] = run + _RUNS if by_station else np.floor(middle - 0.5).astype(np.int64)
     return night
 
@@ -368,24 +396,19 @@ def _runs(mjd: FloatArray, key: Integers) -> tuple[Integers, FloatArray]:
     """Number of the run of each observation of a key, and the middle of that run."""
     order = np.lexsort((mjd, key))
     t, k = mjd[order], key[order]
-    run = _steps((np.diff(k) != 0) | (np.diff(t) > GAP))
+    run = running_number((np.diff(k) != 0) | (np.diff(t) > GAP))
     first, last = _ends(run)
     span = (t[last] - t[first])[run]
     pieces = np.ceil(np.maximum(span / LONGEST_RUN, 1.0))
     with np.errstate(invalid="ignore"):
         piece = np.floor((t - t[first][run]) / span * pieces)
     piece = np.minimum(np.nan_to_num(piece), pieces - 1.0)
-    run = _steps((np.diff(run) != 0) | (np.diff(piece) != 0))
+    run = running_number((np.diff(run) != 0) | (np.diff(piece) != 0))
     first, last = _ends(run)
     middle = 0.5 * (t[first] + t[last])
     number, middles = np.empty_like(run), np.empty_like(t)
     number[order], middles[order] = run, middle[run]
     return number, middles
-
-
-def _steps(new: Mask) -> Integers:
-    """Running number that rises at every True between neighbours."""
-    return np.concatenate([[0], np.cumsum(new)]).astype(np.int64)
 
 
 def _ends(run: Integers) -> tuple[Integers, Integers]:
@@ -401,9 +424,8 @@ def _number(values: npt.NDArray[np.generic]) -> Integers:
     return np.asarray(pd.factorize(values)[0], dtype=np.int64)
 
 
-def _combined(one: npt.NDArray[np.generic], other: npt.NDArray[np.generic]) -> Integers:
-    """Small number of each distinct pair."""
-    first, second = _number(one), _number(other)
+def _combined(first: Integers, second: Integers) -> Integers:
+    """Small number of each distinct pair of small numbers."""
     return _number(first * (second.max(initial=0) + 1) + second)
 
 

@@ -78,11 +78,11 @@ def load(path: Path, series: Sequence[PiecewiseSeries], source: str) -> int:
         except Exception as error:  # whatever a foreign file makes of the unpickler
             raise EphemerisError(f"{path} is damaged or no ephemeris cache; {remedy}") from error
     expected = _header(source)
-    found = content if isinstance(content, dict) else {}
-    got = {key: repr(found.get(key))[:80] for key in expected}
+    cache = content if isinstance(content, dict) else {}
+    got = {key: repr(cache.get(key))[:80] for key in expected}
     if got != {key: repr(value) for key, value in expected.items()}:
         raise EphemerisError(f"{path} holds {got}, needed is {expected}; {remedy}")
-    arrays = [_unpack(item, found.get("series"), remedy) for item in series]
+    arrays = [_unpack(item, cache.get("series"), remedy) for item in series]
     for item, (cells, values) in zip(series, arrays, strict=True):
         item.require(cells, values)
     for item, (cells, values) in zip(series, arrays, strict=True):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from astropy import units as u
 from astropy.coordinates import SkyCoord
-from astropy.table import QTable, join, vstack
+from astropy.table import MaskedColumn, QTable, join, vstack
 from astropy.time import Time
 from astropy.utils.masked import Masked
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +15,7 @@ import neoranging as nr
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError
 from neoranging.grouping import UNNAMED
 from neoranging.observations.exposures import written_resolution
+from neoranging.observations.reading import read_observations
 from neoranging.tracklet import TrackletSet
 
 STATIONS = ("G96", "703", "500", "F51", "C51")
@@ -110,7 +111,10 @@ class TestNights:
             kind=["roving"] * 4,
             observer_itrf=np.tile(place, (4, 1)) << u.m,
         )
-        assert list(read(table).counts) == [2, 2]
+        tracklets = read(table)
+        assert list(tracklets.counts) == [2, 2]
+        again = read(tracklets.to_table())
+        np.testing.assert_allclose(again._columns.itrf, np.tile(place, (4, 1)))
 
 
 class TestGroups:
@@ -191,6 +195,52 @@ class TestIdentity:
         assert list(read(table).counts) == [6]
         table["tracklet"] = ["t", "t", "", "", "u", "u"]
         assert sorted(read(table).tracklet_id) == ["", "t", "u"]
+
+    def test_ids_of_submissions_do_not_divide_an_object(self):
+        """A station may report what it saw in the evening and in the morning apart."""
+        tracklets = read(table_of(self.TIMES, trkSub=["A1"] * 3 + ["B2"] * 3))
+        assert list(tracklets.counts) == [6]
+        assert list(tracklets.tracklet_id) == ["A1"]
+
+    def test_ids_of_submissions_do_not_join_objects(self):
+        table = table_of(self.TIMES, designation=["x", "y"] * 3, trkSub=["A1"] * 6)
+        tracklets = read(table)
+        assert list(tracklets.designation) == ["x", "y"]
+        assert list(read(tracklets.to_table()).designation) == ["x", "y"]
+
+    @pytest.mark.parametrize("unnamed", ["", "A1"])
+    def test_ids_of_submissions_lead_to_the_object(self, unnamed):
+        names = ["x", unnamed, unnamed, "x", "x", unnamed]
+        tracklets = read(table_of(self.TIMES, designation=names, trkSub=["A1"] * 6))
+        assert (list(tracklets.designation), list(tracklets.counts)) == (["x"], [6])
+
+    def test_ids_of_submissions_lead_nowhere_if_two_objects_have_them(self):
+        names = ["x", "y", "", "x", "y", ""]
+        tracklets = read(table_of(self.TIMES, designation=names, trkSub=["A1"] * 6))
+        assert list(tracklets.designation) == ["x", "y", ""]
+
+    def test_objects_known_by_the_id_of_a_submission_alone(self):
+        tracklets = read(table_of(self.TIMES, designation="", trkSub=["A1", "B2"] * 3))
+        assert list(tracklets.tracklet_id) == ["A1", "B2"]
+
+    def test_the_same_in_ades_and_in_a_table(self):
+        rows = [
+            f"2024 YR4|{name}|G96|2024-12-27T0{hour}:{minute}:00Z|134.{hour}{minute}|10.0"
+            for name, hour in (("A1", 5), ("B2", 8))
+            for minute in (10, 20)
+        ]
+        text = "\n".join(["provID|trkSub|stn|obsTime|ra|dec", *rows]) + "\n"
+        ades = read(text)
+        table = read(text.replace("|", ","))
+        assert list(ades.counts) == list(table.counts) == [4]
+        assert list(ades.tracklet_id) == list(table.tracklet_id) == ["A1"]
+
+    def test_masked_cells_are_no_names(self):
+        table = read_observations(nr.sample("2024YR4"))
+        table["designation"] = MaskedColumn(table["designation"], mask=np.arange(len(table)) > 3)
+        with pytest.warns(NeoRangingWarning, match="neither designation nor"):
+            tracklets = read(table)
+        assert tracklets.report.dropped[UNNAMED] == len(table) - 4
 
     @pytest.mark.parametrize("unnamed", ["", "nan", "None", " ", "<NA>"])
     def test_unnamed_rows_are_never_one_object(self, unnamed):
@@ -414,6 +464,8 @@ class TestSigmas:
         tracklets = self.read(0.5, **columns)
         np.testing.assert_allclose(tracklets[0].sigma.to_value(u.mas), 0.5)
         assert not tracklets.report.dropped
+        again = read(tracklets.to_table())
+        np.testing.assert_allclose(again[0].sigma.to_value(u.mas), 0.5)
 
     def test_of_spacecraft_stay(self):
         table = flown(self.TIMES, station="258")

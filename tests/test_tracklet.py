@@ -191,7 +191,8 @@ class TestStations:
             make(station=given)
 
     @pytest.mark.parametrize(
-        "given", [(10.0, 50.0, 100.0), (10 * u.deg, 50 * u.deg, 1 * u.m), 10.5]
+        "given",
+        [(10.0, 50.0, 100.0), [10.0, 50.0, 100.0], (10 * u.deg, 50 * u.deg, 1 * u.m), 10.5],
     )
     def test_coordinates_are_no_code(self, given):
         with pytest.raises(TrackletError, match=r"EarthLocation\.from_geodetic"):
@@ -513,6 +514,11 @@ class TestSet:
         s = self.from_arrays(None, designation=names)
         assert list(s.designation) == ["2008 TC3", "x"]
         assert list(s.tracklet_id) == ["", ""]
+
+    def test_labels_that_differ_by_blanks_are_one(self):
+        s = self.from_arrays(["b ", "b", " b", "a", "a", "a"])
+        assert list(zip(s.tracklet_id, s.counts, strict=True)) == [("a", 3), ("b", 3)]
+        assert list(self.from_arrays([10, 10, 10, 9, 9, 9]).tracklet_id) == ["9", "10"]
 
     def test_labels_are_asked_for(self):
         with pytest.raises(TrackletError, match=r"tracklet= .* designation=.*Tracklet\("):

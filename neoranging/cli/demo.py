@@ -118,7 +118,7 @@ def _cells(estimate: RangeEstimate) -> list[str]:
 
 
 def _counts(estimates: Estimates, network: RangeEstimate, true: FloatArray) -> dict[str, int]:
-    """What the notes below the table say of it."""
+    """Figures that the notes below the table quote."""
     determined = (each for (_, origin), each in estimates.items() if origin == ORIGINS[0])
     errors = [abs(each.range.value / true - 1.0)[each.ok].max(initial=0.0) for each in determined]
     low, high = network.interval(LEVEL).value.T

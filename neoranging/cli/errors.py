@@ -130,7 +130,7 @@ class SpeakingGroup(click.Group):
 
 
 def _reason(error: OSError) -> str:
-    """What the system complains of, with the file if there is one."""
+    """Complaint of the system, with the file if there is one."""
     reason = error.strerror or str(error)
     if error.filename is not None:
         return f"{click.format_filename(error.filename)}: {reason}"

@@ -23,7 +23,7 @@ import click
 from neoranging.cli.errors import CommandError, echo
 from neoranging.display import spreadsheet_cell, visible
 from neoranging.exceptions import MissingDependencyError
-from neoranging.files import replacing
+from neoranging.files import plain, replacing
 
 if TYPE_CHECKING:
     from astropy.table import QTable, Table
@@ -230,11 +230,8 @@ def _as_ecsv(rows: QTable) -> str:
 
 def _as_json(rows: QTable) -> str:
     columns = _plain(rows)
-    numbered = {name: [_null(value) for value in column] for name, column in columns.items()}
-    records = [
-        dict(zip(numbered, row, strict=True)) for row in zip(*numbered.values(), strict=True)
-    ]
-    return json.dumps({**rows.meta, "tracklets": records}, indent=2, allow_nan=False)
+    records = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return json.dumps(plain({**rows.meta, "tracklets": records}), indent=2, allow_nan=False)
 
 
 def _as_parquet(rows: QTable) -> bytes:
@@ -280,10 +277,6 @@ def _without_mixins(rows: QTable) -> Table:
             table[name] = getattr(column, "value", column)
             table[name].unit = getattr(column, "unit", None)
     return table
-
-
-def _null(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 # To read -----------------------------------------------------------------------------------------

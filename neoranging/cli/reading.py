@@ -152,8 +152,8 @@ def _summary(tracklets: TrackletSet) -> str:
     ]
     lost = report.n_observations - report.n_used
     left_out = f", {lost} left out" if lost else ""
-    told = any(one.n_set_aside or one.notes for one in report.reading) or report.notes
-    hint = "; --report for details" if lost or told else ""
+    details = any(one.n_set_aside or one.notes for one in report.reading) or report.notes
+    hint = "; --report for details" if lost or details else ""
     formed = f"{many(report.n_tracklets, 'tracklet')} of {many(report.n_used, 'observation')}"
     lines.append(formed + left_out + hint)
     return "\n".join(lines)

@@ -75,7 +75,7 @@ class Answers(NamedTuple):
         return np.isfinite(self.rho) & (self.rho > 0.0)
 
     def determined(self, score: str) -> BoolArray:
-        """Whether the answer is of the first of two categories, shape (M,).
+        """True if the answer is of the first of two categories, shape (M,).
 
         Usable answers are; for standard scores they need a standard error as well.
         """

@@ -8,7 +8,7 @@ __all__ = ["NoBar", "progress_bar"]
 
 
 class NoBar:
-    """What stands for a progress bar where there is none."""
+    """Stand-in for a progress bar where there is none."""
 
     def __enter__(self) -> Self:
         return self

@@ -143,7 +143,7 @@ _TIME_DIGITS: Final = [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18]
 
 
 def _is_iso(matrix: npt.NDArray[np.uint8], length: npt.NDArray[np.int64]) -> Mask:
-    """Whether rows have the shape of a time, every digit in its place, with the Z at its end."""
+    """True for rows of the shape of a time: every digit in its place, and the Z at the end."""
     digit = (matrix >= ord("0")) & (matrix <= ord("9"))
     ok = digit[:, _TIME_DIGITS].all(axis=1)
     ok &= (matrix[:, [4, 7, 10, 13, 16]] == np.frombuffer(b"--T::", dtype=np.uint8)).all(axis=1)

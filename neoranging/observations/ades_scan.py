@@ -7,7 +7,7 @@ Nothing is interpreted yet. ADES is the IAU standard for astrometry (Chesley, Ho
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import repeat
@@ -183,7 +183,7 @@ def _split(line: str) -> list[str]:
 
 
 def _is_marked_record(line: str, names: Sequence[str]) -> bool:
-    """Whether a line that begins as headers do has the fields of a record."""
+    """True if a line that begins as headers do has the fields of a record."""
     n_pipes = line.count("|")
     return bool(names) and 0 < len(names) - 1 <= 2 * n_pipes and not _means_columns(_split(line))
 
@@ -235,19 +235,22 @@ def _flush(records: AdesRecords, names: list[str], lines: list[str], pending: li
             "one such as 'provID|mode|stn|obsTime|ra|dec|astCat' first. Is this an ADES file?"
         )
         raise ObservationFormatError(msg)
-    fitted = [(number, _fitted(lines[number - 1], len(names))) for number in pending]
-    records.broken += [
-        (number, lines[number - 1].strip(), "more fields than column names")
-        for number, row in fitted
-        if row is None
-    ]
-    rows = [row for _, row in fitted if row is not None]
+    fitted = [_fitted(lines[number - 1], len(names)) for number in pending]
+    rows = [row for row in fitted if row is not None]
+    if len(rows) < len(fitted):
+        too_long = [number for number, row in zip(pending, fitted, strict=True) if row is None]
+        records.broken += [
+            (number, lines[number - 1].strip(), "more fields than column names")
+            for number in too_long
+        ]
+        pending[:] = sorted(set(pending) - set(too_long))
     if rows:
         if not names[0]:
             _require_numbers(rows, pending[0])
         # One split of the whole text is twice as fast as one for each line.
         records.append(names, "|".join(rows).split("|"))
-        _extend_places(records, (number for number, row in fitted if row is not None))
+        records.line.extend(pending)
+        records.block.extend(repeat(len(records.headers) - 1, len(pending)))
     pending.clear()
 
 
@@ -291,11 +294,6 @@ def _fitted(line: str, width: int) -> str | None:
         return line + "|" * missing
     cells = line.split("|")
     return None if "".join(cells[width:]).strip() else "|".join(cells[:width])
-
-
-def _extend_places(records: AdesRecords, lines: Iterable[int]) -> None:
-    records.line.extend(lines)
-    records.block.extend(repeat(len(records.headers) - 1, len(records.line) - len(records.block)))
 
 
 class _XmlScanner:
@@ -427,7 +425,7 @@ def scan_xml(data: bytes) -> AdesRecords:
 
 
 def looks_like_psv(content: bytes) -> bool:
-    """Whether the first line of the content that is no header names columns of ADES PSV."""
+    """True if the first line of the content that is no header names columns of ADES PSV."""
     declared = False
     for match in _LINE.finditer(content):
         line = match[0].strip()
@@ -451,7 +449,7 @@ def _is_version(line: bytes) -> bool:
 
 
 def looks_like_xml(content: bytes) -> bool:
-    """Whether the content is XML with an ``<ades>`` element."""
+    """True if the content is XML with an ``<ades>`` element."""
     return content.lstrip()[:1] == b"<" and _ADES_TAG.search(content) is not None
 
 

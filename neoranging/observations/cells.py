@@ -14,15 +14,16 @@ from astropy.time import Time
 
 from neoranging.exceptions import ObservationFormatError
 
-__all__ = ["gaps", "is_text", "numbers", "texts", "unit_of"]
+__all__ = ["cell_text", "gaps", "is_text", "numbers", "texts", "unit_of"]
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.str_]
 
-NO_VALUE: Final = ("", "nan", "none", "null", "nat", "<na>", "--", "n/a")
+NO_VALUE: Final = frozenset({"", "nan", "none", "null", "nat", "<na>", "--", "n/a"})
 """Words for a missing value, in lower case."""
 
+_WHOLE: Final = re.compile(r"\d+\.0*")
 _SEXAGESIMAL: Final = re.compile(r"[+-]?\d+\s*[:hd°]\s*\d+|[+-]?\d+\s+\d+\s+\d")
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 
@@ -36,7 +37,7 @@ def unit_of(values: Any) -> u.UnitBase | None:
 
 
 def gaps(values: Any) -> Mask:
-    """Which cells are masked or missing, (N,)."""
+    """Cells that are masked or missing, (N,)."""
     mask = getattr(values, "mask", False)
     if callable(mask):  # a method of a Series
         mask = False
@@ -61,7 +62,7 @@ def _plain(values: Any) -> npt.NDArray[Any]:
 
 
 def is_text(values: Any) -> bool:
-    """Whether a column holds text, or objects that may be."""
+    """True for a column of text, or of objects that may be text."""
     return _plain(values).dtype.kind in "OSUT"
 
 
@@ -81,7 +82,7 @@ def texts(values: Any) -> Strings:
         import pandas as pd
 
         row, words = pd.factorize(array.astype(object), use_na_sentinel=False)
-        return np.where(missing, "", np.array([_word(_as_text(word)) for word in words])[row])
+        return np.where(missing, "", np.array([cell_text(_as_text(word)) for word in words])[row])
     if array.dtype.kind == "f":
         whole = np.isfinite(array) & (array == np.round(array))
         integers = np.where(whole, array, 0.0).astype(np.int64).astype(np.str_)
@@ -97,11 +98,13 @@ def _as_text(value: Any) -> str:
     return str(value)
 
 
-def _word(text: str) -> str:
+def cell_text(text: str) -> str:
+    """Text of a cell without blanks around it, whole numbers without a fraction, "" if missing."""
     text = text.strip()
     if text.lower() in NO_VALUE:
         return ""
-    return text[: text.index(".")] if re.fullmatch(r"\d+\.0+", text) else text
+    # a whole number comes out of a column of numbers with gaps
+    return text.partition(".")[0] if "." in text and _WHOLE.fullmatch(text) else text
 
 
 def numbers(name: str, values: Any, unit: str, sexagesimal: bool = False) -> tuple[Floats, int]:

@@ -17,9 +17,15 @@ from neoranging.constants import ARCSEC, AU_KM
 from neoranging.core.geometry import FloatArray, beyond_poles
 from neoranging.exceptions import TrackletError
 from neoranging.observations import observatories
+from neoranging.observations.mpc_codes import NOTE2_OF_MODE
 from neoranging.observations.report import many
 from neoranging.observations.stations import station_codes
-from neoranging.observations.uncertainty import COARSE_SIGMA, INCREDIBLE_SIGMA, PRECISE_CODES
+from neoranging.observations.uncertainty import (
+    COARSE_SIGMA,
+    INCREDIBLE_SIGMA,
+    PRECISE_CODES,
+    ZERO_WEIGHT,
+)
 
 __all__ = [
     "DEFAULT_SIGMA",
@@ -53,6 +59,8 @@ class Columns(NamedTuple):
     """Geocentric place of a spacecraft, shape (n, 3) [au]; NaN for all others."""
     mag: FloatArray
     band: npt.NDArray[np.str_]
+    technique: npt.NDArray[np.str_]
+    """Code of column 15 of the 80-column format, "E" for an occultation, "" where not given."""
 
     def take(self, rows: Any) -> Columns:
         """Some rows."""
@@ -61,7 +69,8 @@ class Columns(NamedTuple):
     def to_table(self, designation: npt.NDArray[np.str_], tracklet: npt.NDArray[np.str_]) -> QTable:
         """Observation table with the designation and the tracklet id of each row."""
         space = np.isfinite(self.gcrs[:, 0])
-        roving = np.isfinite(self.itrf[:, 0]) & ~observatories.is_known(self.station)
+        fixed = np.isfinite(observatories.itrf_positions(self.station)[:, 0])
+        roving = np.isfinite(self.itrf[:, 0]) & ~fixed
         sigma = (self.sigma << u.rad).to(u.arcsec)
         return QTable(
             {
@@ -77,6 +86,7 @@ class Columns(NamedTuple):
                 "kind": np.select([space, roving], ["space", "roving"], "ground"),
                 "observer_itrf": np.where(roving[:, None], self.itrf, np.nan) << u.m,
                 "observer_gcrs": self.gcrs * AU_KM << u.km,
+                "note2": self.technique,
                 "tracklet": tracklet,
             }
         )
@@ -125,6 +135,7 @@ def plain_columns(
         np.full((n, 3), np.nan),
         _spread("mag", _magnitudes(mag), n),
         _spread("band", _bands(band), n),
+        np.full(n, ""),
     )
 
 
@@ -183,6 +194,7 @@ def faults(c: Columns) -> tuple[Fault, ...]:
     beyond = beyond_poles(c.dec)
     worst = np.degrees(max(c.dec[beyond].tolist(), key=abs, default=0.0))
     weightless = ~(np.isfinite(c.sigma) & (c.sigma > 0.0)).all(axis=1)
+    weightless |= (np.abs(c.sigma / (ZERO_WEIGHT * ARCSEC) - 1.0) < 1e-9).any(axis=1)
     return (
         Fault(np.asarray(~np.isfinite(c.jd1 + c.jd2)), "without epoch", "drop these rows"),
         Fault(
@@ -210,22 +222,22 @@ def faults(c: Columns) -> tuple[Fault, ...]:
 
 
 def with_credible_sigmas(
-    c: Columns, precise: npt.NDArray[np.bool_], used: npt.NDArray[np.bool_]
+    c: Columns, used: npt.NDArray[np.bool_]
 ) -> tuple[Columns, tuple[str, ...]]:
     """Columns with the default for sigmas that no technique reaches, and notes on odd sigmas.
+
+    Occultations and spacecraft reach microarcseconds, and no telescope stands at the geocentre.
 
     Parameters
     ----------
     c : Columns
-    precise : ndarray of bool, shape (n,)
-        Observations whose technique reaches microarcseconds: occultations and spacecraft. Codes of
-        either kind, and the geocentre, where no telescope stands, need not be marked.
     used : ndarray of bool, shape (n,)
         Rows to look at.
     """
     codes, row = np.unique(c.station, return_inverse=True)
     floating = observatories.is_known(codes) & np.isnan(observatories.itrf_positions(codes)[:, 0])
-    precise = precise | np.isfinite(c.gcrs[:, 0]) | (floating | np.isin(codes, PRECISE_CODES))[row]
+    precise = np.isfinite(c.gcrs[:, 0]) | (floating | np.isin(codes, PRECISE_CODES))[row]
+    precise |= c.technique == NOTE2_OF_MODE["OCC"]
     limit = INCREDIBLE_SIGMA * ARCSEC
     wrong = (c.sigma < limit).any(axis=1) & ~precise & used
     coarse = (c.sigma > COARSE_SIGMA * ARCSEC).any(axis=1) & used

@@ -16,11 +16,9 @@ from astropy.table import Row
 
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
 from neoranging.observations.field_names import SCALES, name_columns
+from neoranging.observations.wrapping import API_ANSWERS
 
 __all__ = ["Container", "binary_format", "file_format", "from_bytes", "from_memory", "is_table"]
-
-API_ANSWERS: Final = ("ADES_DF", "OBS_DF", "XML", "OBS80")
-"""What an answer of the Observations API of the Minor Planet Center may hold, best first."""
 
 _SEPARATORS: Final = (",", ";", "\t", "|")
 _BLANKS: Final = " "
@@ -44,25 +42,22 @@ class Container:
     ----------
     columns : dict
         Values by name: arrays, masked ones, quantities, times, series.
-    source : str
-        Name of the file; "" for what came from memory.
+    source : str or None
+        Name of the file, "" for text without one; None for a table in memory.
     first_line : int
         Line of the file (or row of the table) of the first row, counted from 1.
-    text : str or None
-        Observations in a format of their own that the file only wraps.
     """
 
     columns: Mapping[str, Any] = field(default_factory=dict)
-    source: str = ""
+    source: str | None = None
     first_line: int = 1
-    text: str | None = None
 
 
 # In memory ---------------------------------------------------------------------------------------
 
 
 def is_table(source: Any) -> bool:
-    """Whether an object in memory is a table of any kind."""
+    """True if an object in memory is a table of any kind."""
     if isinstance(source, Mapping):
         return True
     if isinstance(source, np.ndarray):
@@ -78,7 +73,7 @@ def is_table(source: Any) -> bool:
 
 
 def is_records(source: Sequence[Any]) -> bool:
-    """Whether a sequence holds rows (of names and single values), not tables."""
+    """True if a sequence holds rows (of names and single values), not tables."""
     rows = [_row(one) for one in source]
     return bool(rows) and all(
         row is not None and all(np.ndim(value) == 0 for value in row.values()) for row in rows
@@ -197,9 +192,9 @@ def _equal_lengths(source: Mapping[Any, Any]) -> dict[str, Any]:
     }
     lengths = {name: len(values) for name, values in columns.items() if np.ndim(values)}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise ObservationFormatError(
-            f"the columns of a table must be equally long, got {told} values"
+            f"the columns of a table must be equally long, got {listed} values"
         )
     n = next(iter(lengths.values()), 1)
     return {
@@ -227,6 +222,13 @@ def binary_format(content: bytes) -> str:
 def file_format(content: bytes, name: str = "") -> str:
     """Format of the table that a file holds.
 
+    Parameters
+    ----------
+    content : bytes
+        As `neoranging.observations.source.read_source` returns it.
+    name : str
+        Name of the file.
+
     Returns
     -------
     str
@@ -237,10 +239,9 @@ def file_format(content: bytes, name: str = "") -> str:
     head = content[:4096]
     if b"<VOTABLE" in head:
         return "votable"
-    first = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    if first in (b"[", b"{"):
+    if head.lstrip()[:1] in (b"[", b"{"):
         return "json"
-    if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if b"\0" in head:
         return ""
     header = _header(_decoded(content[:65_536]))
     named = header is not None and _known(header[1]) >= 2
@@ -253,7 +254,7 @@ def from_bytes(content: bytes, form: str, source: str = "") -> Container:
     Parameters
     ----------
     content : bytes
-        The file, unpacked.
+        As `neoranging.observations.source.read_source` returns it.
     form : str
         One of `neoranging.observations.formats.TABLE_FORMATS`.
     source : str
@@ -273,14 +274,12 @@ def from_bytes(content: bytes, form: str, source: str = "") -> Container:
     except (ObservationFormatError, MissingDependencyError):
         raise
     except ImportError as error:
-        raise MissingDependencyError(
-            f"a file of the format {form} needs a package that is not installed: {error}"
-        ) from error
+        raise MissingDependencyError.of(f"files of {form}", error.name or str(error)) from error
     except RecursionError as error:
         raise ObservationFormatError(f"no {form} that is nested within reason") from error
     except (ValueError, OSError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise ObservationFormatError(f"no readable {form} file: {error}") from error
-    return Container(result.columns, source, result.first_line, result.text)
+    return Container(result.columns, source, result.first_line)
 
 
 def _read_csv(content: bytes) -> Container:
@@ -376,10 +375,8 @@ def _unquoted(name: str) -> str:
 
 
 def _decoded(content: bytes) -> str:
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16", "replace")
     try:
-        return content.decode("utf-8-sig")
+        return content.decode()
     except UnicodeDecodeError:
         return content.decode("latin-1")
 
@@ -396,16 +393,11 @@ def _loaded(text: str) -> Any:
 
 
 def _read_json(content: bytes) -> Container:
-    """Records, columns, or an answer of the Observations API."""
+    """Records, columns, or records in an answer of the Observations API."""
     value = _loaded(_decoded(content))
     answer = value[0] if isinstance(value, list) and len(value) == 1 else value
     if isinstance(answer, Mapping):
-        for key in API_ANSWERS:
-            if key in answer:
-                value = answer[key]
-                break
-    if isinstance(value, str):
-        return Container(text=value if value.endswith("\n") else value + "\n")
+        value = next((answer[key] for key in API_ANSWERS if key in answer), value)
     if isinstance(value, Mapping):
         inner = [one for one in value.values() if isinstance(one, list) and is_records(one)]
         if len(inner) == 1:  # {"observations": [{...}, ...]}
@@ -469,17 +461,14 @@ def _read_hdf5(content: bytes) -> Container:
             "files of HDF5", "h5py", instead="store the table as Parquet"
         ) from error
     with h5py.File(io.BytesIO(content), "r") as file:
-        found: list[Any] = []
-        file.visititems(
+        table = file.visititems(
             lambda _, item: (
-                found.append(item[()])
-                if isinstance(item, h5py.Dataset) and item.dtype.names
-                else None
+                item[()] if isinstance(item, h5py.Dataset) and item.dtype.names else None
             )
         )
-    if not found:
+    if table is None:
         raise ObservationFormatError("its HDF5 groups hold no table (structured data set)")
-    return from_memory(found[0])
+    return from_memory(table)
 
 
 _READERS: Final[Mapping[str, Callable[[bytes], Container]]] = {

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.exceptions import ObservationFormatError
+from neoranging.observations.cells import cell_text
 
 __all__ = [
     "canonical",
@@ -53,9 +54,6 @@ ROMAN: Final = (
     *((9, "IX"), (5, "V"), (4, "IV"), (1, "I")),
 )
 
-MISSING: Final = ("", "nan", "none", "<na>", "nat", "null", "--")
-"""Texts, in lower case, into which missing values of tables turn."""
-
 Strings = npt.NDArray[np.str_]
 
 
@@ -78,12 +76,12 @@ def canonical(designations: npt.ArrayLike) -> Strings:
     ``(99942)`` are 99942. A name that has no exact reading as a provisional designation stays as
     it is, capitals included.
     """
-    return _each(designations, lambda text: _spelled(_plain_text(text)))
+    return _each(designations, lambda text: _spelled(cell_text(text)))
 
 
 def cleaned(names: npt.ArrayLike) -> Strings:
     """Names without blanks around them, whole numbers without a fraction, "" where missing."""
-    return _each(names, _plain_text)
+    return _each(names, cell_text)
 
 
 def _each(values: npt.ArrayLike, function: Callable[[str], str]) -> Strings:
@@ -93,14 +91,6 @@ def _each(values: npt.ArrayLike, function: Callable[[str], str]) -> Strings:
     row, names = pd.factorize(texts.ravel())
     changed = np.array([function(str(name)) for name in names], dtype=np.str_)
     return changed[row].reshape(texts.shape) if changed.size else texts
-
-
-def _plain_text(text: str) -> str:
-    text = text.strip()
-    if text.lower() in MISSING:
-        return ""
-    # a whole number comes out of a column of numbers with gaps
-    return text.partition(".")[0] if "." in text and _WHOLE.fullmatch(text) else text
 
 
 def _spelled(name: str) -> str:
@@ -233,7 +223,6 @@ def _pack_satellite(match: re.Match[str]) -> str:
 
 _PROVISIONAL = re.compile(r"([I-L]\d\d)([A-HJ-Y])([0-9A-Za-z]\d)([A-HJ-Z])")
 _EXTENDED_PROVISIONAL = re.compile(r"_([0-9A-Za-z])([A-HJ-Y])([0-9A-Za-z]{4})")
-_WHOLE = re.compile(r"\d+\.0*")
 _BRACKETED = re.compile(r"\((\d+)\)")
 _LOOSE = re.compile(r"(A[89]\d\d|1[89]\d\d|2[01]\d\d) *([A-HJ-Y][A-HJ-Z])([1-9]\d{0,4})?")
 _SURVEY = re.compile(r"(PL|T[123])S(\d{4})")

@@ -112,7 +112,7 @@ def _is_datetime(values: Any) -> bool:
 
 
 def _decimal(values: Any) -> bool:
-    """Whether most cells of text are decimal numbers; those that are none are gaps."""
+    """True if most cells of text are decimal numbers; those that are none are gaps."""
     import pandas as pd
 
     text = pd.Series(texts(values[:_LOOKED_AT]))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from neoranging.constants import DAY_S
 from neoranging.observations.columns import Columns
 
-__all__ = ["repeated_exposures", "written_resolution"]
+__all__ = ["repeated_exposures", "running_number", "written_resolution"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -61,8 +61,8 @@ def repeated_exposures(c: Columns, key: Integers, used: Mask) -> Mask:
 
     Records of one group and station are of one exposure if their epochs differ by no more than the
     last digit written, and by less than a second; in a series of exposures as fast as that, if
-    their epochs are equal. The one with the most digits in its epoch, then
-    with the smallest sigma, represents the exposure; it stays as it is, with its own error.
+    their epochs are equal. The one with the most digits in its epoch, then with the smallest sigma,
+    represents the exposure; it stays as it is, with its own error.
 
     Parameters
     ----------
@@ -77,20 +77,25 @@ def repeated_exposures(c: Columns, key: Integers, used: Mask) -> Mask:
     -------
     ndarray of bool, shape (n,)
     """
+    import pandas as pd
+
     repeated = np.zeros(len(key), dtype=bool)
     rows = np.flatnonzero(used)
     if not len(rows):
         return repeated
-    station = np.unique(c.station[rows], return_inverse=True)[1]
-    order = rows[np.lexsort((c.jd2[rows], c.jd1[rows], station, key[rows]))]
+    station = pd.factorize(c.station[rows])[0]
+    by_time = np.lexsort((c.jd2[rows], c.jd1[rows], station, key[rows]))
+    order, station = rows[by_time], station[by_time]
     seconds = (np.diff(c.jd1[order]) + np.diff(c.jd2[order])) * DAY_S
     moved = np.linalg.norm(np.diff(c.itrf[order], axis=0), axis=1)
-    near = (np.diff(key[order]) == 0) & (c.station[order][1:] == c.station[order][:-1])
+    near = (np.diff(key[order]) == 0) & (np.diff(station) == 0)
     near &= (seconds < 1.0 - EQUAL) & ~(moved > SAME_PLACE)  # NaN for spacecraft
     if not near.any():
         return repeated
     unit = written_resolution(c.jd1[order], c.jd2[order])
     exposure = _exposures(near, seconds, unit * DAY_S)
+    shared = np.flatnonzero(np.bincount(exposure)[exposure] > 1)
+    order, unit, exposure = order[shared], unit[shared], exposure[shared]
     measured = (c.dec[order], c.ra[order], c.sigma[order].sum(axis=1))
     best = np.lexsort((*measured, unit, exposure))
     repeated[order[best[1:]]] = np.diff(exposure[best]) == 0
@@ -101,16 +106,16 @@ def _exposures(near: Mask, seconds: Floats, unit: Floats) -> Integers:
     """Number of the exposure of each record in order of time; ``near`` pairs may be joined."""
     digit = np.maximum(unit[1:], unit[:-1])
     joined = near & (seconds <= 1.01 * digit + EQUAL)
-    number = _steps(~joined)
+    number = running_number(~joined)
     starts = np.flatnonzero(np.diff(number, prepend=-1))
     ends = np.append(starts[1:], len(number)) - 1
     elapsed = np.concatenate([[0.0], np.cumsum(seconds)])
     long = elapsed[ends] - elapsed[starts] > 1.01 * np.maximum.reduceat(unit, starts) + EQUAL
     # in a fast series of exposures the neighbours are as near as two roundings of one
     fast = long[number][1:]
-    return _steps(~(joined & (~fast | (seconds <= EQUAL))))
+    return running_number(~(joined & (~fast | (seconds <= EQUAL))))
 
 
-def _steps(new: Mask) -> Integers:
-    """Running number from 0 that rises at every True between neighbours."""
+def running_number(new: Mask) -> Integers:
+    """Number from 0 that rises at every True between neighbours, (n + 1,) for n pairs of them."""
     return np.concatenate([[0], np.cumsum(new)]).astype(np.int64)

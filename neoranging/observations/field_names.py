@@ -47,7 +47,7 @@ class Field(NamedTuple):
     scale: str = ""
     """Time scale that the name fixes; ``"?"`` if none, ``"start"`` for the start of an exposure."""
     cos_dec: bool = True
-    """Whether an error in right ascension includes cos(dec)."""
+    """True if an error in right ascension includes cos(dec)."""
 
 
 def _each(names: str, field: Field) -> dict[str, Field]:
@@ -120,11 +120,12 @@ FIELDS: Final[Mapping[str, Field]] = MappingProxyType(
             Field("designation"),
         ),
         **_each(
-            "tracklet tracklet_id trackletid trksub trkid trackid track_id trk track",
+            "tracklet tracklet_id trackletid trkid trackid track_id trk track",
             Field("tracklet"),
         ),
         **_each("program prog", Field("program")),
         # Codes of the 80-column format, and what our own tables carry besides
+        "trksub": Field("trkSub"),
         **_each("catalog astcat", Field("catalog")),
         "note2": Field("note2"),
         **_each("selected selected_flag", Field("selected")),
@@ -318,7 +319,7 @@ def _doubt(field: Field) -> int:
 
 
 def _preferred(best: str, column: str, others: Sequence[str], key: Mapping[str, str]) -> bool:
-    """Whether one of several columns is the one meant beyond doubt."""
+    """True if one of several columns is the one meant beyond doubt."""
     if column in {"obstime", "mag", "exposure_time"}:
         return key[best] not in {key[other] for other in others}
     return best == column

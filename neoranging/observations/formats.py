@@ -140,7 +140,7 @@ def _has_extension(entry: Format) -> Callable[..., bool]:
 
 
 def _is_recognised(origin: str, path: Any, fileobj: Any, *args: Any, **_: Any) -> bool:
-    """Whether a source to be read has a format, by its content alone; it is not consumed."""
+    """True if a source to be read has a format, by its content alone; it is not consumed."""
     if origin != "read":
         return False
     if fileobj is not None:

@@ -125,8 +125,10 @@ def join_note1(program: Iterable[str], notes: Iterable[str], station: Iterable[s
         if loss:
             lost[loss] += 1
     if lost:
-        told = "; ".join(f"{loss} ({n})" for loss, n in lost.most_common())
-        warnings.warn(f"column 14 cannot hold everything: {told}", NeoRangingWarning, stacklevel=3)
+        losses = "; ".join(f"{loss} ({n})" for loss, n in lost.most_common())
+        warnings.warn(
+            f"column 14 cannot hold everything: {losses}", NeoRangingWarning, stacklevel=3
+        )
     return codes
 
 

@@ -33,7 +33,7 @@ _QUOTE_MARKS: Final = (">", "|", "#", "!", ":", ";")
 
 
 def looks_like_obs80(content: bytes) -> bool:
-    """Whether any line of the content is a record of the 80-column format, as its reader sees it.
+    """True if any line of the content is a record of the 80-column format, as its reader sees it.
 
     Lines of any length count, and whatever stands around the records.
     """
@@ -104,7 +104,7 @@ def _is_record(lines: Lines, head: Bytes, dated: Mask) -> Mask:
 
 
 def _is_commented(lines: Lines, head: Bytes, among: Mask) -> Mask:
-    """Whether lines are comments, or headers ``among`` the lines to look at, (n_lines,)."""
+    """True for lines that are comments, or headers ``among`` the lines to look at, (n_lines,)."""
     commented: Mask = (head[:, 0] == ord("#")) | (head[:, 0] == ord("!"))
     for row in np.flatnonzero(among & (head[:, 3] == BLANK) & (head[:, 0] != BLANK)).tolist():
         commented[row] |= lines.text(row)[:3] in HEADER_WORDS

@@ -72,7 +72,7 @@ def _are_lines(source: Sequence[Any]) -> bool:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether a string is a text of its own: it has a line end that does not close it."""
+    """True for a text of its own: a string with a line end that does not close it."""
     return "\n" in text.rstrip("\r\n") or "\r" in text.rstrip("\r\n")
 
 
@@ -129,17 +129,17 @@ def read_observations(
     if not _is_file(source):
         return user_table(source, **of_tables, **options)
     content, name = read_text(source)
-    told = os.fspath(source) if isinstance(source, os.PathLike) or _is_path(source) else name
+    origin = os.fspath(source) if isinstance(source, os.PathLike) or _is_path(source) else name
     try:
         return _from_content(content, name, format, of_tables, options)
     except (ObservationFormatError, MissingDependencyError) as error:
-        if not told or str(told) in str(error):
+        if not origin or str(origin) in str(error):
             raise
-        raise type(error)(f"{told}: {error}") from error
+        raise type(error)(f"{origin}: {error}") from error
 
 
 def _is_read(source: Any) -> bool:
-    """Whether a table is what a reader has left, and nobody has taken a column out of."""
+    """True for a table as a reader leaves it, with all its columns."""
     return (
         isinstance(source, QTable)
         and isinstance(source.meta.get("report"), ReadReport)
@@ -202,10 +202,7 @@ def _from_table_file(
     content: bytes, form: str, name: str, of_tables: Mapping[str, Any], options: Mapping[str, Any]
 ) -> QTable:
     try:
-        container = from_bytes(content, form, name)
-        if container.text is not None:
-            return _from_content(container.text.encode(), name, None, of_tables, options)
-        return user_table(container, **of_tables, **options)
+        return user_table(from_bytes(content, form, name), **of_tables, **options)
     except ObservationFormatError as error:
         if form != "json":
             raise

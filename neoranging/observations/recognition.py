@@ -1,4 +1,4 @@
-"""Which format a text of observations has, and what to say of one that has none.
+"""Format of a text of observations, and errors for a text that has none.
 
 A text is of a format if that format's reader takes it: the recognisers look at lines as the readers
 do, however far down the first record stands.

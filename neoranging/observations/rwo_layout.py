@@ -107,7 +107,7 @@ class RwoHeader:
 
 
 def looks_like_rwo(content: bytes) -> bool:
-    """Whether the content has a header of the format, its column lines, or a record to begin with.
+    """True if the content has a header of the format, its column lines, or a record to begin with.
 
     A line ``version = 3`` alone is no sign of the format, though its reader passes over it.
     """

@@ -73,7 +73,7 @@ _RECORD: Final = re.compile(
     r"|\|.*\|.*\|"  # PSV
     r"|^\s*(?:<[A-Za-z?!]|[\[{]\s*[\[{\"])"  # XML, HTML, JSON
 )
-"""What no path looks like."""
+"""Texts that no path looks like."""
 
 
 class Text(NamedTuple):
@@ -90,7 +90,7 @@ TextSource = str | os.PathLike[str] | bytes | Text | IO[Any] | Iterable[str]
 
 
 def is_text(source: str) -> bool:
-    """Whether a string is text rather than a path: it has a line end, or looks like a record."""
+    """True if a string is text rather than a path: it has a line end, or looks like a record."""
     return "\n" in source or "\r" in source or _RECORD.search(source) is not None
 
 
@@ -222,7 +222,7 @@ def _is_utf_16(head: bytes, first: int) -> bool:
 
 
 def _is_tar(content: bytes) -> bool:
-    """Whether the first block is the header of a tar archive, its checksum included."""
+    """True if the first block is the header of a tar archive, its checksum included."""
     if len(content) < _TAR_BLOCK:
         return False
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,8 +14,9 @@ from astropy import units as u
 
 from neoranging.exceptions import NeoRangingWarning, TrackletError, UnknownStationError
 from neoranging.observations import observatories
-from neoranging.observations.designation import MISSING
+from neoranging.observations.cells import cell_text
 from neoranging.observations.report import many
+from neoranging.observations.verdicts import UNKNOWN_STATION
 
 if TYPE_CHECKING:
     from neoranging.observations.columns import Columns
@@ -23,7 +25,7 @@ __all__ = ["missing_place", "nearest", "require_codes", "station_codes", "with_k
 
 Strings = npt.NDArray[np.str_]
 
-_NUMBER: Final = re.compile(r"(\d{1,3})(\.0*)?")
+_NUMBER: Final = re.compile(r"\d{1,3}")
 
 _CELLS: Final = frozenset({"str", "int", "float", "NoneType", "NAType", "NaTType", "str_"})
 """Types of the cells of a column of codes with gaps."""
@@ -85,12 +87,14 @@ def _refuse_coordinates(given: Any) -> None:
         coordinates |= any(isinstance(x, (int, float)) for x in given)
     elif not coordinates and np.asarray(given).dtype.kind == "f":
         numbers = np.asarray(given)
-        coordinates = bool((np.isfinite(numbers) & (numbers % 1.0 != 0.0)).any())
+        fractions = np.isfinite(numbers) & (numbers % 1.0 != 0.0)
+        triple = numbers.shape == (3,) and len(set(numbers.tolist())) == 3
+        coordinates = bool(fractions.any()) or triple
     if coordinates:
         raise TrackletError(
             f"station must be an MPC code or an EarthLocation, got coordinates {given}: write "
             "station=EarthLocation.from_geodetic(longitude * u.deg, latitude * u.deg, "
-            "height * u.m)"
+            "height * u.m), and codes as text"
         )
 
 
@@ -139,23 +143,24 @@ def missing_place(code: str) -> str:
 
 
 def _code(text: str) -> str:
-    if text.lower() in MISSING:
-        return ""
-    if observatories.is_known(text):
+    text = cell_text(text)
+    if not text or observatories.is_known(text):
         return text
-    if match := _NUMBER.fullmatch(text):
-        return match[1].zfill(3)
+    if _NUMBER.fullmatch(text):
+        return text.zfill(3)
     return text.upper() if observatories.is_known(text.upper()) else text
 
 
-def with_known_codes(c: Columns, told: str = "") -> tuple[Columns, tuple[str, ...]]:
+def with_known_codes(
+    c: Columns, reader_notes: Collection[str] = ()
+) -> tuple[Columns, tuple[str, ...]]:
     """Columns with codes of the MPC and the places that go with them, and notes on codes without.
 
     Parameters
     ----------
     c : Columns
-    told : str
-        Text that quotes the unknown codes which readers have warned of already.
+    reader_notes : collection of str
+        Notes of readers on the unknown stations of which they have warned already.
 
     Warns
     -----
@@ -174,7 +179,7 @@ def with_known_codes(c: Columns, told: str = "") -> tuple[Columns, tuple[str, ..
     notes = tuple(
         f"{many(n, 'observation')} without the place of the observer: {missing_place(code)}"
         for code, n in zip(names.tolist(), count.tolist(), strict=True)
-        if repr(code) not in told
+        if not any(note.startswith(f"{UNKNOWN_STATION} {code!r} ") for note in reader_notes)
     )
     for note in notes:
         warnings.warn(note, NeoRangingWarning, stacklevel=5)

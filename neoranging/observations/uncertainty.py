@@ -23,6 +23,7 @@ __all__ = [
     "SIGMA_LIMITS",
     "STATION_SIGMA",
     "TECHNIQUE_SIGMA",
+    "ZERO_WEIGHT",
     "default_sigma",
     "outside_limits",
     "sigma_columns",
@@ -33,7 +34,10 @@ Mask = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.str_]
 
 SIGMA_LIMITS: Final = (1e-6, 1e4)
-"""Limits of what a file can mean as the error of a position [arcsec]; 999 marks zero weight."""
+"""Limits of what a file can mean as the error of a position, whatever the technique [arcsec]."""
+
+ZERO_WEIGHT: Final = 999.0
+"""OrbFit's sigma of an observation that is not to be used [arcsec]."""
 
 CCD_SIGMA: Final = 1.0
 """An electronic detector of an unlisted station, and whatever is not listed at all."""
@@ -87,7 +91,7 @@ ROUNDING: Final = 12**-0.5
 
 
 def outside_limits(sigma: Floats) -> Mask:
-    """Whether stated errors mean nothing: negative or outside `SIGMA_LIMITS`, (N,).
+    """True for stated errors that mean nothing: negative or outside `SIGMA_LIMITS`, (N,).
 
     Zero and NaN stand for an error that is not stated.
     """

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.exceptions import ObservationFormatError
@@ -27,7 +28,7 @@ from neoranging.observations.report import Note, ReadReport, Reason, many
 from neoranging.observations.source import read_source
 from neoranging.observations.stations import station_codes
 from neoranging.observations.table import ObservationColumns, observation_table
-from neoranging.observations.uncertainty import sigma_columns
+from neoranging.observations.uncertainty import ZERO_WEIGHT, outside_limits, sigma_columns
 from neoranging.observations.utc import utc_days
 from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
 
@@ -38,9 +39,6 @@ Mask = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.str_]
 
 NEEDED: Final = ("obstime", "ra", "dec", "station")
-ZERO_WEIGHT: Final = 999.0
-"""OrbFit's sigma for an observation that is not to be used [arcsec]."""
-
 AB_ZERO: Final = 31.4
 """AB magnitude of a flux of 1 nJy."""
 
@@ -94,13 +92,8 @@ def read_table(
     form = form or file_format(content, name)
     if not form:
         raise ObservationFormatError("no table of observations: no line names its columns")
-    container = from_bytes(content, form, name)
-    if container.text is not None:
-        raise ObservationFormatError(
-            "its JSON holds the text of observations in another format, which is to be taken out"
-        )
     return user_table(
-        container,
+        from_bytes(content, form, name),
         scale=scale,
         station=station,
         default_sigma=default_sigma,
@@ -135,7 +128,7 @@ def user_table(
     Returns
     -------
     QTable
-        Observation table with the columns ``tracklet`` and ``selected`` besides. Rows without time
+        Observation table with ``tracklet``, ``trkSub`` and ``selected`` besides. Rows without time
         or position are set aside in ``meta["report"]``.
 
     Raises
@@ -224,18 +217,23 @@ class _Reading:
         day, fraction = utc_days(epochs.time)
         ra, dec = (self._numbers(name, sexagesimal=True) for name in ("ra", "dec"))
         self.verdicts.reject(~epochs.ok, Reason.MALFORMED, "no time")
-        if self.container.source:  # else they are accounted for by tracklet, when these are formed
+        own = [self._numbers(name) for name in ("sigma_ra", "sigma_dec")]
+        from_file = self.container.source is not None
+        if from_file:  # else they are accounted for by tracklet, when these are formed
             for ok, what in (
                 (np.isfinite(ra), "no right ascension"),
                 (np.isfinite(dec), "no declination"),
                 (~(np.abs(dec) > 90.0 * (1.0 + 1e-12)), "declination beyond a pole"),
+                (~outside_limits(own[0]), "sigma_ra beyond all measure"),
+                (~outside_limits(own[1]), "sigma_dec beyond all measure"),
             ):
                 self.verdicts.reject(~ok, Reason.MALFORMED, what)
+            own = [np.where(one == 0.0, np.nan, one) for one in own]  # not stated, as in ADES
         codes = self._stations(station)
         place = self._place()
         self._screen(place)
         used = self.verdicts.usable
-        if self.container.source:
+        if from_file:
             unknown = check_stations(codes, place["kind"], self.verdicts)
             used = self.verdicts.usable
             self.notes += station_notes(codes, self.line, unknown & used & (codes != ""))
@@ -254,8 +252,12 @@ class _Reading:
             "catalog": self.texts("catalog"),
             **place,
         }
-        columns |= self._sigmas(columns, dec)
-        extra = {"tracklet": self.texts("tracklet"), "selected": self._selected()}
+        columns |= self._sigmas(own, columns, dec)
+        extra = {
+            "tracklet": self.texts("tracklet"),
+            "trkSub": self.texts("trkSub"),
+            "selected": self._selected(),
+        }
         report = self._report(used, before)
         return observation_table(
             ObservationColumns(
@@ -290,14 +292,12 @@ class _Reading:
         if name is None:
             return np.full(self.n, np.nan)
         ours = unit or FIELDS[column].unit
-        given = self._field(column).unit
+        by_name = self._field(column).unit
         values = self.columns[name]
         own = unit_of(values)
-        result, bad = numbers(name, values, ours if own is not None else given, sexagesimal)
-        if own is None and given not in (ours, "?"):
-            from astropy import units as u
-
-            result = (result * u.Unit(given)).to_value(u.Unit(ours))
+        result, bad = numbers(name, values, ours if own is not None else by_name, sexagesimal)
+        if own is None and by_name not in (ours, "?"):
+            result = u.Quantity(result, by_name).to_value(ours)
         if bad:
             self.notes.append(
                 Note(0, f"{many(bad, 'cell')} of {name} hold no number and are taken as absent")
@@ -336,12 +336,11 @@ class _Reading:
         bright = flux > 0.0
         return np.where(bright, AB_ZERO - 2.5 * np.log10(np.where(bright, flux, 1.0)), np.nan)
 
-    def _sigmas(self, columns: Mapping[str, Any], dec: Floats) -> dict[str, Any]:
-        """Errors of both coordinates: the observer's where given, else of the station."""
-        own = [self._numbers(name) for name in ("sigma_ra", "sigma_dec")]
+    def _sigmas(self, own: list[Floats], columns: Mapping[str, Any], dec: Floats) -> dict[str, Any]:
+        """Errors of both coordinates: the observer's ``own`` where given, else of the station."""
         if "sigma_ra" in self.naming and not self._field("sigma_ra").cos_dec:
-            own[0] = own[0] * np.cos(np.radians(dec))
-        given = ~(np.isnan(own[0]) | np.isnan(own[1]))
+            own = [own[0] * np.cos(np.radians(dec)), own[1]]
+        stated = ~(np.isnan(own[0]) | np.isnan(own[1]))
         none = np.zeros(self.n)
         catalog = columns["catalog"]
         letters = np.array([CATALOG_CODES.get(name, name) for name in catalog.tolist()], dtype=str)
@@ -357,7 +356,7 @@ class _Reading:
             np.where(one == ZERO_WEIGHT, np.inf, np.where(np.isnan(one), other, one))
             for one, other in zip(own, default, strict=True)
         ]
-        source = np.where(given, "file", "default")
+        source = np.where(stated, "file", "default")
         return {"sigma_ra": sigma[0], "sigma_dec": sigma[1], "sigma_source": source}
 
     def _place(self) -> dict[str, Any]:
@@ -410,12 +409,12 @@ class _Reading:
         if isinstance(before, ReadReport) and not entries and not self.notes:
             return before
         return ReadReport(
-            self.n, int(used.sum()), entries, tuple(self.notes), 0, self.container.source
+            self.n, int(used.sum()), entries, tuple(self.notes), 0, self.container.source or ""
         )
 
     def _shown(self, row: int) -> str:
-        taken = {name: self.columns[name] for name in self.naming.fields}
-        cells = {name: values for name, values in taken.items() if np.ndim(values) == 1}
+        columns = {name: self.columns[name] for name in self.naming.fields}
+        cells = {name: values for name, values in columns.items() if np.ndim(values) == 1}
         return ", ".join(
             f"{name} {getattr(values, 'iloc', values)[row]}" for name, values in cells.items()
         )

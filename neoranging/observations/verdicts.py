@@ -13,10 +13,13 @@ from neoranging.exceptions import NeoRangingWarning
 from neoranging.observations.observatories import is_known, itrf_positions
 from neoranging.observations.report import Note, Reason, SetAside, many
 
-__all__ = ["Verdicts", "check_stations", "station_notes"]
+__all__ = ["UNKNOWN_STATION", "Verdicts", "check_stations", "station_notes"]
 
 Mask = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.str_]
+
+UNKNOWN_STATION: Final = "unknown station"
+"""Beginning of the notes on stations of which readers have warned."""
 
 ROVING_CODES: Final = ("247", "270")
 """MPC codes of observers without a fixed place on the ground; the others are spacecraft."""
@@ -113,6 +116,6 @@ def station_notes(station: Strings, line: npt.NDArray[np.int64], unknown: Mask) 
         )
         warnings.warn(message, NeoRangingWarning, stacklevel=2)
     return [
-        Note(int(line[unknown][row]), f"unknown station {code!r} ({many(n, 'observation')})")
+        Note(int(line[unknown][row]), f"{UNKNOWN_STATION} {code!r} ({many(n, 'observation')})")
         for code, row, n in zip(codes.tolist(), first.tolist(), count.tolist(), strict=True)
     ]

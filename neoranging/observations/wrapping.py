@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from neoranging.observations.source import Text, TextSource, is_text, read_source
 
-__all__ = ["JSON_ADVICE", "is_html", "is_json", "read_text"]
+__all__ = ["API_ANSWERS", "JSON_ADVICE", "is_html", "is_json", "read_text"]
 
 JSON_ADVICE: Final = (
     "this is JSON without records of observations: needed is an answer of the MPC's Observations "
@@ -28,8 +28,8 @@ _PRE: Final = re.compile(r"<(/?)pre\b[^<>]*>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _HTML: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body|pre)\b", re.IGNORECASE)
 _HEAD: Final = 4096
-SAME_OBSERVATIONS: Final = ("ADES_DF", "XML", "OBS80")
-"""Names of texts in an answer of the Observations API, the one that holds most first."""
+API_ANSWERS: Final = ("ADES_DF", "XML", "OBS80", "OBS_DF")
+"""Names of the same observations in an answer of the Observations API, best first."""
 
 
 def read_text(source: TextSource) -> Text:
@@ -48,22 +48,22 @@ def read_text(source: TextSource) -> Text:
     if isinstance(source, Text):
         return source
     text = read_source(source)
-    found = ""
+    records = ""
     if is_html(text.content):
-        found = _preformatted(text.content.decode("utf-8", "replace"))
+        records = _preformatted(text.content.decode("utf-8", "replace"))
     elif is_json(text.content):
-        found = _in_json(text.content)
-    return Text(found.encode("utf-8", "replace"), text.name) if found.strip() else text
+        records = _in_json(text.content)
+    return Text(records.encode("utf-8", "replace"), text.name) if records.strip() else text
 
 
 def is_html(content: bytes) -> bool:
-    """Whether the content is a page of HTML."""
+    """True if the content is a page of HTML."""
     head = content[:_HEAD].lstrip()
     return head.startswith(b"<") and _HTML.search(head) is not None
 
 
 def is_json(content: bytes) -> bool:
-    """Whether the content begins as JSON does."""
+    """True if the content begins as JSON does."""
     return content[:_HEAD].lstrip()[:1] in (b"{", b"[", b'"')
 
 
@@ -99,7 +99,7 @@ def _texts(answer: Any) -> Iterator[str]:
             yield answer.rstrip("\n")
     elif isinstance(answer, Mapping):
         # one answer may hold the same observations in several formats
-        same = [answer[key] for key in SAME_OBSERVATIONS if answer.get(key)]
+        same = [answer[key] for key in API_ANSWERS if answer.get(key)]
         for value in same[:1] or answer.values():
             yield from _texts(value)
     elif isinstance(answer, list):
@@ -112,7 +112,7 @@ def _texts(answer: Any) -> Iterator[str]:
 
 
 def _is_record(item: Any) -> bool:
-    """Whether an item is a record of ADES: its fields, and the time as the standard writes it."""
+    """True if an item is a record of ADES: its fields, and the time as the standard writes it."""
     if not isinstance(item, Mapping):
         return False
     fields = {name.lower(): value for name, value in item.items()}

@@ -243,3 +243,17 @@ def test_a_table_of_a_reader_keeps_its_account():
 
 def test_columns_of_different_length():
     refused("equally long, got .*ra 4.*dec 3", dec=[1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("sigma", "used", "counts"),
+    [("0", 2, [2]), ("1e-7", 0, []), ("2e4", 0, []), ("-1", 0, []), ("999", 2, [])],
+)
+def test_odd_sigmas_mean_the_same_in_ades_and_in_a_table(sigma, used, counts):
+    """Zero is not stated, 999 is no weight, and others are beyond all measure."""
+    rows = [f"2024 YR4|G96|2024-12-27T05:{k}:00Z|134.{k}|10.0|{sigma}|0.2" for k in (10, 20)]
+    text = "\n".join(["provID|stn|obsTime|ra|dec|rmsRA|rmsDec", *rows]) + "\n"
+    for form in (text, text.replace("|", ",")):
+        tracklets = nr.read_tracklets(form)
+        assert tracklets.report.reading[0].n_used == used
+        assert list(tracklets.counts) == counts
