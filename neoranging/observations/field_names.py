@@ -1,12 +1,12 @@
 """Names of columns of observations, as archives and surveys use them, and what they mean.
 
 Names are compared without regard to case and to blanks around them. Where a name alone does not
-settle a unit or a time scale, its company may: `FAMILIES` are tables that a few names of their own
+settle a unit or a time scale, its company may: ``FAMILIES`` are tables that a few names of their own
 betray.
 
 Sources: the ADES definition (IAU-ADES/ADES-Master, adesmaster.xml); the Observations API of the
 Minor Planet Center (Smithsonian/mpc-public, observations-api.md: ``ADES_DF`` has the fields of
-ADES, in lower case as in its table ``obs_sbn``); `astroquery.mpc.MPC.get_observations` (its
+ADES, in lower case as in its table ``obs_sbn``); ``astroquery.mpc.MPC.get_observations`` (its
 docstring: epoch as Julian date, RA and DEC in degrees); mpcq (src/mpcq/observations.py); layup
 (tests/data, names of ADES in CSV); ZTF (ztf-avro-alert/docs/schema.md: ``jd`` is the *start* of
 the exposure); Rubin (lsst/sdm_schemas, DiaSource: ``midpointMjdTai``, ``raErr`` in degrees,
@@ -211,7 +211,7 @@ class Naming:
     ----------
     columns : mapping of str to tuple of str
         Columns of the table for each of ours, the preferred one first. There are several only of
-        those in `COALESCED`.
+        those in ``COALESCED``.
     fields : mapping of str to Field
         Meaning of each column of the table that is taken.
     clashes : tuple of str
