@@ -1,8 +1,8 @@
 """Names of columns of observations, as archives and surveys use them, and what they mean.
 
 Names are compared without regard to case and to blanks around them. Where a name alone does not
-settle a unit or a time scale, its company may: ``FAMILIES`` are tables that a few names of their own
-betray.
+settle a unit or a time scale, its company may: ``FAMILIES`` are tables that a few names of their
+own betray.
 
 Sources: the ADES definition (IAU-ADES/ADES-Master, adesmaster.xml); the Observations API of the
 Minor Planet Center (Smithsonian/mpc-public, observations-api.md: ``ADES_DF`` has the fields of
