@@ -58,7 +58,8 @@ def read_tracklets(
     station : str, optional
         MPC code of all rows of a table without a column of stations.
     group_by : {"night", "station"} or ("night", "station")
-        What belongs together besides the object, or the tracklet id where there is one. A night
+        What belongs together besides the object, or the tracklet id where there is one; the
+        ``trkSub`` of ADES stands for an object that has no other name. A night
         runs from local noon to noon; observers without a local noon (spacecraft, unknown places)
         have runs of observations instead, divided at pauses of more than 12 hours. Nights are
         always kept apart, so that ``"station"`` alone means both. Keeping stations apart is the
