@@ -440,3 +440,24 @@ def test_errors_beyond_any_instrument_give_no_warning(sigma, motion):
         estimate = tracklets.estimate(method)
         estimate.interval(0.68)
         assert not estimate.ok.any() or np.isfinite(estimate.range[estimate.ok]).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*sigma.*:neoranging.exceptions.NeoRangingWarning")
+def test_errors_that_differ_by_hundreds_of_decades_have_no_negative_variance():
+    rng = np.random.default_rng(8)
+    n = 2_000
+    t = 60_000.0 + np.sort(rng.uniform(0.0, 0.25, (n, 4)), axis=1)
+    rate, bend = 10.0 ** rng.uniform(-2.0, 1.0, (2, n, 1))
+    since = t - t[:, :1]
+    tracklets = nr.TrackletSet.from_arrays(
+        Time(t.ravel(), format="mjd"),
+        (rng.uniform(0.0, 360.0, (n, 1)) + rate * since).ravel() * u.deg,
+        (rng.uniform(-60.0, 60.0, (n, 1)) + bend * since**2).ravel() * u.deg,
+        station="G96",
+        sigma=10.0 ** rng.choice([-300.0, -150.0, 0.0, 150.0], 4 * n) * u.arcsec,
+        tracklet=np.repeat(np.arange(n), 4),
+    )
+    # the root of a negative variance would warn here
+    candidates = tracklets.estimate("laplace").candidates
+    for column in ("range_error", "range_rate_error"):
+        assert np.isfinite(candidates[column]).sum() > 100

@@ -215,7 +215,8 @@ def _covariance(
     # rows of p . (2 rho_dot dL' + rho dL''), per component of the plane
     weights = np.zeros((len(rho), 3))
     weights[:, 1], weights[:, 2] = 2.0 * rho_dot, rho
-    variance = np.einsum("kaij,ki,kj->ka", sky, weights, weights)
+    # rounding takes it below zero where the errors of an arc differ by hundreds of decades
+    variance = np.maximum(np.einsum("kaij,ki,kj->ka", sky, weights, weights), 0.0)
     along, across = axes[:, 0], axes[:, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         of_rho = -across / slope_across[:, None]
