@@ -68,7 +68,7 @@ def deletion(arcs: Arcs, degree: int) -> Deletion:
 
 
 def bend_of_one(arcs: Arcs, significance: float) -> FloatArray:
-    """How far one observation must be off for the bend of each arc to be its error alone.
+    """Error of one observation that would make the bend of each arc by itself.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class NearestOrbits(NamedTuple):
 
 
 class _Frame(NamedTuple):
-    """What the parameters of M arcs are measured in and from."""
+    """Axes, units and bounds of the parameters of M arcs."""
 
     direction: FloatArray
     east: FloatArray

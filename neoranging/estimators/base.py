@@ -172,15 +172,15 @@ class RangingEstimator(ABC):
             _raise_first_failure(estimate, solutions.status)
         return estimate
 
-    def _solve(self, arcs: Arcs, seen: Arcs) -> tuple[Attributables, Solutions]:
+    def _solve(self, arcs: Arcs, topocentric: Arcs) -> tuple[Attributables, Solutions]:
         """Attributables and answers for arcs from the origin.
 
-        ``seen`` are the same arcs from where the observers stood, on which learned methods are
-        judged.
+        ``topocentric`` are the same arcs from where the observers stood: those that learned methods
+        are judged on.
         """
         if not len(arcs):
             return Attributables.none(), Solutions.unsolved([])
-        chunks = zip(*(each.chunks(self.chunk_size) for each in (arcs, seen)), strict=True)
+        chunks = zip(*(each.chunks(self.chunk_size) for each in (arcs, topocentric)), strict=True)
         parts = _map_threaded(self._solve_chunk, list(chunks))
         columns = zip(*(attributables for attributables, _ in parts), strict=True)
         return (
@@ -191,7 +191,7 @@ class RangingEstimator(ABC):
     # arcs that are none overflow on the way to the status that says so
     @np.errstate(all="ignore")
     def _solve_chunk(self, both: tuple[Arcs, Arcs]) -> tuple[Attributables, Solutions]:
-        arcs, seen = both
+        arcs, topocentric = both
         attributables = from_fit(arcs)
         enough = arcs.n_epochs >= self.min_observations
         known = arcs.sum(~np.isfinite(arcs.position[:, 0]) + 0) == 0
@@ -199,18 +199,20 @@ class RangingEstimator(ABC):
         known &= np.isfinite(arcs.velocity[arcs.triplet[:, 1], 0])
         usable = np.nonzero(enough & known)[0]
         if len(usable) == len(arcs):
-            return attributables, self._checked_estimate(arcs, attributables, seen)
+            return attributables, self._checked_estimate(arcs, attributables, topocentric)
         status = np.where(
             enough, RangeStatus.UNKNOWN_OBSERVER.code, RangeStatus.TOO_FEW_OBSERVATIONS.code
         )
         if not len(usable):
             return attributables, Solutions.unsolved(status)
         part = self._checked_estimate(
-            arcs.take(usable), attributables.take(usable), seen.take(usable)
+            arcs.take(usable), attributables.take(usable), topocentric.take(usable)
         )
         return attributables, part.spread(usable, status)
 
-    def _checked_estimate(self, arcs: Arcs, attributables: Attributables, seen: Arcs) -> Solutions:
+    def _checked_estimate(
+        self, arcs: Arcs, attributables: Attributables, topocentric: Arcs
+    ) -> Solutions:
         """Answers of the method, one for each arc, with their verdicts and remarks."""
         name = f"{type(self).__name__}._estimate"
         try:
@@ -240,7 +242,9 @@ class RangingEstimator(ABC):
                 "give them the status that says why"
             )
         if self.is_learned:
-            found = judged(seen, attributables, found, self._near(arcs, attributables, found))
+            found = judged(
+                topocentric, attributables, found, self._near(arcs, attributables, found)
+            )
         return found._replace(remarks=_with_reasons(arcs, found))
 
     def _near(

@@ -184,8 +184,8 @@ class ConformalEstimator(RangingEstimator):
         """
         return self.base._answer(tracklets, on_failure, self._needed())
 
-    def _solve(self, arcs: Arcs, seen: Arcs) -> tuple[Attributables, Solutions]:
-        return self.base._solve(arcs, seen)
+    def _solve(self, arcs: Arcs, topocentric: Arcs) -> tuple[Attributables, Solutions]:
+        return self.base._solve(arcs, topocentric)
 
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
         return self.base._estimate(arcs, attributables)

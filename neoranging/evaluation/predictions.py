@@ -287,9 +287,9 @@ def predict(
 
 def _predict_part(method: RangingEstimator, label: str, table: ArcTable) -> Predictions:
     arcs = to_core(table, method.origin)
-    seen = arcs if method.origin == "topocenter" else to_core(table)
+    topocentric = arcs if method.origin == "topocenter" else to_core(table)
     begin = perf_counter()
-    attributables, solutions = method._solve(arcs, seen)
+    attributables, solutions = method._solve(arcs, topocentric)
     seconds = perf_counter() - begin
     found = Predictions.of_solutions(label, method.origin, attributables, solutions)
     return replace(found, seconds=seconds)
