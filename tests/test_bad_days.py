@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib.util
 import io
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from astropy import units as u
 from astropy.time import Time
 from click.testing import CliRunner
@@ -37,6 +39,7 @@ from neoranging.exceptions import (
 )
 from neoranging.files import FolderLock, replacing
 from neoranging.samples import sample
+from neoranging.training import fit
 
 IMPACTORS = str(sample("impactors"))
 COMMAND = [sys.executable, "-m", "neoranging"]
@@ -192,22 +195,37 @@ def test_devices_are_written_to_and_not_replaced(tmp_path):
     assert pipe.is_fifo()
 
 
-@posix
-def test_a_full_disk_leaves_the_old_file_and_no_other(tmp_path):
-    target = tmp_path / "rows.csv"
-    target.write_text("old")
+@contextlib.contextmanager
+def small_disk():
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
     try:
-        result = run("estimate", IMPACTORS, "--out", target)
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, before)
+
+
+@posix
+def test_a_full_disk_leaves_the_old_file_and_no_other(tmp_path):
+    target = tmp_path / "rows.csv"
+    target.write_text("old")
+    with small_disk():
+        result = run("estimate", IMPACTORS, "--out", target)
     assert result.exit_code == 1
     assert "cannot be written: File too large" in result.stderr
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+@posix
+def test_a_full_disk_ends_a_training_with_the_words_of_the_system(tmp_path):
+    target = tmp_path / "state.pt"
+    target.write_text("old")
+    with small_disk(), pytest.raises(OSError, match="File too large"):
+        fit._write_state({"x": torch.zeros(1_000)}, target)
+    assert target.read_text() == "old"
 
 
 # Two writers -------------------------------------------------------------------------------------

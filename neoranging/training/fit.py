@@ -8,6 +8,7 @@ weights, their running mean, the best so far, and the moments of the optimiser.
 from __future__ import annotations
 
 import copy
+import io
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -509,8 +510,10 @@ def _generator(seed: int, epoch: int, device: torch.device) -> torch.Generator:
 
 
 def _write_state(state: dict[str, Any], path: Path) -> None:
+    content = io.BytesIO()  # on a full disk torch raises RuntimeError, and the system says why
+    torch.save(state, content)
     with replacing(path) as temporary:
-        torch.save(state, temporary)
+        temporary.write_bytes(content.getbuffer())
 
 
 def _read_state(path: Path) -> dict[str, Any]:
