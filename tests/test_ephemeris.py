@@ -149,7 +149,8 @@ def test_array_and_quantity_twins_agree():
 
 @pytest.mark.parametrize("code", ["G96", "X05", "000", "413", "500"])
 def test_site_against_astropy(code):
-    time = random_times(41_690, 61_360, 300)
+    # to an epoch that every table of the Earth's orientation covers, also without predictions
+    time = random_times(41_690, 60_400, 300)
     position, velocity = ephemeris.site_state(observatories.itrf_positions(code), time)
     expected, expected_rate = observatories.location(code).get_gcrs_posvel(time)
     assert np.abs(position * AU_M - expected.xyz.to_value(u.m).T).max() < 0.1
