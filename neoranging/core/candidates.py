@@ -27,9 +27,9 @@ orbit that the series behind the list of roots no longer converges well, the lis
 one: then three observations never make a determined range.
 
 Neither can residuals tell a strong bend from a wrong position where one observation makes the bend
-and the others lie on a line, as with three observations they always do. Such a range is not
-determined where the bend is larger than a distant object has in that time and larger than an
-error that is no blunder.
+and the others lie on a line, as with three observations they always do; nor with four, of which any
+three lie on some orbit. Such a range is not determined where the bend is larger than a distant
+object has in that time and larger than an error that is no blunder.
 """
 
 from __future__ import annotations
@@ -96,12 +96,6 @@ _SMALLEST_BLUNDER = 1.0 * ARCSEC
 """Least offset of a position that was measured on another source, or at another time: about the
 width of a star's image. What a smaller one does to an arc its stated errors account for."""
 
-_CONFIRMED = 6.0
-"""Chi-square of two degrees of freedom that errors as stated exceed in one of twenty cases.
-
-Four observations leave no more, and random positions are fitted by some orbit the more often the
-more they may miss it."""
-
 _SERIES_REACH = 0.02
 """Square of half the arc in units of the orbit's time scale up to which the series finds all roots.
 
@@ -128,14 +122,12 @@ def solve(
         value[picked] = column[pick[picked]]
         values.append(value)
     status = _verdict(arcs, coefficients, found, candidates, pick, thresholds)
-    chi2 = np.full(m, np.nan)
-    chi2[picked] = candidates.chi2[pick[picked]]
-    status, remarks = _redundant(arcs, status, chi2, thresholds)
+    status, remarks = _redundant(arcs, status, thresholds)
     return Solutions._make([*values, status, candidates, remarks])
 
 
 def _redundant(
-    arcs: Arcs, status: npt.NDArray[np.int8], chi2: FloatArray, thresholds: Thresholds
+    arcs: Arcs, status: npt.NDArray[np.int8], thresholds: Thresholds
 ) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.str_] | None]:
     """Verdicts without determined ranges that one wrong position could have made, and why."""
     ok = np.flatnonzero(status == RangeStatus.OK.code)
@@ -145,17 +137,15 @@ def _redundant(
     # the Sun bends the path of any object that much: an object at half an au, by GM t^2 / 4
     usual = 0.25 * GM_SUN * arcs.span[ok] ** 2
     alone = np.isfinite(offset) & (offset > _SMALLEST_BLUNDER + usual)
-    loose = (arcs.counts[ok] == 4) & (chi2[ok] > _CONFIRMED)
-    if not (alone | loose).any():
+    if not alone.any():
         return status, None
     remarks = np.full(len(arcs), "", dtype=object)
-    remarks[ok[loose]] = "four observations that fit no better may fit by chance: add one"
     for k, arcsec in zip(ok[alone].tolist(), offset[alone] / ARCSEC, strict=True):
         remarks[k] = (
             f"the bend rests on one observation, {arcsec:.3g} arcsec off the line of the others: "
             "if that one is wrong so is the range"
         )
-    status[ok[alone | loose]] = RangeStatus.UNDETERMINED.code
+    status[ok[alone]] = RangeStatus.UNDETERMINED.code
     return status, remarks.astype(np.str_)
 
 

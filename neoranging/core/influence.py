@@ -21,6 +21,9 @@ __all__ = ["Deletion", "bend_of_one", "deletion", "worst_observation"]
 _CURVED: Final = 6
 """Observations from which on a parabola leaves enough to tell which of them is off."""
 
+_FEW: Final = 4
+"""Observations up to which one that is wrong leaves too few others to show it."""
+
 
 class Deletion(NamedTuple):
     """Leaving out each of n observations in turn."""
@@ -81,11 +84,14 @@ def bend_of_one(arcs: Arcs, significance: float) -> FloatArray:
     -------
     ndarray, shape (M,)
         The least distance of an observation from the straight line of the others [rad], where
-        these lie on one; infinite where the others bend whichever is left out.
+        these lie on one; infinite where the others bend whichever is left out. Of four observations
+        and fewer the largest distance, for those left lie on some orbit whatever they are.
     """
     one = deletion(arcs, 1)
+    first = arcs.offsets[:-1]
     straight = one.rest <= significance**2
-    return np.minimum.reduceat(np.where(straight, one.offset, np.inf), arcs.offsets[:-1])
+    least = np.minimum.reduceat(np.where(straight, one.offset, np.inf), first)
+    return np.where(arcs.counts <= _FEW, np.fmax.reduceat(one.offset, first), least)
 
 
 def worst_observation(arcs: Arcs) -> tuple[IntArray, FloatArray]:

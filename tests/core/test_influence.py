@@ -74,3 +74,12 @@ def test_what_one_observation_bends():
     bent = dec + 40.0 * ARCSEC * ((t - 60_000.1) / 0.1) ** 2
     bent[:, 2] -= 40.0 * ARCSEC
     assert np.isinf(bend_of_one(arcs_of(t, ra, bent), 3.0)).mean() > 0.9
+
+
+def test_of_four_the_others_show_nothing():
+    """Three positions lie on some orbit whatever they are, bent or not."""
+    t, ra, dec = straight(50, 4, seed=6, noise=0.1)
+    dec += 40.0 * ARCSEC * np.random.default_rng(6).standard_normal((50, 4))
+    bend = bend_of_one(arcs_of(t, ra, dec), 3.0)
+    assert np.isfinite(bend).all()
+    assert np.median(bend) > 40.0 * ARCSEC
