@@ -181,7 +181,8 @@ class TestVerdicts:
         estimate = mixed.estimate(MLPEstimator.from_pretrained(weights["invariant"]))
         assert estimate.status[0] is Status.UNKNOWN_OBSERVER
         assert estimate.status[1] is not Status.UNKNOWN_OBSERVER
-        assert list(estimate.diagnostics) == ["", ""]
+        assert estimate.diagnostics[0].startswith("no list of observatories has 'ZZZ'")
+        assert estimate.diagnostics[1] == ""
         paper = MLPEstimator.from_pretrained(weights["paper"])
         assert lost.estimate(paper).status is not Status.UNKNOWN_OBSERVER
 
