@@ -110,7 +110,7 @@ def test_intervals_of_what_is_ok_cover_at_their_level(estimator, nights):
 def test_sigma_decides_what_is_determined(estimator, simulate):
     shares = []
     for sigma in (0.01, 0.2, 3.0):
-        s = simulate(300, 0.3, seed=202, sigma=sigma, n_observations=(4, 8)).with_noise(
+        s = simulate(300, 0.3, seed=202, sigma=sigma, n_observations=(5, 9)).with_noise(
             np.random.default_rng(1)
         )
         shares.append(s.tracklets().estimate(estimator()).ok.mean())
