@@ -225,7 +225,7 @@ def file_format(content: bytes, name: str = "") -> str:
     Parameters
     ----------
     content : bytes
-        As `neoranging.observations.source.read_source` returns it.
+        As ``neoranging.observations.source.read_source`` returns it.
     name : str
         Name of the file.
 
@@ -254,7 +254,7 @@ def from_bytes(content: bytes, form: str, source: str = "") -> Container:
     Parameters
     ----------
     content : bytes
-        As `neoranging.observations.source.read_source` returns it.
+        As ``neoranging.observations.source.read_source`` returns it.
     form : str
         One of `neoranging.observations.formats.TABLE_FORMATS`.
     source : str
