@@ -117,10 +117,14 @@ class Arcs:
 
     def take(self, index: IntArray) -> Arcs:
         """Copy of the arcs ``index``, in that order, repeats allowed."""
+        offsets = np.concatenate([[0], np.cumsum(self.counts[index])])
+        return self._rows(offsets, self.rows_of(index))
+
+    def rows_of(self, index: IntArray) -> IntArray:
+        """Rows of the observations of the arcs ``index``, one arc after the other."""
         counts = self.counts[index]
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], counts)
-        return self._rows(offsets, rows)
+        starts = np.cumsum(counts) - counts
+        return np.arange(counts.sum()) + np.repeat(self.offsets[index] - starts, counts)
 
     def _rows(self, offsets: IntArray, rows: slice | IntArray) -> Arcs:
         columns = (getattr(self, column.name)[rows] for column in fields(self)[1:])

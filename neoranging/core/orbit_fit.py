@@ -104,7 +104,7 @@ def nearest_orbits(
             break
         with np.errstate(all="ignore"):
             part, few = arcs.take(k), frame.take(k)
-            rows = _rows(arcs, k)
+            rows = arcs.rows_of(k)
             new = _within(few, x[k] + _step(part, few, x[k], off[rows], damping[k]))
             new_off, new_chi2 = _misses(part, few, new)
         better = new_chi2 < chi2[k]
@@ -114,12 +114,6 @@ def nearest_orbits(
         fresh = better[part.owner]
         off[rows[fresh]] = new_off[fresh]
     return NearestOrbits(np.exp(x[:, 4]), chi2)
-
-
-def _rows(arcs: Arcs, index: np.ndarray) -> np.ndarray:
-    counts = arcs.counts[index]
-    ends = np.cumsum(counts)
-    return np.arange(ends[-1]) + np.repeat(arcs.offsets[index] - ends + counts, counts)
 
 
 def _frame(arcs: Arcs, attributables: Attributables, bounds: FloatArray) -> _Frame:

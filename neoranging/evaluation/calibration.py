@@ -160,7 +160,8 @@ def _ask(
     estimator: RangingEstimator, table: ArcTable
 ) -> tuple[Answers, FloatArray, FloatArray, npt.NDArray[np.str_]]:
     arcs = to_core(table, estimator.origin)
-    attributables, solutions = estimator._solve(arcs, to_core(table))
+    topocentric = arcs if estimator.origin == "topocenter" else to_core(table)
+    attributables, solutions = estimator._solve(arcs, topocentric)
     return (
         Answers.of(attributables, solutions, arcs.span),
         core.admissible_limits(attributables),
