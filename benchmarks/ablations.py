@@ -20,12 +20,12 @@ import torch
 
 from neoranging import arc_inputs
 from neoranging.core.parallax import LARGEST_ERROR
+from neoranging.lab.training.config import TrainingConfig
+from neoranging.lab.training.data import TrainingArcs, load_arcs
+from neoranging.lab.training.fit import fit
 from neoranging.nn import features
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.losses import LossWeights
-from neoranging.training.config import TrainingConfig
-from neoranging.training.data import TrainingArcs, load_arcs
-from neoranging.training.fit import fit
 
 Change = Callable[[TrainingConfig], TrainingConfig]
 TOLD = (

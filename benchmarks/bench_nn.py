@@ -16,13 +16,13 @@ import numpy as np
 import torch
 
 from neoranging.constants import GM_SUN
+from neoranging.lab.training.config import TrainingConfig
+from neoranging.lab.training.data import TrainingArcs
+from neoranging.lab.training.memory import keep_freed_memory
+from neoranging.lab.training.objective import Objective
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.modules import NetworkConfig, RangingNetwork
 from neoranging.nn.scaling import Scaling
-from neoranging.training.config import TrainingConfig
-from neoranging.training.data import TrainingArcs
-from neoranging.training.memory import keep_freed_memory
-from neoranging.training.objective import Objective
 
 BATCH = TrainingConfig().batch_size
 CASES = {

@@ -17,8 +17,8 @@ from astropy.table import QTable
 from astropy.time import Time
 
 import neoranging.observations  # noqa: F401  (registers the formats)
-from neoranging.observations.ades_writer import format_ades_psv
-from neoranging.observations.rwo_writer import format_rwo
+from neoranging.observations.ades.write import format_ades_psv
+from neoranging.observations.rwo.write import format_rwo
 
 
 def obs80_content(n: int) -> bytes:

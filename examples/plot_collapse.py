@@ -21,13 +21,13 @@ from astropy import units as u
 from astropy.constants import au
 
 import neoranging as nr
-from neoranging.datasets.twin import Twin
-from neoranging.evaluation.collapse import diurnal_signal
-from neoranging.evaluation.metrics import COLLAPSED, summarise
-from neoranging.evaluation.predictions import predict
-from neoranging.evaluation.scores import score
-from neoranging.evaluation.tables import as_text, pivot
-from neoranging.plotting.study_classical import plot_collapse
+from neoranging.lab.simulation.twin import Twin
+from neoranging.lab.study.diurnal_signal import diurnal_signal
+from neoranging.lab.study.figures.classical import plot_collapse
+from neoranging.lab.study.metrics import COLLAPSED, summarise
+from neoranging.lab.study.predictions import predict
+from neoranging.lab.study.scores import score
+from neoranging.lab.study.tables import as_text, pivot
 from neoranging.samples import reference_ranges
 
 known = reference_ranges()

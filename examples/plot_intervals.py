@@ -22,11 +22,11 @@ import numpy as np
 from astropy import units as u
 
 import neoranging as nr
-from neoranging.datasets.twin import Twin
-from neoranging.evaluation.calibration import HeldOut, cross_conformal
-from neoranging.evaluation.selection import Selection
-from neoranging.evaluation.tables import as_text
-from neoranging.plotting.study_intervals import plot_half_widths, plot_reliability
+from neoranging.lab.simulation.twin import Twin
+from neoranging.lab.study.calibration import HeldOut, cross_conformal
+from neoranging.lab.study.figures.intervals import plot_half_widths, plot_reliability
+from neoranging.lab.study.selection import Selection
+from neoranging.lab.study.tables import as_text
 
 twin = Twin(objects=1024, seed=11)
 arcs = twin.arcs()
@@ -110,7 +110,7 @@ for ax in (left, right):
 #
 # With the package
 # ----------------
-# A `~neoranging.conformal.Calibration` is just this: widths by tenths of the proper motion and,
+# A `~neoranging.calibration.Calibration` is just this: widths by tenths of the proper motion and,
 # within each, by the length of the arc (or by fewer parts, where arcs are few), for every level,
 # and apart for answers that are ``OK`` and those that are not. ``cross_conformal`` learns on each
 # half of the asteroids and tests on the other. It takes any method; of a classical one it serves

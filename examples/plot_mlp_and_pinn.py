@@ -26,14 +26,14 @@ nights are sorted first.
 import matplotlib.pyplot as plt
 
 import neoranging as nr
-from neoranging.datasets.twin import Twin
-from neoranging.evaluation.metrics import summarise
-from neoranging.evaluation.predictions import predict
-from neoranging.evaluation.scores import score
-from neoranging.evaluation.strata import cross, stratify
-from neoranging.evaluation.tables import as_text, pivot
 from neoranging.exceptions import NotTrainedError
-from neoranging.plotting.study_strata import plot_cross, plot_strata
+from neoranging.lab.simulation.twin import Twin
+from neoranging.lab.study.figures.strata import plot_cross, plot_strata
+from neoranging.lab.study.metrics import summarise
+from neoranging.lab.study.predictions import predict
+from neoranging.lab.study.scores import score
+from neoranging.lab.study.strata import cross, stratify
+from neoranging.lab.study.tables import as_text, pivot
 
 twin = Twin(objects=1024, seed=23)
 arcs = twin.arcs()

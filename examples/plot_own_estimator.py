@@ -28,18 +28,18 @@ from astropy import units as u
 import neoranging as nr
 from neoranging.constants import C_AU_PER_DAY
 from neoranging.core import admissible
+from neoranging.core.answers import Solutions
 from neoranging.core.prediction import object_state
-from neoranging.core.solutions import Solutions
-from neoranging.datasets.twin import Twin
 from neoranging.estimators.conformal import ConformalEstimator
-from neoranging.evaluation.calibration import HeldOut
-from neoranging.evaluation.metrics import summarise
-from neoranging.evaluation.predictions import predict
-from neoranging.evaluation.scores import score
-from neoranging.evaluation.selection import Selection
-from neoranging.evaluation.tables import as_text, pivot
 from neoranging.exceptions import ConformalError
-from neoranging.plotting.study_estimates import plot_estimates
+from neoranging.lab.simulation.twin import Twin
+from neoranging.lab.study.calibration import HeldOut
+from neoranging.lab.study.figures.estimates import plot_estimates
+from neoranging.lab.study.metrics import summarise
+from neoranging.lab.study.predictions import predict
+from neoranging.lab.study.scores import score
+from neoranging.lab.study.selection import Selection
+from neoranging.lab.study.tables import as_text, pivot
 
 
 class RuleOfThumb(nr.RangingEstimator):

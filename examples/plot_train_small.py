@@ -23,17 +23,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import neoranging as nr
-from neoranging.datasets.splits import split_set
-from neoranging.datasets.store import read_arcs
-from neoranging.datasets.twin import Twin, make_twin
 from neoranging.estimators.mlp import MLPEstimator
-from neoranging.evaluation.metrics import summarise
-from neoranging.evaluation.predictions import predict
-from neoranging.evaluation.scores import score
-from neoranging.evaluation.tables import as_text, pivot
+from neoranging.lab.sets.splits import split_set
+from neoranging.lab.sets.store import read_arcs
+from neoranging.lab.simulation.twin import Twin, make_twin
+from neoranging.lab.study.figures.estimates import plot_estimates
+from neoranging.lab.study.metrics import summarise
+from neoranging.lab.study.predictions import predict
+from neoranging.lab.study.scores import score
+from neoranging.lab.study.tables import as_text, pivot
+from neoranging.lab.training import TrainingConfig, train
 from neoranging.nn.modules import NetworkConfig
-from neoranging.plotting.study_estimates import plot_estimates
-from neoranging.training.config import TrainingConfig
 
 folder = tempfile.TemporaryDirectory()
 work = Path(folder.name)
@@ -64,7 +64,7 @@ recipe = TrainingConfig.invariant(
     batch_size=256,
     learning_rate=2e-3,
 )
-own = MLPEstimator().fit(work / "twin", work / "run", recipe=recipe, threads=1, device="cpu")
+own = train(MLPEstimator(), work / "twin", work / "run", recipe=recipe, threads=1, device="cpu")
 print(f"kept: epoch {own.card['best_epoch']} of {own.card['epochs_done']}")
 
 # %%

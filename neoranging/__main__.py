@@ -7,8 +7,6 @@ from typing import NoReturn
 
 from neoranging import _interrupts
 
-__all__ = ["run"]
-
 
 def run() -> NoReturn:
     """Run the command; by an interrupt (SIGINT, SIGTERM) it ends with 128 + the signal's number."""

@@ -14,7 +14,6 @@ TYPE_CHECKING = False  # typing takes a moment to load, in which an interrupt ma
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["arrived", "end_at_once", "is_command", "raise_interrupts", "restore"]
 
 arrived: list[int] = []
 """Numbers of the signals that came."""

@@ -18,10 +18,7 @@ from neoranging.core import admissible as core
 from neoranging.core.admissible_shape import RegionShape, zeros_of
 from neoranging.display import html_table
 from neoranging.exceptions import AdmissibleRegionError
-
-__all__ = ["AdmissibleRegion", "BoundaryCurve"]
-
-FloatArray = npt.NDArray[np.float64]
+from neoranging.typing import BoolArray, FloatArray
 
 
 class _AttributableLike(Protocol):
@@ -219,7 +216,7 @@ class AdmissibleRegion:
             low, high = (np.where(inside, edge, np.nan) for edge in edges)
         return low * (u.au / u.day), high * (u.au / u.day)
 
-    def contains(self, rho: u.Quantity, rho_dot: u.Quantity) -> npt.NDArray[np.bool_]:
+    def contains(self, rho: u.Quantity, rho_dot: u.Quantity) -> BoolArray:
         """Whether each pair of range and range-rate lies in the region; they broadcast."""
         return self._shape.contains(_au(rho), _au_per_day(rho_dot))
 

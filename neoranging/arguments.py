@@ -7,15 +7,11 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from astropy import units as u
 from astropy.time import Time
 
 from neoranging.exceptions import NeoRangingError, TrackletError
-
-__all__ = ["did_you_mean", "require_time", "unmasked", "values_in"]
-
-FloatArray = npt.NDArray[np.float64]
+from neoranging.typing import FloatArray
 
 
 def values_in(

@@ -14,17 +14,16 @@ from neoranging import ephemeris
 from neoranging.arguments import require_time, values_in
 from neoranging.constants import C_AU_PER_DAY
 from neoranging.core import attributable as core
-from neoranging.core.geometry import FloatArray, beyond_poles, line_of_sight
+from neoranging.core.geometry import beyond_poles, line_of_sight
 from neoranging.core.prediction import object_state
 from neoranging.display import html_table
 from neoranging.exceptions import TrackletError
+from neoranging.typing import FloatArray
 
 if TYPE_CHECKING:
     from astropy.table import QTable
 
     from neoranging.admissible_region import AdmissibleRegion
-
-__all__ = ["Attributable"]
 
 
 class Attributable:

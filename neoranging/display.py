@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from html import escape
 from typing import Final
 
-__all__ = ["html_table", "spreadsheet_cell", "visible"]
-
 _CONTROL: Final = re.compile(
     # C0 and C1 but for the ends of lines, marks and overrides of direction, other ends of lines,
     # characters without width, halves of surrogate pairs

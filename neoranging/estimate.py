@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from astropy import units as u
 from astropy.coordinates import SkyCoord
 from astropy.table import QTable
@@ -15,23 +14,22 @@ from astropy.time import Time
 from scipy.special import ndtri
 
 from neoranging.attributable import Attributable
-from neoranging.conformal import Calibration
+from neoranging.calibration import Calibration
 from neoranging.constants import ARCSEC, GM_SUN
+from neoranging.core.answers import Candidates, Solutions
 from neoranging.core.candidates import energy_coefficients, is_admissible, orbital_energy
 from neoranging.core.conformal import Answers, admissible_limits
-from neoranging.core.geometry import FloatArray
 from neoranging.core.prediction import sky_residuals
-from neoranging.core.solutions import Candidates, Solutions
 from neoranging.core.status import RangeStatus
 from neoranging.display import html_table
 from neoranging.exceptions import EstimationError
 from neoranging.observations.report import many
+from neoranging.typing import AnyArray, FloatArray
 
 if TYPE_CHECKING:
-    from neoranging.orbit import OrbitalElements
+    from neoranging.orbits.elements import OrbitalElements
     from neoranging.tracklet import TrackletSet
 
-__all__ = ["RangeEstimate", "RangeStatus"]
 
 TABLE_LEVEL = 0.68
 """Confidence level of the interval in tables, and of any where none is asked for."""
@@ -93,7 +91,7 @@ class RangeEstimate:
     def _dress(self, values: FloatArray, unit: u.UnitBase) -> u.Quantity:
         return u.Quantity(values[0] if self._scalar else values, unit)  # a copy: immutable
 
-    def _one(self, values: npt.NDArray[Any]) -> Any:
+    def _one(self, values: AnyArray) -> Any:
         return values[0] if self._scalar else values
 
     @property
@@ -299,7 +297,7 @@ class RangeEstimate:
         EstimationError
             If the estimate is of one tracklet, and that has no solution.
         """
-        from neoranging.orbit import OrbitalElements
+        from neoranging.orbits.elements import OrbitalElements
 
         return OrbitalElements.from_state(*self.state)
 
@@ -312,7 +310,7 @@ class RangeEstimate:
         EstimationError
             If there is no estimate, or there are many: index them, or use `elements`.
         """
-        from neoranging.orbit import to_orbit
+        from neoranging.orbits.elements import to_orbit
 
         if not self._scalar:
             raise EstimationError(

@@ -12,8 +12,6 @@ from typing import IO, Any, Final
 
 from neoranging.exceptions import BusyFolderError, DatasetError
 
-__all__ = ["TEMPORARY", "FolderLock", "parse_json", "plain", "read_json", "replacing", "write_json"]
-
 TEMPORARY: Final = ".unfinished"
 """Ending of files on the way to their name; leftovers of a killed run may be deleted."""
 

@@ -18,22 +18,7 @@ from neoranging.observations.designation import canonical, cleaned
 from neoranging.observations.exposures import repeated_exposures, running_number
 from neoranging.observations.report import ReadReport, many
 from neoranging.observations.verdicts import UNKNOWN_STATION
-
-__all__ = [
-    "Groups",
-    "Identity",
-    "Observations",
-    "TrackletReport",
-    "group_as_one",
-    "group_by_identity",
-    "group_by_label",
-    "taken",
-]
-
-FloatArray = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-Strings = npt.NDArray[np.str_]
+from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray, StrArray
 
 GAP: Final = 0.5
 """Pause that divides the observations of an observer without local noon [d].
@@ -109,29 +94,29 @@ class Observations:
     """
 
     columns: Columns
-    designation: Strings
-    tracklet: Strings
-    submission: Strings
-    kind: Strings
-    selected: Mask
+    designation: StrArray
+    tracklet: StrArray
+    submission: StrArray
+    kind: StrArray
+    selected: BoolArray
 
 
 class Identity(NamedTuple):
     """Labels that say which observations are of one object, "" where there is none."""
 
-    names: Strings
-    ids: Strings
-    submission: Strings
+    names: StrArray
+    ids: StrArray
+    submission: StrArray
 
 
 class Groups(NamedTuple):
     """Observations in order of M tracklets and, within each, of time."""
 
     columns: Columns
-    offsets: Integers
+    offsets: IntArray
     """Bounds of the tracklets, shape (M + 1,)."""
-    designation: Strings
-    tracklet_id: Strings
+    designation: StrArray
+    tracklet_id: StrArray
     report: TrackletReport
 
 
@@ -143,10 +128,10 @@ class _Account:
         self._code = np.zeros(n, dtype=np.int64)  # 0 is used, else 1 + index into reasons
 
     @property
-    def kept(self) -> Mask:
+    def kept(self) -> BoolArray:
         return np.asarray(self._code == 0)
 
-    def drop(self, reason: str, rows: Mask) -> None:
+    def drop(self, reason: str, rows: BoolArray) -> None:
         rows = rows & self.kept
         if rows.any():
             self.reasons.append(reason)
@@ -156,7 +141,7 @@ class _Account:
         counts = np.bincount(self._code, minlength=len(self.reasons) + 1)[1:]
         return dict(zip(self.reasons, counts.tolist(), strict=True))
 
-    def lost(self, ids: Strings) -> dict[str, str]:
+    def lost(self, ids: StrArray) -> dict[str, str]:
         """Reason by id, of the ids without a used row."""
         gone = np.flatnonzero(~self.kept & (ids != ""))
         if not len(gone):
@@ -254,9 +239,9 @@ def group_as_one(c: Columns, designation: Any) -> Groups:
 
 def _grouped(
     c: Columns,
-    key: Integers,
-    names: Strings,
-    ids: Strings,
+    key: IntArray,
+    names: StrArray,
+    ids: StrArray,
     more_faults: tuple[Fault, ...],
     on_bad: str,
 ) -> Groups:
@@ -325,8 +310,8 @@ def _require_identity(identity: Identity, account: _Account) -> None:
 
 
 def _keys(
-    c: Columns, identity: Identity, by_station: bool, kept: Mask
-) -> tuple[Integers, Strings, Strings]:
+    c: Columns, identity: Identity, by_station: bool, kept: BoolArray
+) -> tuple[IntArray, StrArray, StrArray]:
     """Number of the group of each observation, and names and ids with those that rows adopt."""
     names, ids, submission = identity
     station = _number(c.station)
@@ -349,7 +334,7 @@ def _keys(
     return key, names, np.where((ids == "") & of_one, submission, ids)
 
 
-def _adopted(group: tuple[npt.NDArray[Any], ...], labels: Strings, rows: Mask) -> Strings:
+def _adopted(group: tuple[AnyArray, ...], labels: StrArray, rows: BoolArray) -> StrArray:
     """Labels, where those of the rows without one take the only one of their group."""
     orphans, bearers = rows & (labels == ""), rows & (labels != "")
     if not orphans.any() or not bearers.any():
@@ -359,7 +344,7 @@ def _adopted(group: tuple[npt.NDArray[Any], ...], labels: Strings, rows: Mask) -
     return np.where(orphans & (example >= 0), labels[example], labels)
 
 
-def _bearers_of_one(group: Integers, labels: Strings, rows: Mask) -> Integers:
+def _bearers_of_one(group: IntArray, labels: StrArray, rows: BoolArray) -> IntArray:
     """One row of each group whose rows are all of one label, -1 of the other groups."""
     chosen, n_groups = np.flatnonzero(rows), int(group.max(initial=-1)) + 1
     number = _number(labels) if len(chosen) else np.zeros(len(labels), dtype=np.int64)
@@ -372,8 +357,8 @@ def _bearers_of_one(group: Integers, labels: Strings, rows: Mask) -> Integers:
 
 
 def _nights(
-    c: Columns, objects: Integers, station: Integers, by_station: bool, kept: Mask
-) -> Integers:
+    c: Columns, objects: IntArray, station: IntArray, by_station: bool, kept: BoolArray
+) -> IntArray:
     """Number of the night of each observation.
 
     A night runs from local noon to noon where the longitude of the observer is known. Others have
@@ -392,7 +377,7 @@ def _nights(
     return night
 
 
-def _runs(mjd: FloatArray, key: Integers) -> tuple[Integers, FloatArray]:
+def _runs(mjd: FloatArray, key: IntArray) -> tuple[IntArray, FloatArray]:
     """Number of the run of each observation of a key, and the middle of that run."""
     order = np.lexsort((mjd, key))
     t, k = mjd[order], key[order]
@@ -411,31 +396,31 @@ def _runs(mjd: FloatArray, key: Integers) -> tuple[Integers, FloatArray]:
     return number, middles
 
 
-def _ends(run: Integers) -> tuple[Integers, Integers]:
+def _ends(run: IntArray) -> tuple[IntArray, IntArray]:
     """First and last row of each run of equal numbers, which count from 0."""
     bounds = np.searchsorted(run, np.arange(run[-1] + 2))
     return bounds[:-1], bounds[1:] - 1
 
 
-def _number(values: npt.NDArray[np.generic]) -> Integers:
+def _number(values: npt.NDArray[np.generic]) -> IntArray:
     """Small number of each distinct value."""
     import pandas as pd
 
     return np.asarray(pd.factorize(values)[0], dtype=np.int64)
 
 
-def _combined(first: Integers, second: Integers) -> Integers:
+def _combined(first: IntArray, second: IntArray) -> IntArray:
     """Small number of each distinct pair of small numbers."""
     return _number(first * (second.max(initial=0) + 1) + second)
 
 
-def _alone(c: Columns, key: Integers, kept: Mask) -> Mask:
+def _alone(c: Columns, key: IntArray, kept: BoolArray) -> BoolArray:
     """True for rows of groups without two epochs."""
     first, last = _span(c, key, kept)
     return np.asarray(~(last > first)[key])
 
 
-def _by_time(c: Columns, key: Integers, kept: Mask) -> Integers:
+def _by_time(c: Columns, key: IntArray, kept: BoolArray) -> IntArray:
     """Numbers of the groups in the order of their first epochs."""
     order = np.argsort(_span(c, key, kept)[0], kind="stable")
     rank = np.empty_like(order)
@@ -443,7 +428,7 @@ def _by_time(c: Columns, key: Integers, kept: Mask) -> Integers:
     return rank[key]
 
 
-def _span(c: Columns, key: Integers, kept: Mask) -> tuple[FloatArray, FloatArray]:
+def _span(c: Columns, key: IntArray, kept: BoolArray) -> tuple[FloatArray, FloatArray]:
     """First and last epoch of the kept rows of each group, infinite where there are none."""
     n = int(key.max(initial=-1)) + 1
     first, last = np.full(n, np.inf), np.full(n, -np.inf)
@@ -455,9 +440,9 @@ def _span(c: Columns, key: Integers, kept: Mask) -> tuple[FloatArray, FloatArray
 
 def _assembled(
     c: Columns,
-    key: Integers,
-    names: Strings,
-    ids: Strings,
+    key: IntArray,
+    names: StrArray,
+    ids: StrArray,
     account: _Account,
     reports: tuple[ReadReport, ...],
     notes: tuple[str, ...],
@@ -480,7 +465,7 @@ def _assembled(
     return Groups(c.take(order), offsets, names[first], ids[first], report)
 
 
-def taken(columns: Columns, offsets: Integers, index: Integers) -> tuple[Columns, Integers]:
+def taken(columns: Columns, offsets: IntArray, index: IntArray) -> tuple[Columns, IntArray]:
     """Some tracklets, in the order of ``index``, with their bounds."""
     counts = np.diff(offsets)[index]
     bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -26,7 +26,6 @@ from neoranging.exceptions import UnknownSampleError
 if TYPE_CHECKING:
     from astropy.table import QTable
 
-__all__ = ["available_samples", "reference_ranges", "sample"]
 
 _FOLDER: Final = Path(__file__).parent / "data" / "samples"
 _NAMES: Final = ("2024YR4", "impactors", "messy")

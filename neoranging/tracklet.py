@@ -20,7 +20,6 @@ from neoranging.attributable import Attributable
 from neoranging.constants import ARCSEC
 from neoranging.core import attributable as core
 from neoranging.core.arcs import Arcs
-from neoranging.core.geometry import FloatArray
 from neoranging.exceptions import TrackletError
 from neoranging.grouping import TrackletReport, group_as_one, group_by_label, taken
 from neoranging.observations.columns import (
@@ -30,13 +29,13 @@ from neoranging.observations.columns import (
     plain_columns,
 )
 from neoranging.observations.report import many
+from neoranging.typing import AnyArray, FloatArray, IntArray, StrArray
 
 if TYPE_CHECKING:
     from astropy.table import QTable
 
     from neoranging.estimate import RangeEstimate
 
-__all__ = ["Tracklet", "TrackletSet"]
 
 ORIGINS = ("topocenter", "geocenter")
 
@@ -51,9 +50,9 @@ class TrackletSet(Sequence["Tracklet"]):
     def __init__(
         self,
         columns: Columns,
-        offsets: npt.NDArray[np.int64],
-        designation: npt.NDArray[np.str_],
-        tracklet_id: npt.NDArray[np.str_] | None = None,
+        offsets: IntArray,
+        designation: StrArray,
+        tracklet_id: StrArray | None = None,
         report: TrackletReport | None = None,
     ) -> None:
         if tracklet_id is None:
@@ -68,12 +67,12 @@ class TrackletSet(Sequence["Tracklet"]):
         return type(self), (*arrays, self._report)  # copies are read-only too
 
     @property
-    def designation(self) -> npt.NDArray[np.str_]:
+    def designation(self) -> StrArray:
         """Name of the object of each tracklet, "" where none was given, shape (M,)."""
         return self._designation
 
     @property
-    def tracklet_id(self) -> npt.NDArray[np.str_]:
+    def tracklet_id(self) -> StrArray:
         """Id of each tracklet as the user gave it, "" where none was given, shape (M,)."""
         return self._tracklet_id
 
@@ -188,7 +187,7 @@ class TrackletSet(Sequence["Tracklet"]):
     def __hash__(self) -> int:
         return hash((self._offsets.tobytes(), self._columns.jd1.tobytes()))
 
-    def _take(self, index: npt.NDArray[np.int64]) -> TrackletSet:
+    def _take(self, index: IntArray) -> TrackletSet:
         return TrackletSet(
             *taken(self._columns, self._offsets, index),
             self.designation[index],
@@ -197,12 +196,12 @@ class TrackletSet(Sequence["Tracklet"]):
         )
 
     @cached_property
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> IntArray:
         """Observations of each tracklet, shape (M,)."""
         return _frozen(np.diff(self._offsets))
 
     @cached_property
-    def stations(self) -> npt.NDArray[np.str_]:
+    def stations(self) -> StrArray:
         """Codes of the stations of each tracklet in order of time, joined by commas, shape (M,)."""
         code = self._columns.station
         starts = self._offsets[:-1]
@@ -215,7 +214,7 @@ class TrackletSet(Sequence["Tracklet"]):
         return _frozen(np.array(joined, dtype=np.str_))
 
     @property
-    def station(self) -> npt.NDArray[np.str_]:
+    def station(self) -> StrArray:
         """MPC code of each observation of all tracklets, shape (n,)."""
         return self._columns.station
 
@@ -256,7 +255,7 @@ class TrackletSet(Sequence["Tracklet"]):
             velocity[flying] = self._spacecraft_velocity(np.nonzero(flying)[0])
         return position, velocity
 
-    def _spacecraft_velocity(self, rows: npt.NDArray[np.int64]) -> FloatArray:
+    def _spacecraft_velocity(self, rows: IntArray) -> FloatArray:
         """Mean velocity of the spacecraft of ``rows`` over their tracklet, shape (len(rows), 3).
 
         Observations state where a spacecraft was, not how it moved; the mean over the arc is what
@@ -327,7 +326,7 @@ class TrackletSet(Sequence["Tracklet"]):
         return table
 
     @property
-    def _labels(self) -> npt.NDArray[np.str_]:
+    def _labels(self) -> StrArray:
         """Id of each tracklet, or its number where it has none."""
         numbers = np.arange(len(self)).astype(f"U{len(str(len(self)))}")
         return np.where(self.tracklet_id == "", numbers, self.tracklet_id)
@@ -482,7 +481,7 @@ class Tracklet:
         return (self._columns.sigma / ARCSEC) << u.arcsec
 
     @property
-    def station(self) -> npt.NDArray[np.str_]:
+    def station(self) -> StrArray:
         """MPC code of each observation, empty for a place without one."""
         return self._columns.station
 
@@ -497,7 +496,7 @@ class Tracklet:
         return self._columns.mag
 
     @property
-    def band(self) -> npt.NDArray[np.str_]:
+    def band(self) -> StrArray:
         """Bands of the magnitudes."""
         return self._columns.band
 
@@ -585,7 +584,7 @@ class Tracklet:
         return f"<p>{escape(repr(self))}</p>{self.to_table()._repr_html_()}"
 
 
-def _frozen(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _frozen(column: AnyArray) -> AnyArray:
     column.flags.writeable = False
     return column
 

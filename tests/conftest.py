@@ -52,3 +52,24 @@ def simulate(simulated_arcs: ModuleType) -> Callable[..., Any]:
 def _offline_iers():
     with iers.conf.set_temp("auto_download", False), iers.conf.set_temp("auto_max_age", None):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture
+def drawn(tmp_path):
+    """Draw a figure in full, as PDF of some size in kB at most, and give its texts."""
+
+    def draw(fig, most=300):
+        path = tmp_path / "figure.pdf"
+        fig.savefig(path, dpi=150)
+        assert path.stat().st_size < 1024 * most
+        found = fig.findobj(lambda artist: hasattr(artist, "get_text") and artist.get_visible())
+        return [artist.get_text() for artist in found if artist.get_text()]
+
+    return draw

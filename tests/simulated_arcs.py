@@ -27,8 +27,8 @@ from neoranging.core.geometry import (
 )
 from neoranging.core.kepler import propagate
 from neoranging.core.prediction import sight
-from neoranging.datasets.arcs import make_arcs
-from neoranging.datasets.schema import ArcTable
+from neoranging.lab.sets.arcs import make_arcs
+from neoranging.lab.sets.schema import ArcTable
 from neoranging.observations import observatories
 from neoranging.tracklet import TrackletSet
 

@@ -26,11 +26,9 @@ import neoranging as nr
 from neoranging.cli import main
 from neoranging.cli.errors import in_options
 from neoranging.cli.options import Number
-from neoranging.datasets.workers import in_processes
 from neoranging.display import spreadsheet_cell, visible
 from neoranging.estimators import registry
 from neoranging.estimators.gauss import GaussEstimator
-from neoranging.evaluation.tables import as_csv, as_markdown, as_text
 from neoranging.exceptions import (
     BusyFolderError,
     EstimationError,
@@ -38,8 +36,10 @@ from neoranging.exceptions import (
     UnknownSampleError,
 )
 from neoranging.files import FolderLock, replacing
+from neoranging.lab.sets.workers import in_processes
+from neoranging.lab.study.tables import as_csv, as_markdown, as_text
+from neoranging.lab.training import fit
 from neoranging.samples import sample
-from neoranging.training import fit
 
 IMPACTORS = str(sample("impactors"))
 COMMAND = [sys.executable, "-m", "neoranging"]
@@ -110,7 +110,7 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path):
     script = tmp_path / "dealer.py"
     script.write_text(
         "import os, time\n"
-        "from neoranging.datasets.workers import in_processes\n"
+        "from neoranging.lab.sets.workers import in_processes\n"
         "def work(k):\n"
         "    time.sleep(0.2)\n"
         "    return os.getpid()\n"

@@ -12,14 +12,10 @@ import pytest
 import torch
 from astropy import units as u
 
-from neoranging import ephemeris
-from neoranging.conformal import Calibration, default_calibration
-from neoranging.datasets.parquet import read_part, read_part_account
-from neoranging.datasets.scaling import ArcScaling
-from neoranging.datasets.store import ArcWriter, read_account, read_arcs, read_manifest
+from neoranging.calibration import Calibration, default_calibration
+from neoranging.ephemeris import states as ephemeris
 from neoranging.estimators import learned
 from neoranging.estimators.learned import default_weights, pretrained
-from neoranging.evaluation.predictions import Predictions, predict
 from neoranging.exceptions import (
     CheckpointError,
     ConformalError,
@@ -28,6 +24,10 @@ from neoranging.exceptions import (
     NeoRangingError,
 )
 from neoranging.files import parse_json, write_json
+from neoranging.lab.sets.parquet import read_part, read_part_account
+from neoranging.lab.sets.scaling import ArcScaling
+from neoranging.lab.sets.store import ArcWriter, read_account, read_arcs, read_manifest
+from neoranging.lab.study.predictions import Predictions, predict
 
 N = 60
 """Mutants of each kind; a soak takes thousands."""

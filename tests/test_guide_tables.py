@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import neoranging
-from neoranging.evaluation.contenders import contenders
+from neoranging.lab.study.methods import contenders
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guide"
 WEIGHTS = Path(neoranging.__file__).parent / "data" / "weights"

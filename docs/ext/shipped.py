@@ -22,9 +22,9 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import neoranging
-from neoranging.conformal import Calibration
-from neoranging.evaluation.metrics import METRICS
-from neoranging.evaluation.page import number
+from neoranging.calibration import Calibration
+from neoranging.lab.study.metrics import METRICS
+from neoranging.lab.study.page import number
 
 DATA = Path(neoranging.__file__).parent / "data"
 FIGURES = "value, low, high"

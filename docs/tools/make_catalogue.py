@@ -1,7 +1,7 @@
 """Pack the Minor Planet Center's table of near-Earth objects for the package.
 
 The source is a comma-separated copy of ``nea_extended`` with the columns that
-`neoranging.datasets.catalogue.read_orbits` knows::
+`neoranging.orbits.catalogue.read_orbits` knows::
 
     python docs/tools/make_catalogue.py neo_orbits.csv.gz
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from neoranging.datasets.catalogue import (
+from neoranging.orbits.catalogue import (
     CATALOGUE_FILE,
     DECIMALS,
     MISSING,

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import wrap_angle
-from neoranging.datasets.arcs import to_core
-from neoranging.datasets.schema import ArcTable
-from neoranging.datasets.store import read_arcs
-from neoranging.evaluation.selection import Selection
-from neoranging.training.noise import noise_free
+from neoranging.lab.sets.arcs import to_core
+from neoranging.lab.sets.schema import ArcTable
+from neoranging.lab.sets.store import read_arcs
+from neoranging.lab.study.selection import Selection
+from neoranging.lab.training.noise import noise_free
 
 CAP = 60
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)

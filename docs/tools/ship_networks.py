@@ -21,13 +21,13 @@ import torch
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.mlp import MLPEstimator
 from neoranging.estimators.pinn import PINNEstimator
-from neoranging.evaluation.calibration import calibrate_defaults
-from neoranging.evaluation.metrics import summarise
-from neoranging.evaluation.predictions import predict
-from neoranging.evaluation.scores import score
-from neoranging.evaluation.selection import Selection
+from neoranging.lab.study.calibration import calibrate_defaults
+from neoranging.lab.study.metrics import summarise
+from neoranging.lab.study.predictions import predict
+from neoranging.lab.study.scores import score
+from neoranging.lab.study.selection import Selection
+from neoranging.lab.training.fit import WEIGHTS
 from neoranging.nn import checkpoint
-from neoranging.training.fit import WEIGHTS
 
 DATA = Path(__file__).parents[2] / "neoranging" / "data"
 METHODS: dict[str, type[RangingEstimator]] = {"mlp": MLPEstimator, "pinn": PINNEstimator}

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neoranging.estimators.learned import LearnedEstimator, default_weights
-from neoranging.evaluation import strata as evaluation
-from neoranging.evaluation.page import number
-from neoranging.evaluation.published import SOURCE
+from neoranging.lab.study import strata as evaluation
+from neoranging.lab.study.page import number
+from neoranging.lab.study.published import SOURCE
 from neoranging.nn.features import FEATURES
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"

@@ -20,9 +20,9 @@ from neoranging import ephemeris
 from neoranging.constants import ARCSEC, MJD_JD
 from neoranging.core.geometry import norm
 from neoranging.core.prediction import sight
-from neoranging.datasets.catalogue import Catalogue, load_catalogue, read_orbits
-from neoranging.datasets.nbody import nbody_states
 from neoranging.observations import observatories
+from neoranging.orbits.catalogue import Catalogue, load_catalogue, read_orbits
+from neoranging.orbits.nbody import nbody_states
 
 OUTPUT = Path(__file__).resolve().parents[2] / "docs" / "guide" / "truth_decay.inc"
 ELAPSED = (10, 30, 60, 180, 365, 730, 1826, 3652, 7305)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
+
 import click
 
 from neoranging._version import __version__
-from neoranging.cli.calibrate import calibrate
-from neoranging.cli.dataset import dataset
 from neoranging.cli.demo import demo
 from neoranging.cli.errors import SpeakingGroup
 from neoranging.cli.estimate import estimate
 from neoranging.cli.methods import methods
 from neoranging.cli.region import region
-from neoranging.cli.study import study
-from neoranging.cli.train import train
 
 __all__ = ["main"]
 
@@ -35,5 +33,7 @@ def main() -> None:
     """  # noqa: D301 (the character by which click keeps lines apart)
 
 
-for command in (estimate, region, methods, dataset, train, study, calibrate, demo):
+for command in (estimate, region, methods, demo):
     main.add_command(command)
+for entry_point in entry_points(group="neoranging.commands"):
+    main.add_command(entry_point.load(), entry_point.name)

@@ -13,15 +13,14 @@ import click
 
 from neoranging.cli.errors import echo
 from neoranging.cli.listing import TextColumn, number, text_table, tracks
+from neoranging.typing import FloatArray
 
 if TYPE_CHECKING:
-    from neoranging.core.geometry import FloatArray
     from neoranging.estimate import RangeEstimate
     from neoranging.tracklet import TrackletSet
 
     Estimates = Mapping[tuple[str, str], RangeEstimate]
 
-__all__ = ["demo"]
 
 LEVEL = 0.68
 METHODS = ("gauss", "laplace")
@@ -53,7 +52,7 @@ EXPLANATION = """\
 @click.command()
 def demo() -> None:
     """Show the methods at work on real tracklets whose range is known."""
-    from neoranging.forming import read_tracklets
+    from neoranging.read import read_tracklets
     from neoranging.samples import sample
 
     names = ("2024YR4", "impactors")

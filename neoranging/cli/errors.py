@@ -18,18 +18,6 @@ import click
 from neoranging.display import visible
 from neoranging.exceptions import NeoRangingError, NeoRangingWarning, UnknownMethodError
 
-__all__ = [
-    "EXIT_CODES",
-    "CommandError",
-    "ExitCode",
-    "NoTrackletError",
-    "NotOkError",
-    "SpeakingGroup",
-    "UnreadableError",
-    "echo",
-    "in_options",
-]
-
 _ARGUMENT: Final = re.compile(r"\b(method|origin|dynamics|score)='(\w+)'")
 
 

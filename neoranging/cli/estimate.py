@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from neoranging.estimators.base import RangingEstimator
     from neoranging.tracklet import TrackletSet
 
-__all__ = ["estimate"]
-
 
 @click.command(epilog=EXIT_CODES)
 @input_options
@@ -110,7 +108,7 @@ def estimate(
 
 
 def _estimator(method: str, origin: str | None, calibration: Path | None) -> RangingEstimator:
-    from neoranging.conformal import Calibration
+    from neoranging.calibration import Calibration
     from neoranging.estimators.conformal import ConformalEstimator
     from neoranging.estimators.registry import get_estimator
 

@@ -31,18 +31,6 @@ if TYPE_CHECKING:
 
     from neoranging.tracklet import TrackletSet
 
-__all__ = [
-    "FORMATS",
-    "TextColumn",
-    "deliver",
-    "number",
-    "numbers",
-    "output_options",
-    "text_table",
-    "track_columns",
-    "tracks",
-    "utc",
-]
 
 FORMATS: Final = ("table", "csv", "ecsv", "json", "parquet", "votable", "fits")
 ENDINGS: Final = {

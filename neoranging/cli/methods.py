@@ -13,8 +13,6 @@ from neoranging.cli.listing import TextColumn, text_table
 if TYPE_CHECKING:
     from neoranging.estimators.base import RangingEstimator
 
-__all__ = ["methods"]
-
 
 NOTE: Final = """\
 Every command and estimate(method=...) take these names. With @geocenter behind it, as in

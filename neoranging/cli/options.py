@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-__all__ = ["Number"]
-
 
 class Number(click.FloatRange):
     """Numbers within a range: never NaN, which compares with no bound, and infinite on request.

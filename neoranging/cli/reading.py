@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from neoranging.tracklet import TrackletSet
 
-__all__ = ["GROUPINGS", "Reading", "group_by_option", "input_options", "read_files"]
 
 GROUPINGS = {"station": ("night", "station"), "night": ("night",)}
 
@@ -98,7 +97,7 @@ def read_files(reading: Reading) -> TrackletSet:
     NoTrackletError
         If no two observations belong together.
     """
-    from neoranging.forming import read_tracklets
+    from neoranging.read import read_tracklets
 
     tables = [_read(name, reading) for name in reading.files]
     tracklets = read_tracklets(tables, group_by=GROUPINGS[reading.group_by])

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from neoranging.tracklet import TrackletSet
 
-__all__ = ["region"]
-
 
 @click.command(epilog=EXIT_CODES)
 @input_options

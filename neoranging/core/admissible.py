@@ -33,9 +33,7 @@ import numpy.typing as npt
 
 from neoranging.constants import GM_EARTH, GM_SUN, R_EARTH
 from neoranging.core.geometry import dot, line_of_sight, line_of_sight_rate
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+from neoranging.typing import BoolArray, FloatArray
 
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_ITERATIONS = 80

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 
 from neoranging.core import admissible
+from neoranging.typing import BoolArray, FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 Curve = tuple[FloatArray, FloatArray]
 
 _SCAN = 513  # ranges looked at when a crossing is searched before it is refined
@@ -64,7 +64,7 @@ class RegionShape:
         kept = [bool(found.cells(near, far)) for near, far in found.intervals]
         return cls(c, found.intervals[kept])
 
-    def contains(self, rho: FloatArray, rho_dot: FloatArray) -> npt.NDArray[np.bool_]:
+    def contains(self, rho: FloatArray, rho_dot: FloatArray) -> BoolArray:
         """Whether each point lies in the region."""
         near = self.intervals[0, 0] if len(self.intervals) else math.inf
         return (rho >= near) & admissible.is_admissible(self.c, rho, rho_dot)

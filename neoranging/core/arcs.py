@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from neoranging.core.geometry import FloatArray, line_of_sight
-
-IntArray = npt.NDArray[np.int64]
+from neoranging.core.geometry import line_of_sight
+from neoranging.typing import FloatArray, IntArray
 
 _MANY = 256  # arcs from which a sparse product beats a reduction
 

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from neoranging.core.arcs import Arcs
-from neoranging.core.geometry import FloatArray, dot, norm, radec, sky_basis, wrap_angle
+from neoranging.core.geometry import dot, norm, radec, sky_basis, wrap_angle
+from neoranging.typing import FloatArray
 
 
 class SkyMotion(NamedTuple):

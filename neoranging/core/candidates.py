@@ -38,18 +38,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from neoranging.constants import ARCSEC, GM_EARTH, GM_SUN, R_EARTH
 from neoranging.core import admissible
+from neoranging.core.answers import Candidates, Roots, Solutions
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
-from neoranging.core.geometry import FloatArray, dot, norm
+from neoranging.core.geometry import dot, norm
 from neoranging.core.influence import bend_of_one
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.range_equation import RangeEquation
-from neoranging.core.solutions import BoolArray, Candidates, IntArray, Roots, Solutions
 from neoranging.core.status import RangeStatus
+from neoranging.typing import BoolArray, CodeArray, FloatArray, IntArray, StrArray
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,8 @@ def solve(
 
 
 def _redundant(
-    arcs: Arcs, status: npt.NDArray[np.int8], thresholds: Thresholds
-) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.str_] | None]:
+    arcs: Arcs, status: CodeArray, thresholds: Thresholds
+) -> tuple[CodeArray, StrArray | None]:
     """Verdicts without determined ranges that one wrong position could have made, and why."""
     ok = np.flatnonzero(status == RangeStatus.OK.code)
     if not len(ok):
@@ -233,7 +233,7 @@ def _verdict(
     candidates: Candidates,
     pick: IntArray,
     thresholds: Thresholds,
-) -> npt.NDArray[np.int8]:
+) -> CodeArray:
     roots = found.roots
     status = np.full(len(arcs), RangeStatus.NO_ROOT.code, dtype=np.int8)
     # also where the noise is no number: an object that does not move

@@ -26,12 +26,12 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.core.admissible import range_intervals
+from neoranging.core.answers import Solutions
 from neoranging.core.attributable import Attributables
 from neoranging.core.candidates import energy_coefficients
-from neoranging.core.geometry import FloatArray
-from neoranging.core.solutions import BoolArray, IntArray, Solutions
 from neoranging.core.status import is_usable
 from neoranging.exceptions import ConformalError
+from neoranging.typing import BoolArray, FloatArray, IntArray
 
 SCORES: Final = ("log", "absolute", "standard")
 """What is counted: ``|ln rho - ln truth|``; ``|rho - truth|`` [au]; or that difference in standard

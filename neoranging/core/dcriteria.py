@@ -18,9 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neoranging.core.geometry import FloatArray
-
-__all__ = ["d_drummond", "d_jopek", "d_sh"]
+from neoranging.typing import FloatArray
 
 OrbitFive = Sequence[FloatArray]
 """Arrays q, ecc, inc, raan, argp."""

@@ -30,9 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.constants import GM_SUN
-from neoranging.core.geometry import FloatArray, dot, norm
-
-__all__ = ["Elements", "elements_to_state", "state_to_elements"]
+from neoranging.core.geometry import dot, norm
+from neoranging.typing import FloatArray
 
 _DEGENERATE = 1e-14
 """Eccentricity, or sine of the inclination, at the level of rounding: its direction is noise."""

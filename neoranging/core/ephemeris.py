@@ -19,8 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from neoranging.constants import AU_M, EARTH_ROTATION_RATE, MJD_J2000
 from neoranging.exceptions import EphemerisError
 
-__all__ = ["PiecewiseSeries", "earth_rotation_angle", "site_state"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

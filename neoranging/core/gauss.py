@@ -19,12 +19,13 @@ from typing import NamedTuple
 import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
+from neoranging.core.answers import Roots
 from neoranging.core.arcs import Arcs
 from neoranging.core.candidates import Found
-from neoranging.core.geometry import FloatArray, cross, dot, norm, sky_basis
+from neoranging.core.geometry import cross, dot, norm, sky_basis
 from neoranging.core.kepler import lagrange_coefficients
 from neoranging.core.range_equation import RangeEquation, positive_ranges
-from neoranging.core.solutions import Roots
+from neoranging.typing import FloatArray
 
 _TOLERANCE = 1.0e-11  # relative change of the range at which a root has settled
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from neoranging.constants import OBLIQUITY_J2000
-
-FloatArray = npt.NDArray[np.float64]
+from neoranging.typing import BoolArray, FloatArray
 
 _COS_EPS = math.cos(OBLIQUITY_J2000)
 _SIN_EPS = math.sin(OBLIQUITY_J2000)
@@ -40,7 +38,7 @@ def wrap_angle(angle: FloatArray) -> FloatArray:
     return (angle + np.pi) % (2.0 * np.pi) - np.pi
 
 
-def beyond_poles(dec: FloatArray) -> npt.NDArray[np.bool_]:
+def beyond_poles(dec: FloatArray) -> BoolArray:
     """Declinations [rad] that are none, but for a rounding at the poles."""
     return np.abs(dec) > 0.5 * np.pi * (1.0 + 1e-12)
 

@@ -12,11 +12,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from neoranging.core.arcs import Arcs, IntArray
+from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import logarithm
-from neoranging.core.geometry import FloatArray, norm, sky_basis
-
-__all__ = ["Deletion", "bend_of_one", "deletion", "worst_observation"]
+from neoranging.core.geometry import norm, sky_basis
+from neoranging.typing import FloatArray, IntArray
 
 _CURVED: Final = 6
 """Observations from which on a parabola leaves enough to tell which of them is off."""

@@ -25,9 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.constants import GM_SUN
-from neoranging.core.geometry import FloatArray, dot
-
-__all__ = ["lagrange_coefficients", "mean_anomaly", "propagate", "stumpff", "true_anomaly"]
+from neoranging.core.geometry import dot
+from neoranging.typing import FloatArray
 
 _CHUNK = 4096
 """Orbits worked on at once: some twenty float64 temporaries then fit one core's L2 cache."""

@@ -26,13 +26,14 @@ from typing import NamedTuple
 import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
+from neoranging.core.answers import Roots
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import ParabolaFit, TangentFit, tangent_fit
 from neoranging.core.candidates import Found
-from neoranging.core.geometry import FloatArray, cross, dot, norm
+from neoranging.core.geometry import cross, dot, norm
 from neoranging.core.prediction import sight
 from neoranging.core.range_equation import RangeEquation, positive_ranges
-from neoranging.core.solutions import Roots
+from neoranging.typing import FloatArray
 
 _TOLERANCE = 1.0e-9  # relative change of the range at which a root has converged
 

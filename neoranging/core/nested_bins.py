@@ -10,8 +10,7 @@ from typing import Self
 import numpy as np
 
 from neoranging.core.conformal import bin_of, quantile_edges
-from neoranging.core.geometry import FloatArray
-from neoranging.core.solutions import IntArray
+from neoranging.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,10 +20,9 @@ from neoranging.core.admissible import range_rate_interval
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.candidates import energy_coefficients
-from neoranging.core.geometry import FloatArray, line_of_sight, norm, sky_basis
+from neoranging.core.geometry import line_of_sight, norm, sky_basis
 from neoranging.core.prediction import sky_residuals
-
-__all__ = ["NearestOrbits", "nearest_orbits"]
+from neoranging.typing import FloatArray
 
 _STEPS: Final = 12
 """Steps at most; those that fit are done after one or two."""

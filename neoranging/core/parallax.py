@@ -20,11 +20,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from neoranging.core.arcs import Arcs, IntArray
+from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import logarithm, tangent_fit
-from neoranging.core.geometry import FloatArray, dot
-
-__all__ = ["LARGEST_ERROR", "Parallax", "parallax"]
+from neoranging.core.geometry import dot
+from neoranging.typing import FloatArray, IntArray
 
 LARGEST_ERROR: Final = 1.0e4
 """Error [1/au] beyond which nothing is learnt: the inverse of twice the radius of the Earth."""

@@ -13,14 +13,9 @@ import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core.arcs import Arcs
-from neoranging.core.geometry import (
-    FloatArray,
-    dot,
-    line_of_sight,
-    line_of_sight_rate,
-    norm,
-)
+from neoranging.core.geometry import dot, line_of_sight, line_of_sight_rate, norm
 from neoranging.core.kepler import propagate
+from neoranging.typing import FloatArray
 
 
 def object_state(

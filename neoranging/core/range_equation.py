@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neoranging.core.geometry import FloatArray
+from neoranging.typing import FloatArray
 
 _MAX_ITERATIONS = 200  # bisection alone needs about 60; Newton makes it 5 to 10
 

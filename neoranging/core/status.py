@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import Enum
 
 import numpy as np
-import numpy.typing as npt
+
+from neoranging.typing import BoolArray, CodeArray
 
 
 class RangeStatus(Enum):
@@ -93,6 +94,6 @@ class RangeStatus(Enum):
         return hash(self.name)
 
 
-def is_usable(status: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+def is_usable(status: CodeArray) -> BoolArray:
     """Usability of answers by their status codes, `RangeStatus.usable` of each."""
     return np.array([member.usable for member in RangeStatus])[status]

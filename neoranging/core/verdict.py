@@ -17,19 +17,16 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from neoranging.core.answers import Solutions
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.candidates import Thresholds, solve
 from neoranging.core.gauss import gauss
-from neoranging.core.geometry import FloatArray
 from neoranging.core.orbit_fit import nearest_orbits
 from neoranging.core.prediction import sight
-from neoranging.core.solutions import IntArray, Solutions
 from neoranging.core.status import RangeStatus
-
-__all__ = ["judged"]
+from neoranging.typing import CodeArray, FloatArray, IntArray, StrArray
 
 _MOTION: Final = 4.0
 """Standard errors of its motion by which an object has to move."""
@@ -88,7 +85,7 @@ def judged(
 
 def _with_other_ranges(
     answers: Solutions, rows: IntArray, determined: FloatArray
-) -> npt.NDArray[np.str_] | None:
+) -> StrArray | None:
     """Remarks, those of ``rows`` naming the range that the observations determine instead."""
     if not len(rows):
         return answers.remarks
@@ -112,7 +109,7 @@ def _motion_significance(motion: Attributables) -> FloatArray:
 
 def _fit_verdict(
     arcs: Arcs, motion: Attributables, answers: Solutions, near: FloatArray
-) -> tuple[npt.NDArray[np.int8], FloatArray]:
+) -> tuple[CodeArray, FloatArray]:
     """Verdict on answers to M arcs of three epochs and more, and ranges that are determined."""
     verdict = np.full(len(arcs), RangeStatus.POPULATION.code, dtype=np.int8)
     determined = np.full(len(arcs), np.nan)

@@ -12,22 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.attributable import Attributable
-from neoranging.conformal import Calibration, default_calibration
+from neoranging.calibration import Calibration, default_calibration
 from neoranging.constants import ARCSEC
+from neoranging.core.answers import Solutions
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables, from_fit
 from neoranging.core.conformal import Answers, admissible_limits
-from neoranging.core.geometry import FloatArray
 from neoranging.core.influence import worst_observation
-from neoranging.core.solutions import Solutions
 from neoranging.core.status import RangeStatus
 from neoranging.core.verdict import judged
 from neoranging.estimate import RangeEstimate
 from neoranging.exceptions import EstimationError, NeoRangingError, TrackletError
 from neoranging.observations.stations import missing_place
 from neoranging.tracklet import ORIGINS, Tracklet, TrackletSet
-
-__all__ = ["RangingEstimator"]
+from neoranging.typing import CodeArray, FloatArray, StrArray
 
 _NEAR_LEVEL = 0.95
 
@@ -270,7 +268,7 @@ def _remarks(found: Solutions) -> npt.NDArray[np.object_]:
     return remarks
 
 
-def _with_missing_places(tracklets: TrackletSet, found: Solutions) -> npt.NDArray[np.str_] | None:
+def _with_missing_places(tracklets: TrackletSet, found: Solutions) -> StrArray | None:
     """Remarks, and of each unknown observer the station and what it needs."""
     rows = np.flatnonzero(found.status == RangeStatus.UNKNOWN_OBSERVER.code)
     if not len(rows):
@@ -286,7 +284,7 @@ def _with_missing_places(tracklets: TrackletSet, found: Solutions) -> npt.NDArra
     return remarks.astype(np.str_)
 
 
-def _with_reasons(arcs: Arcs, found: Solutions) -> npt.NDArray[np.str_] | None:
+def _with_reasons(arcs: Arcs, found: Solutions) -> StrArray | None:
     """Remarks, and where there is none the worst observation of a misfit, or that no range is."""
     misfit = np.flatnonzero(found.status == RangeStatus.MISFIT.code)
     without = (found.status == RangeStatus.UNDETERMINED.code) & ~np.isfinite(found.rho)
@@ -316,7 +314,7 @@ def _map_threaded(function: Callable[[_S], _T], chunks: list[_S]) -> list[_T]:
         return list(pool.map(function, chunks))
 
 
-def _raise_first_failure(estimate: RangeEstimate, status: npt.NDArray[np.int8]) -> None:
+def _raise_first_failure(estimate: RangeEstimate, status: CodeArray) -> None:
     failed = np.nonzero(status != RangeStatus.OK.code)[0]
     if len(failed):
         first = RangeStatus.from_code(status[failed[0]])

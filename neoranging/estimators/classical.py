@@ -6,14 +6,12 @@ from abc import abstractmethod
 from dataclasses import asdict, fields
 from typing import Any, ClassVar
 
+from neoranging.core.answers import Solutions
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.candidates import Found, Thresholds, solve
-from neoranging.core.solutions import Solutions
 from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import TrackletError
-
-__all__ = ["ClassicalEstimator"]
 
 
 class ClassicalEstimator(RangingEstimator):

@@ -9,17 +9,15 @@ import numpy as np
 from astropy import units as u
 
 from neoranging.arguments import values_in
-from neoranging.conformal import Calibration
+from neoranging.calibration import Calibration
+from neoranging.core.answers import Solutions
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.conformal import Answers
-from neoranging.core.solutions import Solutions
 from neoranging.estimate import RangeEstimate
 from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import ConformalError, NotTrainedError
 from neoranging.tracklet import Tracklet, TrackletSet
-
-__all__ = ["ConformalEstimator"]
 
 
 class ConformalEstimator(RangingEstimator):

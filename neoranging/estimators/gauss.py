@@ -9,8 +9,6 @@ from neoranging.core.candidates import Found
 from neoranging.core.gauss import gauss
 from neoranging.estimators.classical import ClassicalEstimator
 
-__all__ = ["GaussEstimator"]
-
 
 class GaussEstimator(ClassicalEstimator):
     """Gauss's method on the first, middle and last observation of each tracklet.

@@ -9,8 +9,6 @@ from neoranging.core.candidates import Found
 from neoranging.core.laplace import laplace
 from neoranging.estimators.classical import ClassicalEstimator
 
-__all__ = ["LaplaceEstimator"]
-
 
 class LaplaceEstimator(ClassicalEstimator):
     """Laplace's method on the parabola through all observations of each tracklet.

@@ -12,31 +12,25 @@ from functools import lru_cache
 from importlib.resources import files
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from neoranging.arc_inputs import arc_inputs
 from neoranging.constants import C_AU_PER_DAY
+from neoranging.core.answers import Solutions
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.candidates import energy_coefficients, is_admissible, orbital_energy
 from neoranging.core.prediction import object_state
-from neoranging.core.solutions import BoolArray, Solutions
 from neoranging.core.status import RangeStatus
 from neoranging.estimators.base import RangingEstimator
+from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.exceptions import CheckpointError, NotTrainedError, TrackletError
 from neoranging.nn import checkpoint
 from neoranging.nn.features import FEATURES
 from neoranging.nn.modules import RangingNetwork
-
-if TYPE_CHECKING:
-    from neoranging.core.geometry import FloatArray
-    from neoranging.training.config import TrainingConfig
-
-__all__ = ["LearnedEstimator", "default_weights", "pretrained", "read_card"]
+from neoranging.typing import BoolArray, FloatArray, StrArray
 
 Representation = Literal["invariant", "paper"]
 
@@ -269,48 +263,6 @@ class LearnedEstimator(RangingEstimator):
         """Write the network and its model card; see ``neoranging.nn.checkpoint.save``."""
         checkpoint.save(self.network, path, self.card)
 
-    def fit(
-        self,
-        data: str | os.PathLike[str],
-        out: str | os.PathLike[str],
-        *,
-        recipe: TrainingConfig | None = None,
-        **options: Any,
-    ) -> Self:
-        """Train a network of this kind on a set of labelled arcs; needs the extra ``data``.
-
-        Parameters
-        ----------
-        data : path-like
-            Folder of a divided set (:doc:`/guide/datasets`).
-        out : path-like
-            Folder of the run.
-        recipe : TrainingConfig, optional
-            Of this model and representation; by default the one that the package's own networks
-            are trained by.
-        **options
-            Of `neoranging.training.fit.fit`: ``resume``, ``overwrite``, ``device``, ``threads``.
-
-        Returns
-        -------
-        LearnedEstimator
-            This one, with the network of the best epoch.
-        """
-        from neoranging.training.config import TrainingConfig
-        from neoranging.training.fit import WEIGHTS, fit_set
-
-        config = recipe or TrainingConfig.default(self.name, self.representation)
-        mine = self.name, self.representation
-        if (config.model, config.network.representation) != mine:
-            raise NotTrainedError(
-                f"the recipe is of {config.model!r}, {config.network.representation!r}; this "
-                f"estimator is of {mine[0]!r}, {mine[1]!r}"
-            )
-        result = fit_set(config, Path(data), Path(out), **options)
-        self.weights = Path(out) / WEIGHTS
-        self._kept = _Trained(result.network, result.card, _digest(self.weights))
-        return self
-
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
         inputs, network = arc_inputs(arcs), self.network
         with torch.inference_mode():
@@ -330,7 +282,7 @@ class LearnedEstimator(RangingEstimator):
         )
 
 
-def _named(outside: BoolArray, names: Sequence[str]) -> npt.NDArray[np.str_]:
+def _named(outside: BoolArray, names: Sequence[str]) -> StrArray:
     """Names of the features outside, by arc, ``(M, F) -> (M,)``."""
     told = np.full(len(outside), "", dtype=object)
     rows = np.flatnonzero(outside.any(axis=1))

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from neoranging.estimators.learned import LearnedEstimator
 
-__all__ = ["MLPEstimator"]
-
 
 class MLPEstimator(LearnedEstimator):
     """A network trained to make its errors of range and range-rate small.

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from neoranging.estimators.learned import LearnedEstimator
 
-__all__ = ["PINNEstimator"]
-
 
 class PINNEstimator(LearnedEstimator):
     """A network trained, besides on errors, to obey the range equation along the arc.

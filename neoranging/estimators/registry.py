@@ -18,15 +18,6 @@ from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import UnknownMethodError
 from neoranging.tracklet import ORIGINS
 
-__all__ = [
-    "WEIGHTS",
-    "available_methods",
-    "estimator_class",
-    "get_estimator",
-    "register_estimator",
-    "unregister_estimator",
-]
-
 GROUP = "neoranging.estimators"
 
 WEIGHTS: Final = ".safetensors"

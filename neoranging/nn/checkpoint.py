@@ -24,8 +24,6 @@ from neoranging.exceptions import CheckpointError, NotTrainedError
 from neoranging.files import parse_json, replacing, write_json
 from neoranging.nn.modules import NetworkConfig, RangingNetwork
 
-__all__ = ["card_path", "load", "save"]
-
 _KEY: Final = "neoranging network"
 _VERSION: Final = 2
 _WEIGHTS: Final = "weights_sha256"

@@ -16,8 +16,6 @@ from neoranging.nn.geometry import MotionFrame, dot, speed
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.scaling import Scaling
 
-__all__ = ["FEATURES", "Features", "InvariantFeatures", "PaperFeatures"]
-
 _AXES: Final = ("sight", "along", "across")
 _PAPER: Final = (
     *("dt1", "ra1", "dec1", "ra2", "dec2", "dt3", "ra3", "dec3"),

@@ -15,8 +15,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["Dual", "jvp"]
-
 Function = Callable[..., Any]
 
 

@@ -22,18 +22,6 @@ from torch.nn import functional
 
 from neoranging.nn.physics import Residuals
 
-__all__ = [
-    "DATA_LOSSES",
-    "LossWeights",
-    "Transport",
-    "conditioned_transport",
-    "global_transport",
-    "log_cosh",
-    "physics_loss",
-    "residual_loss",
-    "transport_loss",
-]
-
 _LEVELS: Final = 51
 _TENTH: Final = 5
 _LEAST: Final = 8

@@ -21,15 +21,6 @@ from neoranging.nn.features import FEATURES
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.outputs import OUTPUTS
 
-__all__ = [
-    "FactorizedLinear",
-    "NetworkConfig",
-    "PaperTrunk",
-    "RangingNetwork",
-    "RangingState",
-    "ResidualTrunk",
-]
-
 
 class FactorizedLinear(nn.Module):
     """Linear layer with Random Weight Factorization, ``W = diag(exp s) V``.

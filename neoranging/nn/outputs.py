@@ -34,8 +34,6 @@ from neoranging.nn.region import (
 )
 from neoranging.nn.scaling import Scaling
 
-__all__ = ["OUTPUTS", "AdmissibleOutput", "LogOutput", "MinMaxOutput", "Output"]
-
 Pair = tuple[Tensor, Tensor]
 
 _ESCAPE: Final = math.sqrt(2.0 * GM_SUN)

@@ -29,8 +29,6 @@ from neoranging.constants import EARTH_ROTATION_RATE, GM_EARTH, GM_SUN, R_EARTH
 from neoranging.nn.geometry import dot, line_of_sight, sky_basis
 from neoranging.nn.inputs import ArcInputs
 
-__all__ = ["Residuals", "SightGeometry", "jerks", "range_acceleration", "residuals"]
-
 VELOCITY: Final = math.sqrt(GM_SUN)
 """Characteristic velocity V_c = sqrt(mu / 1 au) [au/d] (paper, eq:f_kin)."""
 MAX_RESIDUAL: Final = 100.0

@@ -9,8 +9,6 @@ from torch import Tensor, nn
 
 from neoranging.exceptions import DatasetError
 
-__all__ = ["Scaling"]
-
 
 class Scaling(nn.Module):
     """``scaled = (value - center) / scale`` column by column, and the range of what was seen.

@@ -7,18 +7,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from astropy import units as u
 from astropy.table import Column
 from astropy.time import Time
 
 from neoranging.exceptions import ObservationFormatError
-
-__all__ = ["cell_text", "gaps", "is_text", "numbers", "texts", "unit_of"]
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Strings = npt.NDArray[np.str_]
+from neoranging.typing import AnyArray, BoolArray, FloatArray, StrArray
 
 NO_VALUE: Final = frozenset({"", "nan", "none", "null", "nat", "<na>", "--", "n/a"})
 """Words for a missing value, in lower case."""
@@ -36,7 +30,7 @@ def unit_of(values: Any) -> u.UnitBase | None:
     return None
 
 
-def gaps(values: Any) -> Mask:
+def gaps(values: Any) -> BoolArray:
     """Cells that are masked or missing, (N,)."""
     mask = getattr(values, "mask", False)
     if callable(mask):  # a method of a Series
@@ -46,11 +40,11 @@ def gaps(values: Any) -> Mask:
         return mask
     import pandas as pd
 
-    missing: Mask = mask | np.asarray(pd.isna(_plain(values)), dtype=bool)
+    missing: BoolArray = mask | np.asarray(pd.isna(_plain(values)), dtype=bool)
     return missing
 
 
-def _plain(values: Any) -> npt.NDArray[Any]:
+def _plain(values: Any) -> AnyArray:
     """Array of a column without mask and unit."""
     if hasattr(values, "to_numpy"):
         array = values.to_numpy()
@@ -66,7 +60,7 @@ def is_text(values: Any) -> bool:
     return _plain(values).dtype.kind in "OSUT"
 
 
-def texts(values: Any) -> Strings:
+def texts(values: Any) -> StrArray:
     """Cells as text without blanks around, "" where they are missing.
 
     Numbers that stand for names lose nothing: 703.0, as pandas makes of 703 in a column with a
@@ -107,7 +101,7 @@ def cell_text(text: str) -> str:
     return text.partition(".")[0] if "." in text and _WHOLE.fullmatch(text) else text
 
 
-def numbers(name: str, values: Any, unit: str, sexagesimal: bool = False) -> tuple[Floats, int]:
+def numbers(name: str, values: Any, unit: str, sexagesimal: bool = False) -> tuple[FloatArray, int]:
     """Numbers of a column in a unit, NaN where there is none.
 
     Parameters

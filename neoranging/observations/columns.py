@@ -14,7 +14,7 @@ from astropy.time import Time
 
 from neoranging.arguments import require_time, unmasked, values_in
 from neoranging.constants import ARCSEC, AU_KM
-from neoranging.core.geometry import FloatArray, beyond_poles
+from neoranging.core.geometry import beyond_poles
 from neoranging.exceptions import TrackletError
 from neoranging.observations import observatories
 from neoranging.observations.mpc_codes import NOTE2_OF_MODE
@@ -26,17 +26,7 @@ from neoranging.observations.uncertainty import (
     PRECISE_CODES,
     ZERO_WEIGHT,
 )
-
-__all__ = [
-    "DEFAULT_SIGMA",
-    "Columns",
-    "Fault",
-    "faults",
-    "icrs_directions",
-    "labels",
-    "plain_columns",
-    "with_credible_sigmas",
-]
+from neoranging.typing import AnyArray, BoolArray, FloatArray, StrArray
 
 DEFAULT_SIGMA = 1.0 * u.arcsec
 """Standard deviation of a position whose observer states none."""
@@ -52,21 +42,21 @@ class Columns(NamedTuple):
     dec: FloatArray
     sigma: FloatArray
     """Shape (n, 2) [rad]: right ascension with cos(dec), declination."""
-    station: npt.NDArray[np.str_]
+    station: StrArray
     itrf: FloatArray
     """Earth-fixed place, shape (n, 3) [m]; NaN for spacecraft and unknown codes."""
     gcrs: FloatArray
     """Geocentric place of a spacecraft, shape (n, 3) [au]; NaN for all others."""
     mag: FloatArray
-    band: npt.NDArray[np.str_]
-    technique: npt.NDArray[np.str_]
+    band: StrArray
+    technique: StrArray
     """Code of column 15 of the 80-column format, "E" for an occultation, "" where not given."""
 
     def take(self, rows: Any) -> Columns:
         """Some rows."""
         return Columns._make(column[rows] for column in self)
 
-    def to_table(self, designation: npt.NDArray[np.str_], tracklet: npt.NDArray[np.str_]) -> QTable:
+    def to_table(self, designation: StrArray, tracklet: StrArray) -> QTable:
         """Observation table with the designation and the tracklet id of each row."""
         space = np.isfinite(self.gcrs[:, 0])
         fixed = np.isfinite(observatories.itrf_positions(self.station)[:, 0])
@@ -155,7 +145,7 @@ def icrs_directions(coord: Any) -> SkyCoord:
         ) from error
 
 
-def labels(name: str, given: Any, n: int) -> npt.NDArray[Any]:
+def labels(name: str, given: Any, n: int) -> AnyArray:
     """Names or ids of n observations, all text or all whole numbers."""
     values = np.asarray(given)
     if values.shape == () and name == "designation":
@@ -178,7 +168,7 @@ def labels(name: str, given: Any, n: int) -> npt.NDArray[Any]:
 class Fault(NamedTuple):
     """Observations that cannot stand in a tracklet."""
 
-    rows: npt.NDArray[np.bool_]
+    rows: BoolArray
     reason: str
     remedy: str
 
@@ -221,9 +211,7 @@ def faults(c: Columns) -> tuple[Fault, ...]:
     )
 
 
-def with_credible_sigmas(
-    c: Columns, used: npt.NDArray[np.bool_]
-) -> tuple[Columns, tuple[str, ...]]:
+def with_credible_sigmas(c: Columns, used: BoolArray) -> tuple[Columns, tuple[str, ...]]:
     """Columns with the default for sigmas that no technique reaches, and notes on odd sigmas.
 
     Occultations and spacecraft reach microarcseconds, and no telescope stands at the geocentre.
@@ -258,7 +246,7 @@ def with_credible_sigmas(
     return c, tuple(notes)
 
 
-def _spread(name: str, values: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
+def _spread(name: str, values: AnyArray, n: int) -> AnyArray:
     if values.shape not in {(), (1,), (n,)}:
         raise TrackletError(f"{name} must be one value or {n} of them, got shape {values.shape}")
     return np.broadcast_to(values, n).copy()
@@ -274,7 +262,7 @@ def _magnitudes(mag: npt.ArrayLike | None) -> FloatArray:
         ) from error
 
 
-def _bands(band: npt.ArrayLike | None) -> npt.NDArray[np.str_]:
+def _bands(band: npt.ArrayLike | None) -> StrArray:
     values = np.ravel(np.asarray("" if band is None else band, dtype=object))
     missing = [x is None or (isinstance(x, float) and np.isnan(x)) for x in values.tolist()]
     values = np.where(missing, "", values)
@@ -296,7 +284,7 @@ def _sigmas(sigma: u.Quantity, n: int) -> FloatArray:
         ) from error
 
 
-def _places(given: Any, n: int) -> tuple[npt.NDArray[np.str_], FloatArray]:
+def _places(given: Any, n: int) -> tuple[StrArray, FloatArray]:
     """Codes and Earth-fixed places of n observations."""
     if isinstance(given, EarthLocation):
         itrf = np.stack([x.to_value(u.m) for x in given.geocentric], axis=-1)

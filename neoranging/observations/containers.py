@@ -18,8 +18,6 @@ from neoranging.exceptions import MissingDependencyError, ObservationFormatError
 from neoranging.observations.field_names import SCALES, name_columns
 from neoranging.observations.wrapping import API_ANSWERS
 
-__all__ = ["Container", "binary_format", "file_format", "from_bytes", "from_memory", "is_table"]
-
 _SEPARATORS: Final = (",", ";", "\t", "|")
 _BLANKS: Final = " "
 _HEADER_LINES: Final = 100

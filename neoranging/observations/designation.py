@@ -21,17 +21,7 @@ import numpy.typing as npt
 
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.cells import cell_text
-
-__all__ = [
-    "canonical",
-    "cleaned",
-    "pack",
-    "pack_field",
-    "pack_fields",
-    "unpack",
-    "unpack_field",
-    "unpack_fields",
-]
+from neoranging.typing import StrArray
 
 BASE62: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
 LETTERS: Final = "ABCDEFGHJKLMNOPQRSTUVWXYZ"  # no I: the second letter of a designation
@@ -54,22 +44,20 @@ ROMAN: Final = (
     *((9, "IX"), (5, "V"), (4, "IV"), (1, "I")),
 )
 
-Strings = npt.NDArray[np.str_]
 
-
-def unpack_fields(fields: Strings) -> Strings:
+def unpack_fields(fields: StrArray) -> StrArray:
     """Unpack columns 1-12 of many records, (N,); see `unpack_field`."""
     names = {field: unpack_field(field) for field in dict.fromkeys(fields.tolist())}
     return np.array([names[field] for field in fields.tolist()], dtype=np.str_)
 
 
-def pack_fields(designations: Strings) -> Strings:
+def pack_fields(designations: StrArray) -> StrArray:
     """Pack many designations into columns 1-12, (N,); see `pack_field`."""
     packed = {name: pack_field(name) for name in dict.fromkeys(designations.tolist())}
     return np.array([packed[name] for name in designations.tolist()], dtype="U12")
 
 
-def canonical(designations: npt.ArrayLike) -> Strings:
+def canonical(designations: npt.ArrayLike) -> StrArray:
     """Designations in one spelling, "" where there is none.
 
     ``K08T03C``, ``2008TC3`` and ``2008 tc3`` are 2008 TC3, ``99942.0`` (from a table with gaps) and
@@ -79,12 +67,12 @@ def canonical(designations: npt.ArrayLike) -> Strings:
     return _each(designations, lambda text: _spelled(cell_text(text)))
 
 
-def cleaned(names: npt.ArrayLike) -> Strings:
+def cleaned(names: npt.ArrayLike) -> StrArray:
     """Names without blanks around them, whole numbers without a fraction, "" where missing."""
     return _each(names, cell_text)
 
 
-def _each(values: npt.ArrayLike, function: Callable[[str], str]) -> Strings:
+def _each(values: npt.ArrayLike, function: Callable[[str], str]) -> StrArray:
     import pandas as pd
 
     texts = np.asarray(values).astype(np.str_)

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from astropy.time import Time
 
 from neoranging.constants import DAY_S, MJD_JD
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.cells import gaps, is_text, numbers, texts
 from neoranging.observations.field_names import SCALES, Field
-
-__all__ = ["Epochs", "read_epochs"]
+from neoranging.typing import AnyArray, BoolArray
 
 MJD_RANGE: Final = (-52_000.0, 150_000.0)
 """Numbers that can be modified Julian dates of astrometry, from 1716 to 2269."""
@@ -45,7 +43,7 @@ class Epochs:
     """
 
     time: Time
-    ok: npt.NDArray[np.bool_]
+    ok: BoolArray
     remarks: tuple[str, ...] = ()
 
 
@@ -179,7 +177,7 @@ def _scale_remedy(name: str, form: str) -> str:
     )
 
 
-def _check_range(name: str, some: npt.NDArray[Any], unit: str) -> None:
+def _check_range(name: str, some: AnyArray, unit: str) -> None:
     if not len(some):
         return
     low, high = JD_RANGE if unit == "jd" else MJD_RANGE

@@ -10,16 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from neoranging.constants import DAY_S
 from neoranging.observations.columns import Columns
-
-__all__ = ["repeated_exposures", "running_number", "written_resolution"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from neoranging.typing import BoolArray, FloatArray, IntArray
 
 UNITS: Final = tuple(
     sorted(
@@ -39,7 +33,7 @@ SAME_PLACE: Final = 1000.0
 """Distance within which two places of a roving observer are one [m]."""
 
 
-def written_resolution(jd1: Floats, jd2: Floats) -> Floats:
+def written_resolution(jd1: FloatArray, jd2: FloatArray) -> FloatArray:
     """Unit of the last digit with which epochs were written, at most a second, (n,) [d].
 
     Found from the values: epochs that are whole multiples of a unit are taken to be written with
@@ -56,7 +50,7 @@ def written_resolution(jd1: Floats, jd2: Floats) -> Floats:
     return resolution
 
 
-def repeated_exposures(c: Columns, key: Integers, used: Mask) -> Mask:
+def repeated_exposures(c: Columns, key: IntArray, used: BoolArray) -> BoolArray:
     """True for records of an exposure that another record represents.
 
     Records of one group and station are of one exposure if their epochs differ by no more than the
@@ -102,7 +96,7 @@ def repeated_exposures(c: Columns, key: Integers, used: Mask) -> Mask:
     return repeated
 
 
-def _exposures(near: Mask, seconds: Floats, unit: Floats) -> Integers:
+def _exposures(near: BoolArray, seconds: FloatArray, unit: FloatArray) -> IntArray:
     """Number of the exposure of each record in order of time; ``near`` pairs may be joined."""
     digit = np.maximum(unit[1:], unit[:-1])
     joined = near & (seconds <= 1.01 * digit + EQUAL)
@@ -116,6 +110,6 @@ def _exposures(near: Mask, seconds: Floats, unit: Floats) -> Integers:
     return running_number(~(joined & (~fast | (seconds <= EQUAL))))
 
 
-def running_number(new: Mask) -> Integers:
+def running_number(new: BoolArray) -> IntArray:
     """Number from 0 that rises at every True between neighbours, (n + 1,) for n pairs of them."""
     return np.concatenate([[0], np.cumsum(new)]).astype(np.int64)

@@ -24,15 +24,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-__all__ = [
-    "ADES_NAMES",
-    "FIELDS",
-    "SCALES",
-    "Field",
-    "Naming",
-    "name_columns",
-]
-
 SCALES: Final = ("utc", "tai", "tt", "tdb")
 """Time scales of epochs."""
 

@@ -12,28 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-__all__ = [
-    "Lines",
-    "Numbers",
-    "Sexagesimal",
-    "ascii_matrix",
-    "calendar_to_mjd",
-    "days_in_month",
-    "field_strings",
-    "float_or_nan",
-    "is_blank",
-    "parse_fixed",
-    "parse_float",
-    "parse_int",
-    "parse_scientific",
-    "parse_sexagesimal",
-    "split_lines",
-]
-
-Bytes = npt.NDArray[np.uint8]
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from neoranging.typing import BoolArray, ByteArray, FloatArray, IntArray, StrArray
 
 BLANK: Final = ord(" ")
 MANY_BLANKS: Final = 80
@@ -42,14 +21,16 @@ MANY_BLANKS: Final = 80
 class Lines(NamedTuple):
     """The lines of a file, as slices of its bytes."""
 
-    data: Bytes
+    data: ByteArray
     """All bytes (n_bytes,), printable ASCII and line feeds only."""
-    start: Ints
+    start: IntArray
     """Offset of the first byte of each line (n_lines,)."""
-    length: Ints
+    length: IntArray
     """Bytes in each line without trailing blanks (n_lines,)."""
 
-    def matrix(self, width: int, rows: Ints | Mask | None = None, offset: int = 0) -> Bytes:
+    def matrix(
+        self, width: int, rows: IntArray | BoolArray | None = None, offset: int = 0
+    ) -> ByteArray:
         """Return ``width`` columns from column ``offset`` on, padded with blanks, (n, width)."""
         start = self.start if rows is None else self.start[rows]
         length = self.length if rows is None else self.length[rows]
@@ -70,11 +51,11 @@ class Lines(NamedTuple):
 class Numbers(NamedTuple):
     """Numbers read from a column of text."""
 
-    value: Floats
+    value: FloatArray
     """(N,), NaN where unreadable."""
-    ok: Mask
+    ok: BoolArray
     """(N,) True where the field was a number."""
-    decimals: Ints
+    decimals: IntArray
     """(N,) digits after the decimal point."""
 
 
@@ -104,8 +85,8 @@ def split_lines(content: bytes) -> Lines:
     return Lines(data, start, _length_without_trailing_blanks(data, start, ends.copy()))
 
 
-def _length_without_trailing_blanks(data: Bytes, start: Ints, ends: Ints) -> Ints:
-    length: Ints = ends - start
+def _length_without_trailing_blanks(data: ByteArray, start: IntArray, ends: IntArray) -> IntArray:
+    length: IntArray = ends - start
     rows = np.flatnonzero(length > 0)
     for _ in range(MANY_BLANKS):
         rows = rows[(length[rows] > 0) & (data[ends[rows] - 1] == BLANK)]
@@ -123,26 +104,26 @@ _TO_PRINTABLE: Final = bytes(
 )
 
 
-def ascii_matrix(lines: list[str], width: int) -> Bytes:
+def ascii_matrix(lines: list[str], width: int) -> ByteArray:
     """Return strings as a (len(lines), width) byte matrix, cut or padded with blanks."""
     text = "".join(line.replace("\n", " ").replace("\r", " ") + "\n" for line in lines)
     return split_lines(text.encode("ascii", "replace")).matrix(width)
 
 
-def field_strings(matrix: Bytes, *, strip: bool = True) -> npt.NDArray[np.str_]:
+def field_strings(matrix: ByteArray, *, strip: bool = True) -> StrArray:
     """Return a column of text as strings, by default without surrounding blanks, (N,)."""
     width = matrix.shape[1]
     raw = np.ascontiguousarray(matrix).view(f"S{width}")[:, 0]
     return (np.strings.strip(raw) if strip else raw).astype(f"U{width}")
 
 
-def is_blank(matrix: Bytes) -> Mask:
+def is_blank(matrix: ByteArray) -> BoolArray:
     """Return which rows hold blanks only, (N,)."""
-    blank: Mask = (matrix == BLANK).all(axis=1)
+    blank: BoolArray = (matrix == BLANK).all(axis=1)
     return blank
 
 
-def parse_int(matrix: Bytes) -> tuple[Ints, Mask]:
+def parse_int(matrix: ByteArray) -> tuple[IntArray, BoolArray]:
     """Read unsigned integers, right-justified: blanks may stand before the digits only.
 
     Returns
@@ -185,10 +166,10 @@ _KIND[[ord("+"), ord("-")]] = _IS_SIGN
 _KIND[ord("0") : ord("9") + 1] = _IS_DIGIT
 _KIND[ord(".")] = _IS_POINT
 # Exact powers, so that mantissa / power rounds as float() does.
-_POWER: Final[npt.NDArray[np.float64]] = np.array([10.0**k for k in range(23)])
+_POWER: Final[FloatArray] = np.array([10.0**k for k in range(23)])
 
 
-def parse_float(matrix: Bytes) -> Numbers:
+def parse_float(matrix: ByteArray) -> Numbers:
     """Read decimal numbers anywhere in a field of at most 18 columns; blank is not a number.
 
     Returns
@@ -214,7 +195,7 @@ def parse_float(matrix: Bytes) -> Numbers:
     return Numbers(np.where(ok, value, np.nan), ok, np.where(ok, decimals, 0))
 
 
-def parse_fixed(matrix: Bytes, decimals: int) -> Numbers:
+def parse_fixed(matrix: ByteArray, decimals: int) -> Numbers:
     """Read numbers without a written point whose last ``decimals`` columns are the fraction."""
     value, ok = parse_int(matrix)
     return Numbers(
@@ -222,7 +203,7 @@ def parse_fixed(matrix: Bytes, decimals: int) -> Numbers:
     )
 
 
-def parse_scientific(matrix: Bytes) -> Numbers:
+def parse_scientific(matrix: ByteArray) -> Numbers:
     """Read numbers with an exponent of two digits that end the field, ``1.446E-02``.
 
     Returns
@@ -254,15 +235,15 @@ def float_or_nan(text: bytes) -> float:
 class Sexagesimal(NamedTuple):
     """Angles read from ``DD MM SS.s``, ``DD MM.m`` or ``DD MM``, without their sign."""
 
-    value: Floats
+    value: FloatArray
     """(N,) in the unit of the first field (hours or degrees), NaN where unreadable."""
-    ok: Mask
+    ok: BoolArray
     """(N,) True where readable and in range."""
-    resolution: Floats
+    resolution: FloatArray
     """(N,) unit of the last digit written, in seconds of the first field (1/3600)."""
 
 
-def parse_sexagesimal(matrix: Bytes) -> Sexagesimal:
+def parse_sexagesimal(matrix: ByteArray) -> Sexagesimal:
     """Read unsigned sexagesimal angles; the columns are ``DD MM SS.sss`` of any total width > 8.
 
     Old records stop at whole or decimal minutes, others hold a decimal number, ``DD.dddd``; seconds
@@ -278,7 +259,7 @@ def parse_sexagesimal(matrix: Bytes) -> Sexagesimal:
     minutes = minute.astype(float)
     second = parse_float(matrix[:, 6:])
     seconds = np.where(full, second.value, 0.0)
-    resolution: Floats = 1.0 / _POWER[second.decimals]
+    resolution: FloatArray = 1.0 / _POWER[second.decimals]
     short = np.flatnonzero(~full)
     if len(short):
         decimal_minutes = parse_float(matrix[short, 3:])
@@ -292,7 +273,7 @@ def parse_sexagesimal(matrix: Bytes) -> Sexagesimal:
     return Sexagesimal(np.where(ok, value, np.nan), ok, resolution)
 
 
-def _with_decimals(matrix: Bytes, decimal: Mask) -> Sexagesimal:
+def _with_decimals(matrix: ByteArray, decimal: BoolArray) -> Sexagesimal:
     """Read angles of which some are decimal numbers."""
     number = parse_float(matrix)
     signed = np.isin(matrix, (ord("+"), ord("-"))).any(axis=1)
@@ -303,20 +284,20 @@ def _with_decimals(matrix: Bytes, decimal: Mask) -> Sexagesimal:
     return Sexagesimal(np.where(ok, value, np.nan), ok, resolution)
 
 
-def days_in_month(year: Ints, month: Ints) -> Ints:
+def days_in_month(year: IntArray, month: IntArray) -> IntArray:
     """Return the length of a Gregorian month, (N,); ``month`` 1 to 12."""
     start = _month_number(year, month)
-    length: Ints = (start + np.timedelta64(1, "M")).astype("datetime64[D]").astype(
+    length: IntArray = (start + np.timedelta64(1, "M")).astype("datetime64[D]").astype(
         np.int64
     ) - start.astype("datetime64[D]").astype(np.int64)
     return length
 
 
-def _month_number(year: Ints, month: Ints) -> npt.NDArray[np.datetime64]:
+def _month_number(year: IntArray, month: IntArray) -> npt.NDArray[np.datetime64]:
     return ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
 
 
-def calendar_to_mjd(year: Ints, month: Ints, day: Ints) -> tuple[Ints, Mask]:
+def calendar_to_mjd(year: IntArray, month: IntArray, day: IntArray) -> tuple[IntArray, BoolArray]:
     """Turn Gregorian dates into whole modified Julian dates.
 
     Returns

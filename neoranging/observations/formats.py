@@ -16,8 +16,6 @@ from typing import Any, Final, NamedTuple
 
 from neoranging.exceptions import NeoRangingError
 
-__all__ = ["FORMATS", "TABLE_FORMATS", "Format", "load", "register_formats"]
-
 TABLE_MODULE: Final = "astropy.table"
 ANY_FORMAT: Final = "neoranging"
 """Name in astropy's registry under which the format is found out by the content."""
@@ -37,27 +35,27 @@ class Format(NamedTuple):
 
 FORMATS: Final = {
     "mpc.obs80": Format(
-        "obs80:read_obs80",
-        "obs80_lines:looks_like_obs80",
-        "obs80_lines:count_like_obs80",
-        "obs80_writer:write_obs80",
+        "obs80.read:read_obs80",
+        "obs80.lines:looks_like_obs80",
+        "obs80.lines:count_like_obs80",
+        "obs80.write:write_obs80",
         ".obs80",
     ),
     "ades.psv": Format(
-        "ades:read_ades_psv",
-        "ades_scan:looks_like_psv",
-        "ades_scan:count_like_psv",
-        "ades_writer:write_ades_psv",
+        "ades.read:read_ades_psv",
+        "ades.scan:looks_like_psv",
+        "ades.scan:count_like_psv",
+        "ades.write:write_ades_psv",
         ".psv",
     ),
     "ades.xml": Format(
-        "ades:read_ades_xml", "ades_scan:looks_like_xml", "ades_scan:count_like_xml"
+        "ades.read:read_ades_xml", "ades.scan:looks_like_xml", "ades.scan:count_like_xml"
     ),
     "orbfit.rwo": Format(
-        "rwo:read_rwo",
-        "rwo_layout:looks_like_rwo",
-        "rwo_layout:count_like_rwo",
-        "rwo_writer:write_rwo",
+        "rwo.read:read_rwo",
+        "rwo.layout:looks_like_rwo",
+        "rwo.layout:count_like_rwo",
+        "rwo.write:write_rwo",
         ".rwo",
     ),
 }

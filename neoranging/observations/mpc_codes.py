@@ -18,23 +18,9 @@ from collections.abc import Iterable
 from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 
 from neoranging.exceptions import NeoRangingWarning
-
-__all__ = [
-    "CATALOG_CODES",
-    "CATALOG_NAMES",
-    "LETTERED_STATIONS",
-    "MODES",
-    "NOTE2_OF_MODE",
-    "PROGRAM_CODES",
-    "PROGRAM_NAMES",
-    "divide_note1",
-    "join_note1",
-]
-
-Strings = npt.NDArray[np.str_]
+from neoranging.typing import StrArray
 
 _LETTERED = (
     "a USNOA1 b USNOSA1 c USNOA2 d USNOSA2 e UCAC1 f Tyc1 g Tyc2 h GSC1.0 i GSC1.1 j GSC1.2 "
@@ -84,7 +70,7 @@ LETTERED_STATIONS = frozenset(
 """Stations whose programmes have letters too; those of 249, C49 and C50 are instruments."""
 
 
-def divide_note1(code: Strings, station: Strings) -> tuple[Strings, Strings]:
+def divide_note1(code: StrArray, station: StrArray) -> tuple[StrArray, StrArray]:
     """Codes of programmes and notes of observations, which share column 14.
 
     Parameters

@@ -29,18 +29,6 @@ from numpy.typing import ArrayLike, NDArray
 from neoranging.constants import R_EARTH_M
 from neoranging.exceptions import ObservationFormatError, UnknownStationError
 
-__all__ = [
-    "Observatory",
-    "east_longitude",
-    "is_known",
-    "itrf_positions",
-    "load_obscodes",
-    "location",
-    "names",
-    "observatory",
-    "register_observatory",
-]
-
 Floats = NDArray[np.float64]
 
 OBSCODES_VARIABLE: Final = "NEORANGING_OBSCODES"

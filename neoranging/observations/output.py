@@ -7,16 +7,11 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from astropy import units as u
 from astropy.table import Table
 
 from neoranging.exceptions import ObservationFormatError
-
-__all__ = ["NEEDED", "angles", "numbers", "require_columns", "texts", "write_text"]
-
-Floats = npt.NDArray[np.float64]
-Strings = npt.NDArray[np.str_]
+from neoranging.typing import FloatArray, StrArray
 
 NEEDED: Final = ("designation", "obstime", "ra", "dec", "station")
 """Columns without which there is no observation to write."""
@@ -31,14 +26,14 @@ def require_columns(table: Table) -> None:
         )
 
 
-def texts(table: Table, name: str, fill: str = "") -> Strings:
+def texts(table: Table, name: str, fill: str = "") -> StrArray:
     """Return a column of text, ``fill`` throughout if the table lacks it, (N,)."""
     if name not in table.colnames:
         return np.full(len(table), fill)
     return np.asarray(table[name], dtype=np.str_)
 
 
-def numbers(table: Table, name: str, unit: u.UnitBase | None = None) -> Floats:
+def numbers(table: Table, name: str, unit: u.UnitBase | None = None) -> FloatArray:
     """Return a column of numbers in a unit, NaN throughout if the table lacks it, (N,)."""
     if name not in table.colnames:
         return np.full(len(table), np.nan)
@@ -48,7 +43,7 @@ def numbers(table: Table, name: str, unit: u.UnitBase | None = None) -> Floats:
     return np.asarray(getattr(column, "value", column), dtype=np.float64)
 
 
-def angles(table: Table) -> tuple[Floats, Floats]:
+def angles(table: Table) -> tuple[FloatArray, FloatArray]:
     """Return right ascension in [0, 360) and declination [deg].
 
     Raises

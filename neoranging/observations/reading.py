@@ -27,8 +27,6 @@ from neoranging.observations.source import Text, is_text
 from neoranging.observations.user_table import user_table
 from neoranging.observations.wrapping import JSON_ADVICE, read_text
 
-__all__ = ["ALL_FORMATS", "read_observations", "separate_sources"]
-
 ALL_FORMATS: Final = (*FORMATS, *TABLE_FORMATS)
 """Names of the formats of files that can be read."""
 

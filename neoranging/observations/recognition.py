@@ -14,8 +14,6 @@ from neoranging.observations.formats import FORMATS, load
 from neoranging.observations.source import Text, TextSource
 from neoranging.observations.wrapping import JSON_ADVICE, is_html, is_json, read_text
 
-__all__ = ["read_recognised", "recognise", "refuse"]
-
 WINDOW: Final = 1 << 18
 """Bytes that are looked at first; the rest only if they do not decide."""
 

@@ -9,8 +9,6 @@ from typing import Any, Self
 
 from neoranging.exceptions import NeoRangingError
 
-__all__ = ["Note", "ReadReport", "Reason", "SetAside", "many"]
-
 N_SHOWN = 5  # records of one kind that the printed report spells out
 
 

@@ -21,8 +21,6 @@ from typing import IO, Any, Final, NamedTuple
 
 from neoranging.exceptions import ObservationFormatError
 
-__all__ = ["LIMIT_VARIABLE", "Text", "TextSource", "is_text", "read_source"]
-
 LIMIT_VARIABLE: Final = "NEORANGING_MAX_BYTES"
 """Environment variable with the largest size of an unpacked file [bytes]."""
 

@@ -9,7 +9,6 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from astropy import units as u
 
 from neoranging.exceptions import NeoRangingWarning, TrackletError, UnknownStationError
@@ -17,13 +16,11 @@ from neoranging.observations import observatories
 from neoranging.observations.cells import cell_text
 from neoranging.observations.report import many
 from neoranging.observations.verdicts import UNKNOWN_STATION
+from neoranging.typing import AnyArray, StrArray
 
 if TYPE_CHECKING:
     from neoranging.observations.columns import Columns
 
-__all__ = ["missing_place", "nearest", "require_codes", "station_codes", "with_known_codes"]
-
-Strings = npt.NDArray[np.str_]
 
 _NUMBER: Final = re.compile(r"\d{1,3}")
 
@@ -31,7 +28,7 @@ _CELLS: Final = frozenset({"str", "int", "float", "NoneType", "NAType", "NaTType
 """Types of the cells of a column of codes with gaps."""
 
 
-def station_codes(given: Any) -> Strings:
+def station_codes(given: Any) -> StrArray:
     """Codes of the MPC, "" where there is none.
 
     Blanks around a code are stripped, numbers get their zeros back (33 is "033", 703.0 is "703"),
@@ -98,11 +95,11 @@ def _refuse_coordinates(given: Any) -> None:
         )
 
 
-def _kinds(values: npt.NDArray[Any]) -> set[str]:
+def _kinds(values: AnyArray) -> set[str]:
     return {type(x).__name__ for x in values.ravel().tolist()} if values.dtype == object else set()
 
 
-def require_codes(given: Any) -> Strings:
+def require_codes(given: Any) -> StrArray:
     """Codes of the MPC, all of them in a list; see `station_codes`.
 
     Raises

@@ -7,21 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from astropy import units as u
 from astropy.io.misc.yaml import AstropyDumper
 from astropy.table import QTable
 from astropy.time import Time
 
 from neoranging.observations.report import ReadReport
-
-__all__ = ["ObservationColumns", "observation_table"]
+from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray, StrArray
 
 # A table with its report can be stored as ECSV; there the report becomes its printed text.
 AstropyDumper.add_representer(ReadReport, lambda dumper, report: dumper.represent_str(str(report)))
-
-Floats = npt.NDArray[np.float64]
-Strings = npt.NDArray[np.str_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,25 +55,25 @@ class ObservationColumns:
         Further columns of the format, in order.
     """
 
-    designation: Strings
-    mjd_day: npt.NDArray[Any]
-    mjd_fraction: Floats
-    ra: Floats
-    dec: Floats
-    sigma_ra: Floats
-    sigma_dec: Floats
-    sigma_source: Strings
-    station: Strings
-    line: npt.NDArray[np.int64]
-    mag: Floats | None = None
-    band: Strings | None = None
-    kind: Strings | None = None
-    observer_itrf: Floats | None = None
-    observer_gcrs: Floats | None = None
-    note2: Strings | None = None
-    program: Strings | None = None
-    catalog: Strings | None = None
-    discovery: npt.NDArray[np.bool_] | None = None
+    designation: StrArray
+    mjd_day: AnyArray
+    mjd_fraction: FloatArray
+    ra: FloatArray
+    dec: FloatArray
+    sigma_ra: FloatArray
+    sigma_dec: FloatArray
+    sigma_source: StrArray
+    station: StrArray
+    line: IntArray
+    mag: FloatArray | None = None
+    band: StrArray | None = None
+    kind: StrArray | None = None
+    observer_itrf: FloatArray | None = None
+    observer_gcrs: FloatArray | None = None
+    note2: StrArray | None = None
+    program: StrArray | None = None
+    catalog: StrArray | None = None
+    discovery: BoolArray | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -129,9 +124,9 @@ def observation_table(columns: ObservationColumns, report: ReadReport) -> QTable
     return QTable(data, copy=False, meta={"report": report})
 
 
-def _or(column: Floats | None, fallback: Floats) -> Floats:
+def _or(column: FloatArray | None, fallback: FloatArray) -> FloatArray:
     return fallback if column is None else column
 
 
-def _or_fill(column: Strings | None, n: int, text: str = "") -> Strings:
+def _or_fill(column: StrArray | None, n: int, text: str = "") -> StrArray:
     return np.full(n, text, dtype=f"U{max(len(text), 1)}") if column is None else column

@@ -12,26 +12,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from neoranging.exceptions import ObservationFormatError
-
-__all__ = [
-    "COARSE_SIGMA",
-    "INCREDIBLE_SIGMA",
-    "PRECISE_CODES",
-    "SIGMA_LIMITS",
-    "STATION_SIGMA",
-    "TECHNIQUE_SIGMA",
-    "ZERO_WEIGHT",
-    "default_sigma",
-    "outside_limits",
-    "sigma_columns",
-]
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Strings = npt.NDArray[np.str_]
+from neoranging.typing import BoolArray, FloatArray, StrArray
 
 SIGMA_LIMITS: Final = (1e-6, 1e4)
 """Limits of what a file can mean as the error of a position, whatever the technique [arcsec]."""
@@ -90,18 +73,20 @@ ROUNDING: Final = 12**-0.5
 """Standard deviation of a uniform rounding error, in units of the last digit."""
 
 
-def outside_limits(sigma: Floats) -> Mask:
+def outside_limits(sigma: FloatArray) -> BoolArray:
     """True for stated errors that mean nothing: negative or outside `SIGMA_LIMITS`, (N,).
 
     Zero and NaN stand for an error that is not stated.
     """
     low, high = SIGMA_LIMITS
     stated = np.isfinite(sigma) & (sigma != 0.0)
-    mask: Mask = stated & ~((sigma >= low) & (sigma <= high))
+    mask: BoolArray = stated & ~((sigma >= low) & (sigma <= high))
     return mask
 
 
-def default_sigma(station: Strings, note2: Strings, catalog: Strings, year: Floats) -> Floats:
+def default_sigma(
+    station: StrArray, note2: StrArray, catalog: StrArray, year: FloatArray
+) -> FloatArray:
     """Uncertainty of one coordinate by station, technique, star catalogue and year.
 
     Parameters
@@ -128,7 +113,7 @@ def default_sigma(station: Strings, note2: Strings, catalog: Strings, year: Floa
     return _photographic(sigma, note2, year)
 
 
-def _photographic(sigma: Floats, note2: Strings, year: Floats) -> Floats:
+def _photographic(sigma: FloatArray, note2: StrArray, year: FloatArray) -> FloatArray:
     photograph = np.isin(note2, PHOTOGRAPHIC_CODES) & ((note2 != "") | (year < FIRST_CCD_YEAR))
     limits, values = zip(*PHOTOGRAPHIC_SIGMA, strict=True)
     row = np.minimum(np.searchsorted(limits, year, side="right"), len(values) - 1)
@@ -138,12 +123,12 @@ def _photographic(sigma: Floats, note2: Strings, year: Floats) -> Floats:
 def sigma_columns(
     chosen: Any,
     *,
-    station: Strings,
-    note2: Strings,
-    catalog: Strings,
-    year: Floats,
-    resolution: tuple[Floats, Floats],
-) -> tuple[Floats, Floats]:
+    station: StrArray,
+    note2: StrArray,
+    catalog: StrArray,
+    year: FloatArray,
+    resolution: tuple[FloatArray, FloatArray],
+) -> tuple[FloatArray, FloatArray]:
     """Columns of uncertainty for records without one.
 
     Parameters

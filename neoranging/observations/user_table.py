@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.exceptions import ObservationFormatError
-from neoranging.observations.ades_fields import Fields, read_place
-from neoranging.observations.ades_scan import AdesRecords
+from neoranging.observations.ades.fields import Fields, read_place
+from neoranging.observations.ades.scan import AdesRecords
 from neoranging.observations.cells import numbers, texts, unit_of
 from neoranging.observations.containers import (
     Container,
@@ -31,12 +30,7 @@ from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import ZERO_WEIGHT, outside_limits, sigma_columns
 from neoranging.observations.utc import utc_days
 from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
-
-__all__ = ["read_table", "user_table"]
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Strings = npt.NDArray[np.str_]
+from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
 
 NEEDED: Final = ("obstime", "ra", "dec", "station")
 AB_ZERO: Final = 31.4
@@ -276,7 +270,7 @@ class _Reading:
     def _field(self, column: str) -> Field:
         return self.naming.fields[self.naming.columns[column][0]]
 
-    def texts(self, column: str) -> Strings:
+    def texts(self, column: str) -> StrArray:
         """Text of a column; each row from the first of several that has some."""
         text = np.full(self.n, "")
         for name in self.naming.columns.get(column, ()):
@@ -286,7 +280,7 @@ class _Reading:
             text = np.where(text == "", own, text)
         return text
 
-    def _numbers(self, column: str, unit: str = "", sexagesimal: bool = False) -> Floats:
+    def _numbers(self, column: str, unit: str = "", sexagesimal: bool = False) -> FloatArray:
         """Numbers of a column in the unit of our documentation, NaN where absent."""
         name = self._name(column)
         if name is None:
@@ -304,7 +298,7 @@ class _Reading:
             )
         return result
 
-    def _lines(self) -> npt.NDArray[np.int64]:
+    def _lines(self) -> IntArray:
         if "line" in self.columns:
             line, _ = numbers("line", self.columns["line"], "")
             if np.isfinite(line).all():
@@ -319,14 +313,14 @@ class _Reading:
         self.notes += [Note(0, remark) for remark in epochs.remarks]
         return epochs
 
-    def _stations(self, station: str | None) -> Strings:
+    def _stations(self, station: str | None) -> StrArray:
         codes = self.texts("station") if "station" in self.naming else np.full(self.n, station)
         return station_codes(codes)
 
-    def _selected(self) -> Mask:
+    def _selected(self) -> BoolArray:
         return ~np.isin(np.strings.lower(self.texts("selected")), _REJECTED)
 
-    def _magnitudes(self) -> Floats:
+    def _magnitudes(self) -> FloatArray:
         name = self._name("mag")
         if name is None:
             return np.full(self.n, np.nan)
@@ -336,7 +330,9 @@ class _Reading:
         bright = flux > 0.0
         return np.where(bright, AB_ZERO - 2.5 * np.log10(np.where(bright, flux, 1.0)), np.nan)
 
-    def _sigmas(self, own: list[Floats], columns: Mapping[str, Any], dec: Floats) -> dict[str, Any]:
+    def _sigmas(
+        self, own: list[FloatArray], columns: Mapping[str, Any], dec: FloatArray
+    ) -> dict[str, Any]:
         """Errors of both coordinates: the observer's ``own`` where given, else of the station."""
         if "sigma_ra" in self.naming and not self._field("sigma_ra").cos_dec:
             own = [own[0] * np.cos(np.radians(dec)), own[1]]
@@ -380,7 +376,7 @@ class _Reading:
             "observer_gcrs": gcrs,
         }
 
-    def _vectors(self, column: str) -> Floats:
+    def _vectors(self, column: str) -> FloatArray:
         """Column of places, (N, 3) in the unit of our documentation."""
         name = self._name(column)
         if name is None:
@@ -404,7 +400,7 @@ class _Reading:
 
     # Account ------------------------------------------------------------------------------------
 
-    def _report(self, used: Mask, before: Any) -> ReadReport:
+    def _report(self, used: BoolArray, before: Any) -> ReadReport:
         entries = self.verdicts.set_aside(self.line, self._shown)
         if isinstance(before, ReadReport) and not entries and not self.notes:
             return before

@@ -11,16 +11,11 @@ from typing import Final
 
 import erfa
 import numpy as np
-import numpy.typing as npt
 from astropy.time import Time
 
 from neoranging.constants import DAY_S
 from neoranging.observations.fixed_width import calendar_to_mjd
-
-__all__ = ["MJD_1970", "seconds_in_day", "utc_days"]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from neoranging.typing import FloatArray, IntArray
 
 MJD_1970: Final = 40_587
 """Modified Julian date of 1970 January 1, day zero of numpy's dates."""
@@ -29,7 +24,7 @@ _FIRST_LEAP_YEAR: Final = 1972
 _MJD_ZERO: Final = 2_400_000.5
 
 
-def utc_days(time: Time) -> tuple[Ints, Floats]:
+def utc_days(time: Time) -> tuple[IntArray, FloatArray]:
     """Split times into whole modified Julian dates (UTC) and fractions in [0, 1), (N,) each."""
     utc = time.utc
     start = np.atleast_1d(utc.jd1) - _MJD_ZERO
@@ -39,7 +34,7 @@ def utc_days(time: Time) -> tuple[Ints, Floats]:
     return (whole + carry).astype(np.int64), rest - carry
 
 
-def seconds_in_day(mjd: Ints) -> Floats:
+def seconds_in_day(mjd: IntArray) -> FloatArray:
     """Return the length of UTC days.
 
     Parameters
@@ -56,7 +51,7 @@ def seconds_in_day(mjd: Ints) -> Floats:
 
 
 @cache
-def _long_days() -> Ints:
+def _long_days() -> IntArray:
     """Modified Julian dates of the days that end with a leap second."""
     steps = erfa.leap_seconds.get()
     # The first entry of 1972 sets TAI - UTC to 10 s; all later ones are leap seconds.

@@ -7,16 +7,11 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from neoranging.exceptions import NeoRangingWarning
 from neoranging.observations.observatories import is_known, itrf_positions
 from neoranging.observations.report import Note, Reason, SetAside, many
-
-__all__ = ["UNKNOWN_STATION", "Verdicts", "check_stations", "station_notes"]
-
-Mask = npt.NDArray[np.bool_]
-Strings = npt.NDArray[np.str_]
+from neoranging.typing import BoolArray, IntArray, StrArray
 
 UNKNOWN_STATION: Final = "unknown station"
 """Beginning of the notes on stations of which readers have warned."""
@@ -39,21 +34,19 @@ class Verdicts:
         self._found: list[tuple[Reason, str]] = []
 
     @property
-    def usable(self) -> Mask:
+    def usable(self) -> BoolArray:
         """Records nothing was found against, (N,)."""
-        mask: Mask = self._code == 0
+        mask: BoolArray = self._code == 0
         return mask
 
-    def reject(self, rows: Mask, reason: Reason, detail: str = "") -> None:
+    def reject(self, rows: BoolArray, reason: Reason, detail: str = "") -> None:
         """Set the usable ones among ``rows`` (N,) aside."""
         rows = rows & self.usable
         if rows.any():
             self._found.append((reason, detail))
             self._code[rows] = len(self._found)
 
-    def set_aside(
-        self, line: npt.NDArray[np.int64], text: Callable[[int], str]
-    ) -> tuple[SetAside, ...]:
+    def set_aside(self, line: IntArray, text: Callable[[int], str]) -> tuple[SetAside, ...]:
         """Return the entries of the report.
 
         Parameters
@@ -70,7 +63,7 @@ class Verdicts:
         return tuple(entries)
 
 
-def check_stations(station: Strings, kind: Strings, verdicts: Verdicts) -> Mask:
+def check_stations(station: StrArray, kind: StrArray, verdicts: Verdicts) -> BoolArray:
     """Set aside records of codes without a fixed place that brought no position of their own.
 
     Parameters
@@ -94,11 +87,11 @@ def check_stations(station: Strings, kind: Strings, verdicts: Verdicts) -> Mask:
         nowhere & np.isin(station, ROVING_CODES), Reason.ROVING_WITHOUT_POSITION, "no fixed place"
     )
     verdicts.reject(nowhere, Reason.SPACE_WITHOUT_POSITION, "no fixed place")
-    unknown: Mask = ~known[row] & (kind == "ground")
+    unknown: BoolArray = ~known[row] & (kind == "ground")
     return unknown
 
 
-def station_notes(station: Strings, line: npt.NDArray[np.int64], unknown: Mask) -> list[Note]:
+def station_notes(station: StrArray, line: IntArray, unknown: BoolArray) -> list[Note]:
     """Note each unknown station once, with its first line, and warn of all of them together.
 
     Warns

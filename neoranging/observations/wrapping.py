@@ -16,8 +16,6 @@ from typing import Any, Final
 
 from neoranging.observations.source import Text, TextSource, is_text, read_source
 
-__all__ = ["API_ANSWERS", "JSON_ADVICE", "is_html", "is_json", "read_text"]
-
 JSON_ADVICE: Final = (
     "this is JSON without records of observations: needed is an answer of the MPC's Observations "
     "API (OBS80, XML or ADES_DF). Orbit tools make JSON of .rwo files, of which the original text "

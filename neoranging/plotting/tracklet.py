@@ -11,16 +11,14 @@ from neoranging.constants import ARCSEC
 from neoranging.core.attributable import logarithm
 from neoranging.core.geometry import line_of_sight, sky_basis
 from neoranging.plotting import style
+from neoranging.typing import FloatArray
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
     from matplotlib.axes import Axes
 
     from neoranging.tracklet import Tracklet
-
-    FloatArray = npt.NDArray[np.float64]
 
 
 def plot_tracklet(tracklet: Tracklet, axes: Sequence[Axes] | None = None) -> tuple[Axes, Axes]:

@@ -12,8 +12,8 @@ from astropy.time import Time
 
 from neoranging.core.elements import state_to_elements
 from neoranging.core.kepler import mean_anomaly
-from neoranging.dcriteria import d_drummond, d_jopek, d_sh
-from neoranging.orbit import OrbitalElements
+from neoranging.orbits.dcriteria import d_drummond, d_jopek, d_sh
+from neoranging.orbits.elements import OrbitalElements
 
 DAY = u.au / u.day
 

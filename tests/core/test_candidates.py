@@ -14,7 +14,7 @@ from neoranging.core.geometry import dot, norm
 from neoranging.core.laplace import laplace
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.status import RangeStatus
-from neoranging.ephemeris import earth_state
+from neoranging.ephemeris.states import earth_state
 
 METHODS = pytest.mark.parametrize("method", [gauss, laplace])
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from neoranging.core.answers import Solutions
 from neoranging.core.attributable import from_fit
 from neoranging.core.geometry import norm
 from neoranging.core.prediction import object_state
-from neoranging.core.solutions import Solutions
 from neoranging.core.status import RangeStatus
 from neoranging.core.verdict import judged
 

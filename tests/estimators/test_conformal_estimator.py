@@ -7,12 +7,12 @@ import pytest
 from astropy import units as u
 
 import neoranging as nr
-from neoranging import conformal
-from neoranging.conformal import Calibration
+from neoranging import calibration as conformal
+from neoranging.calibration import Calibration
 from neoranging.constants import C_AU_PER_DAY
+from neoranging.core.answers import Solutions
 from neoranging.core.conformal import admissible_limits
 from neoranging.core.prediction import object_state
-from neoranging.core.solutions import Solutions
 from neoranging.estimators import base as estimator_base
 from neoranging.estimators.conformal import ConformalEstimator
 from neoranging.estimators.gauss import GaussEstimator
@@ -248,7 +248,7 @@ class TestWeights:
     @pytest.fixture(params=["invariant", "paper"])
     def estimator(self, request, known, tmp_path):
         torch = pytest.importorskip("torch")
-        from neoranging.arc_inputs import arc_inputs
+        from neoranging.estimators.network_inputs import arc_inputs
         from neoranging.nn.modules import NetworkConfig, RangingNetwork
 
         small = {

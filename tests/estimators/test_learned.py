@@ -9,11 +9,11 @@ import torch
 from astropy import units as u
 
 import neoranging as nr
-from neoranging.arc_inputs import arc_inputs
 from neoranging.core.admissible import is_admissible
 from neoranging.core.candidates import energy_coefficients
 from neoranging.estimators.learned import default_weights
 from neoranging.estimators.mlp import MLPEstimator
+from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.estimators.pinn import PINNEstimator
 from neoranging.exceptions import (
     CheckpointError,

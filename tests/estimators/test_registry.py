@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import neoranging as nr
-from neoranging.core.solutions import Solutions
+from neoranging.core.answers import Solutions
 from neoranging.core.status import RangeStatus
 from neoranging.estimators import registry
 from neoranging.estimators.base import RangingEstimator

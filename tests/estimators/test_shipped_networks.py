@@ -5,10 +5,10 @@ import pytest
 from astropy import units as u
 
 import neoranging as nr
-from neoranging.datasets.splits import read_designations
 from neoranging.estimators.learned import default_weights
 from neoranging.estimators.mlp import MLPEstimator
 from neoranging.estimators.pinn import PINNEstimator
+from neoranging.lab.sets.splits import read_designations
 
 ESTIMATORS = {"mlp": MLPEstimator, "pinn": PINNEstimator}
 REPRESENTATIONS = ("paper", "invariant")

@@ -28,7 +28,7 @@ def test_paper_features_fill_the_unit_interval(night_inputs):
 
 
 def test_paper_scaling_is_that_of_the_data_sets(night_inputs):
-    from neoranging.datasets.scaling import INPUTS, ArcScaling
+    from neoranging.lab.sets.scaling import INPUTS, ArcScaling
 
     features = fitted(PaperFeatures(), night_inputs)
     raw = features.raw(night_inputs).numpy()

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import neoranging.observations  # noqa: F401  (registers the formats)
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError
-from neoranging.observations.ades import read_ades_psv, read_ades_xml
-from neoranging.observations.ades_scan import looks_like_psv, looks_like_xml
-from neoranging.observations.ades_writer import format_ades_psv, write_ades_psv
+from neoranging.observations.ades.read import read_ades_psv, read_ades_xml
+from neoranging.observations.ades.scan import looks_like_psv, looks_like_xml
+from neoranging.observations.ades.write import format_ades_psv, write_ades_psv
 from neoranging.observations.mpc_codes import PROGRAM_CODES
-from neoranging.observations.obs80 import read_obs80
+from neoranging.observations.obs80.read import read_obs80
 from neoranging.observations.report import Reason
 from neoranging.observations.wrapping import read_text
 

@@ -11,7 +11,7 @@ from astropy.table import QTable
 import neoranging as nr
 from neoranging.exceptions import NeoRangingWarning
 from neoranging.observations.mpc_codes import divide_note1, join_note1
-from neoranging.observations.obs80_writer import format_obs80
+from neoranging.observations.obs80.write import format_obs80
 
 STACKED = "     K24Y04R KC2024 12 27.23807308 56 40.968-00 16 11.93         16.54oV     G96"
 
@@ -85,7 +85,7 @@ def test_the_same_lines_again():
 
 
 def test_precision_stands_in_the_fields_of_the_standard():
-    from neoranging.observations.ades_writer import format_ades_psv
+    from neoranging.observations.ades.write import format_ades_psv
 
     text = format_ades_psv(QTable.read([STACKED.replace("08 56 40.968", "08 56 40.9  ")]))
     names, values = (line.split("|") for line in text.splitlines()[1:3])

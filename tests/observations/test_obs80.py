@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from neoranging.constants import AU_KM
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError
-from neoranging.observations.obs80 import read_obs80
-from neoranging.observations.obs80_lines import looks_like_obs80
-from neoranging.observations.obs80_writer import format_obs80
+from neoranging.observations.obs80.lines import looks_like_obs80
+from neoranging.observations.obs80.read import read_obs80
+from neoranging.observations.obs80.write import format_obs80
 from neoranging.observations.report import Reason
 
 # Records of the Minor Planet Center.

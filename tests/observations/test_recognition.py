@@ -16,9 +16,9 @@ from click.testing import CliRunner
 import neoranging as nr
 from neoranging.cli import main
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError
-from neoranging.observations.ades_writer import format_ades_psv
+from neoranging.observations.ades.write import format_ades_psv
 from neoranging.observations.recognition import WINDOW, recognise
-from neoranging.observations.rwo_writer import format_rwo
+from neoranging.observations.rwo.write import format_rwo
 from neoranging.observations.wrapping import read_text
 
 OBS80 = "".join(

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import neoranging.observations  # noqa: F401  (registers the formats)
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError
 from neoranging.observations.report import Reason
-from neoranging.observations.rwo import read_rwo
-from neoranging.observations.rwo_layout import looks_like_rwo
-from neoranging.observations.rwo_writer import format_rwo, write_rwo
+from neoranging.observations.rwo.layout import looks_like_rwo
+from neoranging.observations.rwo.read import read_rwo
+from neoranging.observations.rwo.write import format_rwo, write_rwo
 
 # Lines counted with awk by their kind: records, used, radar, replaced.
 COUNTS = {

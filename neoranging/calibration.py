@@ -1,0 +1,467 @@
+"""`Calibration`: how far off a method was on arcs that it never saw, as intervals for new ones.
+
+The counting stands in `neoranging.core.conformal`; what makes calibrations of stored sets in
+``neoranging.lab.study.calibration``. A calibration is a small JSON file, so that an estimate needs
+neither the arcs nor the truths that it was made of.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from astropy import units as u
+
+from neoranging.arguments import values_in
+from neoranging.core import conformal as core
+from neoranging.core.conformal import Answers
+from neoranging.core.nested_bins import NestedBins
+from neoranging.exceptions import ConformalError
+from neoranging.files import parse_json, plain, replacing
+from neoranging.typing import BoolArray, FloatArray, IntArray
+
+N_BINS: Final = (10, 6)
+"""Bins of proper motion, deciles, and of the length of the arc within each of them."""
+
+MIN_PER_BIN: Final = 400
+"""Arcs that a bin should hold; fewer bins are made rather than smaller ones.
+
+Three standard errors of a normal law, 0.9973, take 370."""
+
+LEVELS: Final = np.unique(
+    np.round(
+        [
+            *np.arange(0.05, 0.5, 0.05),
+            *np.arange(0.5, 0.9, 0.02),
+            *np.arange(0.9, 0.99, 0.01),
+            *np.arange(0.99, 0.9991, 0.003),
+            *(0.55, 0.65, 0.6827, 0.75, 0.85, 0.9545, 0.9973),
+        ],
+        6,
+    )
+)
+"""Confidence levels that are kept; another takes the width of the next one above."""
+
+_FORMAT: Final = "neoranging calibration"
+_VERSION: Final = 2
+_VERDICTS: Final = ("ok", "other")
+_ROUND = Context(prec=5, rounding=ROUND_CEILING)
+
+
+class _Group(NamedTuple):
+    """Half widths of the answers of one verdict, by proper motion and length of arc."""
+
+    bins: NestedBins
+    """C cells of proper motion [rad/d] and, within it, length of arc [d]."""
+    counts: IntArray
+    """Calibration arcs of each cell, shape (C,)."""
+    widths: FloatArray
+    """Shape (C, L + 1): at each level, infinite where the arcs are too few, and at last the largest
+    score, zero of none."""
+
+    @classmethod
+    def fit(cls, scores: FloatArray, eta: FloatArray, span: FloatArray) -> _Group:
+        bins = NestedBins.fit(eta, span, N_BINS, MIN_PER_BIN)
+        cell = bins.cell_of(eta, span)
+        counts, widths = core.quantiles(scores, cell, bins.n_cells, LEVELS)
+        largest = np.zeros(len(counts))
+        np.maximum.at(largest, cell, scores)
+        return cls(bins, counts, _rounded_up(np.column_stack([widths, largest])))
+
+    def half_width(
+        self, eta: FloatArray, span: FloatArray, levels: FloatArray, level: float
+    ) -> FloatArray:
+        """By arc; infinite where the arcs of its cell are too few for the level."""
+        enough = self.counts >= core.arcs_needed(level)
+        # the largest score serves levels between the last one that is kept and none at all
+        column = min(int(np.searchsorted(levels, level)), len(levels))
+        width = np.where(enough, np.minimum(self.widths[:, column], self.widths[:, -1]), np.inf)
+        return width[self.bins.cell_of(eta, span)]
+
+    def to_json(self, verdict: str) -> dict[str, Any]:
+        return {
+            "verdict": verdict,
+            "proper_motion_edges_rad_d": self.bins.outer.tolist(),
+            "arc_length_edges_d": self.bins.inner_lists,
+            "n_arcs": self.counts.tolist(),
+            "half_widths": [[x if np.isfinite(x) else None for x in row] for row in self._rows],
+        }
+
+    @property
+    def _rows(self) -> list[list[float]]:
+        return self.widths.tolist()
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any], n_levels: int) -> _Group:
+        bins = NestedBins.from_lists(
+            content["proper_motion_edges_rad_d"], content["arc_length_edges_d"]
+        )
+        counts = np.array(content["n_arcs"], dtype=np.int64)
+        rows = [[np.inf if x is None else x for x in row] for row in content["half_widths"]]
+        widths = np.array(rows, dtype=np.float64)
+        if widths.shape != (bins.n_cells, n_levels + 1) or counts.shape != widths.shape[:1]:
+            raise ValueError("edges, numbers and widths do not belong together")
+        if (counts < 0).any() or not (widths >= 0.0).all():
+            raise ValueError("numbers of arcs and half widths must not be negative")
+        if (widths[:, 1:-1] < widths[:, :-2]).any():
+            raise ValueError("half widths must not fall with the level")
+        return cls(bins, counts, widths)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration:
+    """Half widths of intervals, by verdict, proper motion, length of arc and confidence level.
+
+    Made by `fit` of answers whose truth is known, by ``ConformalEstimator.calibrate``, or by
+    ``neoranging.lab.study.calibration.calibrate`` of a stored set. Immutable.
+
+    Usable answers (status OK or POPULATION) and others are counted apart, each by deciles of proper
+    motion and, within each of them, by up to six bins of equal numbers of the length of the arc; of
+    fewer where a bin would hold less than 400 arcs. So an interval holds among the slow and among
+    the fast, minutes of observations do not borrow the narrow intervals of hours, and answers that
+    a method does not stand by widen nobody else's.
+
+    Attributes
+    ----------
+    identity : mapping
+        Which method, origin, options and weights it was made for; `RangingEstimator.identity`.
+    score : {"log", "absolute", "standard"}
+        What is counted: the difference of the logarithms of range and truth; that of the ranges
+        [au]; or that in standard errors where an answer is usable and has one, and the logarithmic
+        score elsewhere.
+    levels : ndarray, shape (L,)
+        Confidence levels that are kept.
+    description : mapping
+        Which data it was made of: plain data, for people.
+    """
+
+    identity: Mapping[str, Any]
+    score: str
+    levels: FloatArray
+    description: Mapping[str, Any]
+    _groups: tuple[_Group, _Group]
+
+    @classmethod
+    def fit(
+        cls,
+        answers: Answers,
+        truth: FloatArray,
+        *,
+        score: str | None = None,
+        identity: Mapping[str, Any] | None = None,
+        description: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Calibration of answers to arcs that the method was not trained on.
+
+        Parameters
+        ----------
+        answers : Answers
+            To M arcs; those without an answer are counted, no more.
+        truth : ndarray, shape (M,)
+            True ranges [au] from the same origin.
+        score : {"log", "absolute", "standard"}, optional
+            By default ``"standard"`` if all usable answers have a standard error, else
+            ``"log"``.
+        identity, description : mapping, optional
+
+        Raises
+        ------
+        ConformalError
+            If no arc has an answer, a true range is not positive, or standard scores are asked
+            for where a usable answer has no standard error.
+        """
+        given = answers.given
+        if not given.any():
+            raise ConformalError(
+                f"none of the {len(given)} calibration arcs has an answer: there is nothing to "
+                "learn about the errors of the method"
+            )
+        mine, known = answers.take(given), truth[given]
+        score = score or _natural_score(mine)
+        if score == "standard" and (mine.usable & ~mine.determined(score)).any():
+            raise ConformalError(
+                "standard scores need usable answers, each with a standard error: for this "
+                "method take score='log' or 'absolute'"
+            )
+        off, usable = core.scores(mine, known, score), mine.determined(score)
+        ok, other = (
+            _Group.fit(off[rows], mine.eta[rows], mine.span[rows]) for rows in (usable, ~usable)
+        )
+        counted = {"n_arcs": len(given), "n_without_answer": int((~given).sum())}
+        told = {**counted, **(description or {})}
+        return cls(dict(identity or {}), score, LEVELS, told, (ok, other))
+
+    # ------------------------------------------------------------------ what it says
+
+    def half_width(
+        self,
+        proper_motion: u.Quantity,
+        arc_length: u.Quantity,
+        usable: npt.ArrayLike,
+        confidence_level: float,
+    ) -> FloatArray:
+        """Half width of intervals, in the unit of the score.
+
+        Parameters
+        ----------
+        proper_motion : Quantity, shape (...)
+            Of the fit to all observations.
+        arc_length : Quantity, shape (...)
+            Time from the first to the last observation. Outside of all that was seen, of either,
+            the nearest bin counts.
+        usable : array_like of bool, shape (...)
+            Whether the status is OK or POPULATION (and, for standard scores, there is a standard
+            error).
+        confidence_level : float
+
+        Returns
+        -------
+        ndarray, shape (...)
+
+        Raises
+        ------
+        ConformalError
+            If there are too few calibration arcs for the level; the message says how many it needs.
+        """
+        eta, span = _axes(proper_motion, arc_length)
+        columns = np.broadcast_arrays(eta, span, np.asarray(usable, dtype=bool))
+        eta, span, usable = (column.ravel() for column in columns)
+        width = self._half_width(eta, span, usable, confidence_level)
+        self._require(np.isfinite(width), eta, span, usable, confidence_level)
+        return width.reshape(columns[0].shape)
+
+    def interval(
+        self,
+        range: u.Quantity,  # noqa: A002 (the name that the package gives it)
+        proper_motion: u.Quantity,
+        arc_length: u.Quantity,
+        usable: npt.ArrayLike,
+        confidence_level: float,
+        *,
+        range_error: u.Quantity | None = None,
+    ) -> u.Quantity:
+        """Range interval around an answer; `RangeEstimate.interval` also heeds admissibility.
+
+        Parameters
+        ----------
+        range, proper_motion, arc_length : Quantity, shape (...)
+            The answer, the motion of the fit to all observations, and the time from the first to
+            the last of them.
+        usable : array_like of bool, shape (...)
+            Whether the status is OK or POPULATION.
+        confidence_level : float
+        range_error : Quantity, shape (...), optional
+            Standard error; only standard scores look at it.
+
+        Returns
+        -------
+        Quantity, shape (..., 2)
+            Lower and upper bound; NaN where there is no answer.
+
+        Raises
+        ------
+        ConformalError
+            If there are too few calibration arcs for the level; the message says how many it needs.
+        """
+        rho = values_in("range", range, u.au, ConformalError)
+        eta, span = _axes(proper_motion, arc_length)
+        error = np.asarray(np.nan)
+        if range_error is not None:
+            error = values_in("range_error", range_error, u.au, ConformalError)
+        columns = np.broadcast_arrays(rho, error, np.asarray(usable, dtype=bool), eta, span)
+        answers = Answers._make(column.ravel() for column in columns)
+        usable = answers.determined(self.score)
+        width = self._half_width(answers.eta, answers.span, usable, confidence_level)
+        known = np.isfinite(width) | ~answers.given
+        self._require(known, answers.eta, answers.span, usable, confidence_level)
+        bounds = core.bounds(answers, width, self.score)
+        return bounds.reshape(*columns[0].shape, 2) << u.au
+
+    def bounds(
+        self,
+        answers: Answers,
+        limits: FloatArray,
+        confidence_level: float,
+        *,
+        too_few: str = "raise",
+    ) -> FloatArray:
+        """Intervals within the admissible limits, on plain arrays.
+
+        Parameters
+        ----------
+        answers : Answers
+            Of M arcs.
+        limits : ndarray, shape (M, 2)
+            `core.conformal.admissible_limits` [au].
+        confidence_level : float
+        too_few : {"raise", "limits"}
+            What becomes of usable answers where the calibration arcs are too few for the
+            level.
+
+        Returns
+        -------
+        ndarray, shape (M, 2) [au]
+            Never empty. The limits themselves where there is no answer, and where answers that are
+            not usable have too few calibration arcs.
+        """
+        usable = answers.determined(self.score)
+        width = self._half_width(answers.eta, answers.span, usable, confidence_level)
+        if too_few == "raise":
+            known = np.isfinite(width) | ~usable | ~answers.given
+            self._require(known, answers.eta, answers.span, usable, confidence_level)
+        return core.clipped(core.bounds(answers, width, self.score), limits)
+
+    def _half_width(
+        self, eta: FloatArray, span: FloatArray, usable: BoolArray, level: float
+    ) -> FloatArray:
+        core.checked_level(level)
+        width = np.empty(len(eta))
+        for group, rows in zip(self._groups, (usable, ~usable), strict=True):
+            if rows.any():
+                width[rows] = group.half_width(eta[rows], span[rows], self.levels, level)
+        return width
+
+    def _require(
+        self,
+        known: BoolArray,
+        eta: FloatArray,
+        span: FloatArray,
+        usable: BoolArray,
+        level: float,
+    ) -> None:
+        """Complain of the first answer whose half width is not known."""
+        if known.all():
+            return
+        k = int(np.argmin(known))
+        group = self._groups[0 if usable[k] else 1]
+        n = int(group.counts[group.bins.cell_of(eta[k : k + 1], span[k : k + 1])[0]])
+        verdict = f"answers that are {'' if usable[k] else 'not '}usable"
+        which = f" with {verdict} and a like proper motion and length"
+        raise core.too_few(n, level, which)
+
+    def matches(self, identity: Mapping[str, Any]) -> bool:
+        """Whether it was made for a method of that identity."""
+        return dict(self.identity) == dict(identity)
+
+    # ------------------------------------------------------------------ files
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data from which `from_json` makes the same calibration."""
+        groups = zip(self._groups, _VERDICTS, strict=True)
+        return {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "identity": dict(self.identity),
+            "description": dict(self.description),
+            "score": self.score,
+            "levels": self.levels.tolist(),
+            "groups": [group.to_json(verdict) for group, verdict in groups],
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """Calibration of what `to_json` gave.
+
+        Raises
+        ------
+        ConformalError
+            If it is something else, of another version, or incomplete.
+        """
+        try:
+            if (content["format"], content["version"]) != (_FORMAT, _VERSION):
+                raise ValueError(
+                    f"it is {content['format']!r}, version {content['version']!r}, and what can be "
+                    f"read is {_FORMAT!r}, version {_VERSION}"
+                )
+            if content["score"] not in core.SCORES:
+                raise ValueError(f"it has the score {content['score']!r}")
+            levels = np.array(content["levels"], dtype=np.float64)
+            by_verdict = {group["verdict"]: group for group in content["groups"]}
+            ok, other = (_Group.from_json(by_verdict[name], len(levels)) for name in _VERDICTS)
+            if not (np.diff(np.concatenate([[0.0], levels, [1.0]])) > 0.0).all():
+                raise ValueError("its levels do not ascend between 0 and 1")
+            identity, described = (_mapping(content, name) for name in ("identity", "description"))
+            return cls(identity, content["score"], levels, described, (ok, other))
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise ConformalError(
+                f"this is no calibration of this version of neoranging ({error!r}): make it anew, "
+                "as `neoranging calibrate` does"
+            ) from error
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a JSON file, whole or not at all."""
+        text = json.dumps(plain(self.to_json()), allow_nan=False, separators=(",", ":"))
+        with replacing(Path(path)) as part:
+            part.write_text(text.replace("],[", "],\n[") + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """Calibration of a file that `write` wrote.
+
+        Raises
+        ------
+        ConformalError
+            If the file is damaged or is something else.
+        OSError
+            If it cannot be opened.
+        """
+        try:
+            return cls.from_json(parse_json(Path(path).read_text(encoding="utf-8")))
+        except ValueError as error:
+            raise ConformalError(f"cannot read {path}: {error}") from error
+
+    def __repr__(self) -> str:
+        name = self.identity.get("method", "a method")
+        ok, other = (int(group.counts.sum()) for group in self._groups)
+        return f"<Calibration of {name}: {ok} arcs OK, {other} others, score {self.score}>"
+
+
+@cache
+def default_calibration(name: str) -> Calibration | None:
+    """Calibration that comes with the package, None if there is none of that name.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"gauss"`` or ``"mlp-invariant"``.
+    """
+    path = Path(str(files("neoranging").joinpath("data", "calibration", f"{name}.json")))
+    return Calibration.read(path) if path.exists() else None
+
+
+def _mapping(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+    if not isinstance(content[name], Mapping):
+        raise TypeError(f"{name!r} is no object but {type(content[name]).__name__}")
+    return dict(content[name])
+
+
+def _axes(proper_motion: u.Quantity, arc_length: u.Quantity) -> tuple[FloatArray, FloatArray]:
+    """What intervals depend on beside the verdict, in rad/d and d."""
+    return (
+        values_in("proper_motion", proper_motion, u.rad / u.d, ConformalError),
+        values_in("arc_length", arc_length, u.d, ConformalError),
+    )
+
+
+def _natural_score(answers: Answers) -> str:
+    usable = answers.usable
+    told = usable.any() and bool((answers.determined("standard") == usable).all())
+    return "standard" if told else "log"
+
+
+def _rounded_up(values: FloatArray) -> FloatArray:
+    """Five digits, which keep a file small; upwards, so that no interval becomes narrower."""
+    rounded = [
+        float(_ROUND.create_decimal_from_float(x)) if np.isfinite(x) else x
+        for x in values.ravel().tolist()
+    ]
+    return np.array(rounded).reshape(values.shape)

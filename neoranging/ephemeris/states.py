@@ -1,0 +1,411 @@
+"""States of the Earth and of observers, offline, cached and vectorised.
+
+Every public function comes as a pair: one that takes `~astropy.time.Time` and returns
+`~astropy.units.Quantity`, and a twin over plain arrays, epochs as MJD TDB, lengths in au.
+
+Sources
+-------
+Earth
+    Heliocentric, from the excerpt of JPL DE440 in the package (1950-2060), else from astropy's
+    built-in series (ERFA ``epv00``). Sun and Earth always come from the same source.
+Rotation of the Earth
+    IAU 2006/2000A pole, UT1 and polar motion from the IERS tables that astropy brings along. There
+    is no download, and neither astropy's configuration nor its caches are touched.
+Time
+    UTC to TT by ERFA's leap seconds, TDB - TT by its series (``dtdb``), for the geocentre.
+    Before 1960 there is no UTC: a time marked ``utc`` is then taken to be UT, and, as in astropy,
+    TT = UT + 32.184 s.
+
+Interpolation adds less than 0.1 m and 1e-4 m/s to the Earth, 0.1 mm to a site.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import astropy.units as u
+import erfa
+import numpy as np
+from astropy.coordinates import EarthLocation
+from astropy.time import Time
+from astropy.utils import iers
+from jplephem.spk import SPK
+from numpy.typing import ArrayLike, NDArray
+
+from neoranging.constants import ARCSEC, AU_KM, DAY_S, MJD_JD, TT_TAI_S
+from neoranging.core import ephemeris as core
+from neoranging.exceptions import EphemerisError, NeoRangingWarning
+
+Floats = NDArray[np.float64]
+
+KERNEL: Final = Path(__file__).parents[1] / "data" / "ephemeris" / "de440_1950_2060.bsp"
+"""The excerpt of DE440: an SPK file that astropy and jplephem read as well."""
+
+# One grid for all series, from 1800 to 2200; the limits of DE440 lie on its cell edges, so that no
+# cell, and hence no state, mixes two sources.
+_START, _STEP, _CELLS = -21_504.0, 8.0, 18_263
+
+EPHEMERIS_SPAN: Final = (_START, _START + _CELLS * _STEP)
+"""First and last epoch served [MJD TDB]: 1800-01-01 to 2200-01-08."""
+
+DE440_SPAN: Final = (33_280.0, 73_464.0)
+"""First and last epoch of the DE440 excerpt as used here [MJD TDB]: 1949-12-30 to 2060-01-06."""
+
+
+def _earth(mjd_tdb: Floats) -> Floats:
+    """Heliocentric Earth ``(M, 3)`` [au] from the best source of each epoch."""
+    position = np.empty((mjd_tdb.size, 3))
+    inside = (mjd_tdb >= DE440_SPAN[0]) & (mjd_tdb <= DE440_SPAN[1])
+    if inside.any():
+        # Opened anew for each batch of cells: nothing stays open to be inherited by a fork.
+        with SPK.open(KERNEL) as kernel:
+            epoch = MJD_JD, mjd_tdb[inside]
+            barycentre, earth, sun = (
+                kernel[pair].compute(*epoch) for pair in ((0, 3), (3, 399), (0, 10))
+            )
+        position[inside] = (barycentre + earth - sun).T / AU_KM
+    if not inside.all():
+        # The bare ufuncs of ERFA return their status instead of warning of a "dubious year".
+        heliocentric, _, _ = erfa.ufunc.epv00(MJD_JD, mjd_tdb[~inside])
+        position[~inside] = heliocentric["p"]
+    return position
+
+
+def _pole(mjd_tt: Floats) -> Floats:
+    """X, Y of the celestial intermediate pole and the CIO locator s, ``(M, 3)`` [rad]."""
+    return np.stack(erfa.ufunc.xys06a(MJD_JD, mjd_tt), axis=-1)
+
+
+def _tdb_tt(mjd_tt: Floats) -> Floats:
+    """TDB - TT at the geocentre, ``(M, 1)`` [s]."""
+    return np.asarray(erfa.ufunc.dtdb(MJD_JD, mjd_tt, 0.0, 0.0, 0.0, 0.0))[:, None]
+
+
+_series = functools.partial(
+    core.PiecewiseSeries, start=_START, step=_STEP, n_cells=_CELLS, degree=11
+)
+_EARTH: Final = _series(_earth, n_components=3, name="the Earth")
+_POLE: Final = _series(_pole, n_components=3, name="the celestial pole")
+_TDB_TT: Final = _series(_tdb_tt, n_components=1, name="TDB - TT")
+_SERIES: Final = (_EARTH, _POLE, _TDB_TT)
+
+
+class _Orientation(NamedTuple):
+    """Measured rotation of the Earth, by day."""
+
+    epoch: Floats  # MJD TT
+    ut1_tt: Floats  # UT1 - TT [d]; unlike UT1 - UTC free of leaps
+    polar_motion: Floats  # (M, 2) [rad]
+    measured: tuple[float, float]  # first and last MJD of the tables
+
+
+@functools.cache
+def _orientation() -> _Orientation:
+    """The IERS tables of astropy: the long series C04, then the predictions of Bulletin A.
+
+    Before the tables begin in 1962 UT1 equals what a time calls UTC, by definition before 1960.
+    """
+    table = np.loadtxt(iers.IERS_B_FILE, usecols=(4, 5, 6, 7))
+    table = np.vstack([table, _bulletin_a(after=table[-1, 0])])
+    measured = table[0, 0], table[-1, 0]
+    # Two days of 1959 show the step from UT to the first UTC.
+    early = np.zeros((int(measured[0]) - 36_932, 4))
+    early[:, 0] = np.arange(36_932.0, measured[0])
+    early[:, 1:3] = table[0, 1:3]
+    mjd, xp, yp, ut1_utc = np.vstack([early, table]).T
+    tai_utc, _ = erfa.ufunc.dat(*erfa.ufunc.jd2cal(MJD_JD, mjd)[:4])
+    tt_utc = tai_utc + TT_TAI_S
+    polar_motion = np.stack([xp, yp], axis=-1) * ARCSEC
+    return _Orientation(mjd + tt_utc / DAY_S, (ut1_utc - tt_utc) / DAY_S, polar_motion, measured)
+
+
+def _bulletin_a(after: float) -> Floats:
+    """MJD, polar motion [arcsec], UT1 - UTC [s] of the days after one, ``(M, 4)``."""
+    columns = (slice(7, 15), slice(18, 27), slice(37, 46), slice(58, 68))
+    lines = Path(iers.IERS_A_FILE).read_text(encoding="ascii").splitlines()
+    rows = [
+        [float(line[column]) for column in columns]
+        for line in lines
+        if float(line[columns[0]]) > after and line[columns[-1]].strip()
+    ]
+    return np.array(rows).reshape(-1, len(columns))
+
+
+_WARNED: set[str] = set()
+
+
+def _warn_once(message: str) -> None:
+    """Warn of degraded accuracy, once per process and message."""
+    if message not in _WARNED:
+        warnings.warn(message, NeoRangingWarning, stacklevel=3)
+        _WARNED.add(message)
+
+
+def _outside(epoch: Floats, span: tuple[float, float]) -> bool:
+    return epoch.size > 0 and bool(epoch.min() < span[0] or epoch.max() >= span[1])
+
+
+def tdb_mjd(time: Time) -> Floats:
+    """Epochs as MJD TDB, a hundred times faster than ``time.tdb.mjd`` for many epochs.
+
+    Parameters
+    ----------
+    time : `~astropy.time.Time`
+        Any scale and shape.
+
+    Returns
+    -------
+    ndarray
+        Same shape, MJD TDB at the geocentre (a `~astropy.time.Time` with a location differs by up
+        to 2 microseconds). The last bit of an MJD is 0.6 microseconds.
+
+    Raises
+    ------
+    EphemerisError
+        If an epoch is masked, not finite or outside `EPHEMERIS_SPAN`.
+    """
+    if time.masked:
+        if np.any(time.mask):
+            raise EphemerisError(f"{np.sum(time.mask)} epochs are masked; leave these rows out")
+        time = time.unmasked
+    if time.scale == "tdb":
+        return np.asarray((time.jd1 - MJD_JD) + time.jd2)
+    day, fraction = _tt(time)
+    seconds = _TDB_TT((day + fraction).ravel())[:, 0].reshape(day.shape)
+    return np.asarray(day + (fraction + seconds / DAY_S))
+
+
+def _tt(time: Time) -> tuple[Floats, Floats]:
+    """MJD TT in two parts, the first without loss against the Julian date."""
+    scale, day, fraction = time.scale, time.jd1, time.jd2
+    if scale == "utc":
+        day, fraction, _ = erfa.ufunc.utctai(day, fraction)
+    elif scale not in {"tai", "tt", "ut1"}:
+        scale, day, fraction = "tt", time.tt.jd1, time.tt.jd2
+    day = np.asarray(day - MJD_JD)
+    if scale in {"utc", "tai"}:
+        fraction = fraction + TT_TAI_S / DAY_S
+    elif scale == "ut1":  # astropy would refuse it without recent tables
+        table = _orientation()
+        fraction = fraction - np.interp(day + fraction, table.epoch, table.ut1_tt)
+    return day, np.asarray(fraction)
+
+
+def _epochs(time: Time | ArrayLike) -> Floats:
+    return tdb_mjd(time) if isinstance(time, Time) else np.asarray(time, dtype=np.float64)
+
+
+def earth_state(mjd_tdb: Time | ArrayLike) -> tuple[Floats, Floats]:
+    """Heliocentric state of the Earth's centre.
+
+    Parameters
+    ----------
+    mjd_tdb : array_like or `~astropy.time.Time`
+        Epochs, any shape, MJD TDB.
+
+    Returns
+    -------
+    position, velocity : ndarray
+        ICRS axes, shape of the epochs + ``(3,)`` [au], [au/d].
+
+    Raises
+    ------
+    EphemerisError
+        If an epoch is not finite or outside `EPHEMERIS_SPAN`.
+
+    Warns
+    -----
+    NeoRangingWarning
+        Once, for epochs outside `DE440_SPAN`, where the error is up to 15 km and 5 mm/s.
+    """
+    epoch = _epochs(mjd_tdb)
+    position, velocity = _EARTH.with_rate(epoch.ravel())
+    if _outside(epoch, DE440_SPAN):
+        _warn_once(
+            "some epochs lie outside 1950-2060, the span of the DE440 excerpt: there the Earth "
+            "comes from astropy's built-in series, in error by up to 15 km (0.02 arcsec at 1 au, "
+            "2 arcsec at 0.01 au)"
+        )
+    shape = (*epoch.shape, 3)
+    return position.reshape(shape), velocity.reshape(shape)
+
+
+def earth_posvel(time: Time) -> tuple[u.Quantity, u.Quantity]:
+    """Heliocentric state of the Earth's centre, with units.
+
+    Parameters
+    ----------
+    time : `~astropy.time.Time`
+        Any scale and shape.
+
+    Returns
+    -------
+    position, velocity : `~astropy.units.Quantity`
+        ICRS axes, shape of the times + ``(3,)``, au and au / d. See `earth_state`.
+    """
+    position, velocity = earth_state(time)
+    return position << u.au, velocity << u.au / u.d
+
+
+def site_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[Floats, Floats]:
+    """Geocentric celestial state of Earth-fixed sites, each at its epoch.
+
+    Parameters
+    ----------
+    itrf : array_like
+        Earth-fixed positions, ``(N, 3)`` or one for all epochs ``(3,)`` [m]. A row of NaN (no
+        fixed place) gives a row of NaN.
+    mjd_tdb : array_like or `~astropy.time.Time`
+        Epochs, ``(N,)`` or one for all sites ``()``, MJD TDB.
+
+    Returns
+    -------
+    position, velocity : ndarray
+        GCRS with the axes of the ICRS, ``(N, 3)`` [au], [au/d]; ``(3,)`` for one site and epoch.
+
+    Raises
+    ------
+    EphemerisError
+        If an epoch is not finite or outside `EPHEMERIS_SPAN`.
+
+    Warns
+    -----
+    NeoRangingWarning
+        Once, for epochs outside the IERS tables: UT1 - UTC, by definition below 0.9 s since 1972,
+        is held at its last value, or zero before 1962, which may displace a site by 420 m and
+        more.
+
+    Notes
+    -----
+    Equal to ``EarthLocation.get_gcrs_posvel`` within centimetres where the tables reach.
+    """
+    itrf, epoch = np.asarray(itrf, dtype=np.float64), _epochs(mjd_tdb)
+    shape = np.broadcast_shapes(itrf.shape, (*epoch.shape, 3))
+    epoch = np.broadcast_to(epoch, shape[:-1]).ravel()
+    tt = epoch - _TDB_TT(epoch)[:, 0] / DAY_S
+    table = _orientation()
+    if _outside(tt, table.measured):
+        first, last = Time(table.measured, format="mjd", scale="tt").to_value("iso", subfmt="date")
+        _warn_once(
+            f"some epochs lie outside {first} to {last}, the span of the IERS tables: there the "
+            "rotation of the Earth is a guess, and a site may be displaced by 420 m or more "
+            "(UT1 - UTC below 0.9 s); `pip install -U astropy-iers-data` brings newer tables"
+        )
+    ut1 = tt + np.interp(tt, table.epoch, table.ut1_tt)
+    polar_motion = [np.interp(tt, table.epoch, column) for column in table.polar_motion.T]
+    position, velocity = core.site_state(
+        np.broadcast_to(itrf, shape).reshape(-1, 3),
+        core.earth_rotation_angle(ut1),
+        _POLE(tt),
+        np.stack(polar_motion, axis=-1),
+    )
+    return position.reshape(shape), velocity.reshape(shape)
+
+
+def observer_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[Floats, Floats]:
+    """Heliocentric state of Earth-fixed sites, the sum of `earth_state` and `site_state`.
+
+    Parameters
+    ----------
+    itrf : array_like
+        Earth-fixed positions, ``(N, 3)`` or ``(3,)`` [m].
+    mjd_tdb : array_like or `~astropy.time.Time`
+        Epochs, ``(N,)`` or ``()``, MJD TDB.
+
+    Returns
+    -------
+    position, velocity : ndarray
+        ICRS axes, ``(N, 3)`` [au], [au/d].
+    """
+    epoch = _epochs(mjd_tdb)
+    site, site_velocity = site_state(itrf, epoch)
+    earth, earth_velocity = earth_state(epoch)
+    return earth + site, earth_velocity + site_velocity
+
+
+def observer_posvel(
+    time: Time, location: EarthLocation | str | Sequence[str] | NDArray[np.str_] | None = None
+) -> tuple[u.Quantity, u.Quantity]:
+    """Heliocentric state of observers, with units.
+
+    Parameters
+    ----------
+    time : `~astropy.time.Time`
+        Epochs ``(N,)`` or one, any scale.
+    location : `~astropy.coordinates.EarthLocation`, str, sequence of str, optional
+        Place or MPC code, one or ``(N,)``; None is the geocentre.
+
+    Returns
+    -------
+    position, velocity : `~astropy.units.Quantity`
+        ICRS axes, ``(N, 3)``, au and au / d.
+
+    Raises
+    ------
+    UnknownStationError
+        If a code is unknown or has no fixed place.
+    EphemerisError
+        If an epoch is not finite or outside `EPHEMERIS_SPAN`.
+    """
+    if location is None:
+        return earth_posvel(time)
+    position, velocity = observer_state(_itrf(location), time)
+    return position << u.au, velocity << u.au / u.d
+
+
+def _itrf(location: EarthLocation | str | Sequence[str] | NDArray[np.str_]) -> Floats:
+    """Earth-fixed positions ``(..., 3)`` [m]."""
+    if isinstance(location, EarthLocation):
+        return np.stack([axis.to_value(u.m) for axis in location.geocentric], axis=-1)
+    from neoranging.observations import observatories
+    from neoranging.observations.stations import require_codes
+
+    codes = require_codes(location)
+    itrf = observatories.itrf_positions(codes)
+    for code in np.unique(codes[np.isnan(itrf).any(axis=-1)]):
+        observatories.location(code)  # raises with the reason and the remedy
+    return itrf
+
+
+def save_cache(path: str | os.PathLike[str]) -> None:
+    """Write the series filled so far to a file that `load_cache` reads.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, by custom ``.pth``: a dictionary of tensors, readable by
+        ``torch.load(path, weights_only=True)``; replaced in one step if it exists.
+    """
+    from neoranging.ephemeris import cache
+
+    cache.save(Path(path), _SERIES, KERNEL.name)
+
+
+def load_cache(path: str | os.PathLike[str]) -> int:
+    """Take over the series of a file that `save_cache` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. Nothing but tensors, numbers and text is accepted from it.
+
+    Returns
+    -------
+    int
+        Number of cells (of 8 days) in the file, over all series. What is filled already stays.
+
+    Raises
+    ------
+    EphemerisError
+        If the file is damaged, is something else, or belongs to another version.
+    OSError
+        If it cannot be opened.
+    """
+    from neoranging.ephemeris import cache
+
+    return cache.load(Path(path), _SERIES, KERNEL.name)

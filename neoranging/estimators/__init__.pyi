@@ -1,0 +1,12 @@
+from .base import RangingEstimator as RangingEstimator
+from .classical import ClassicalEstimator as ClassicalEstimator
+from .conformal import ConformalEstimator as ConformalEstimator
+from .gauss import GaussEstimator as GaussEstimator
+from .laplace import LaplaceEstimator as LaplaceEstimator
+from .learned import LearnedEstimator as LearnedEstimator
+from .mlp import MLPEstimator as MLPEstimator
+from .pinn import PINNEstimator as PINNEstimator
+from .registry import available_methods as available_methods
+from .registry import get_estimator as get_estimator
+from .registry import register_estimator as register_estimator
+from .registry import unregister_estimator as unregister_estimator

@@ -1,0 +1,60 @@
+"""From arcs to the inputs of networks: one way for training and for estimates."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from neoranging import ephemeris
+from neoranging.constants import SHARE_OF_CLAIM
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import tangent_fit
+from neoranging.core.geometry import radec, sky_basis
+from neoranging.core.parallax import parallax
+from neoranging.nn.inputs import ArcInputs
+
+_WEIGHT_OF_USUAL = 2.0
+"""Number of squares that count for the usual share of what is claimed, beside those of an arc."""
+
+
+def arc_inputs(arcs: Arcs) -> ArcInputs:
+    """Inputs of arcs: the triplet, and the fit of all observations.
+
+    Parameters
+    ----------
+    arcs : Arcs
+        M arcs of two epochs or more, seen from where ranges are to count from.
+
+    Returns
+    -------
+    ArcInputs
+        Double precision, M arcs. With two epochs accelerations and the logarithms of their errors
+        are zero; parallaxes that are not determined are zero. Errors are those claimed, scaled by
+        how the arc itself scatters and, the fewer observations it has the more, by the usual share
+        of what is claimed (`neoranging.constants.SHARE_OF_CLAIM`): three observations show nothing.
+    """
+    rows = arcs.triplet
+    middle = rows[:, 1]
+    t, fit = arcs.t[rows], tangent_fit(arcs)
+    earth, earth_rate = ephemeris.earth_state(t[:, 1])
+    ra, dec = radec(fit.line_of_sight)
+    plane = np.stack(sky_basis(ra, dec), axis=1)
+    curved, seen = arcs.n_epochs >= 3, parallax(arcs)
+    acceleration = np.where(curved[:, None], fit.acceleration, 0.0)
+    usual = _WEIGHT_OF_USUAL * SHARE_OF_CLAIM**2
+    square = (usual + seen.misfit) / (_WEIGHT_OF_USUAL + seen.freedom)
+    variance = fit.covariance[:, :, 2, 2] * square[:, None]
+    columns = (
+        *(t[:, 0] - t[:, 1], t[:, 2] - t[:, 1], arcs.ra[rows] % (2.0 * np.pi), arcs.dec[rows]),
+        *(earth, earth_rate),
+        np.stack([ra, dec], axis=1),
+        *(np.einsum("mij,mj->mi", plane, vector) for vector in (fit.rate, acceleration)),
+        np.log(t[:, 2] - t[:, 0]),
+        0.5 * np.log(np.where(curved[:, None], variance, 1.0)),
+        *(arcs.counts, curved),
+        *np.moveaxis(fit.observer, 2, 0),
+        arcs.velocity[middle],
+        seen.inverse_range,
+        np.log(np.where(seen.is_determined, np.sqrt(square), 1.0) * seen.error),
+    )
+    return ArcInputs(*(torch.as_tensor(column, dtype=torch.float64) for column in columns))

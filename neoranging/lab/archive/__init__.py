@@ -1,0 +1,1 @@
+"""The archive NEODyS-2: its files, fetched politely and checked."""

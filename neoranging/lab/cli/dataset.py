@@ -1,0 +1,159 @@
+"""``neoranging dataset``: sets of labelled arcs; those that make one stand in ``dataset_*.py``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from neoranging.cli.errors import echo
+from neoranging.cli.options import Number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+MAKERS = ("neodys", "real", "twin")
+"""Commands that make a set: ``command`` of ``neoranging.lab.cli.dataset_<name>``."""
+
+
+class _Makers(click.Group):
+    """Group whose makers are imported when they are called for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*MAKERS, *super().list_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in MAKERS:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = import_module(f"neoranging.lab.cli.dataset_{cmd_name}").command
+        return command
+
+
+@click.group(cls=_Makers)
+def dataset() -> None:
+    """Make, divide and look at sets of labelled arcs.
+
+    A set is a folder: the arcs as Parquet files, and a manifest that says how they were made and
+    what became of everything that was read. A command that was interrupted goes on where it
+    stopped when it is given once more.
+
+    \b
+    First steps:
+      neoranging dataset twin --seed 0 --objects 300 --out twin
+      neoranging dataset split twin
+      neoranging dataset info twin
+    """  # noqa: D301 (the character by which click keeps lines apart)
+
+
+def set_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument SET, the folder of a set, to a command."""
+    path = click.Path(exists=True, file_okay=False, path_type=Path)
+    return click.argument("folder", metavar="SET", type=path)(command)
+
+
+def echo_account(account: Any) -> None:
+    """Tell on standard output what was read, used and dropped."""
+    for kind, counts in account.counts.items():
+        echo(f"{kind}: {counts}")
+
+
+@dataset.command()
+@set_argument
+def info(folder: Path) -> None:
+    """Tell what the set in the folder SET holds and how it was made."""
+    from neoranging.lab.sets.store import read_account, read_manifest
+
+    manifest = read_manifest(folder)
+    echo(f"{manifest['n_arcs']} arcs of {manifest['n_objects']} objects")
+    for name, value in manifest["settings"].items():
+        echo(f"  {name}: {value}")
+    echo_account(read_account(folder))
+    for part in manifest.get("splits", {}).get("parts", []):
+        echo("{split}: {n_arcs} arcs of {n_objects} objects".format(**part))
+
+
+@dataset.command()
+@set_argument
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random order.")
+@click.option(
+    "--ratios",
+    type=(Number(), Number(), Number()),
+    default=(0.7, 0.2, 0.1),
+    show_default=True,
+    help="Shares of the arcs: training, validation, test.",
+)
+@click.option(
+    "--never-train",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="CSV",
+    help="Objects to keep out of training (a column 'designation'); they become 'unseen'.",
+)
+@click.option(
+    "--unseen",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Further objects, drawn at random, to keep as 'unseen'.",
+)
+def split(
+    folder: Path,
+    seed: int,
+    ratios: tuple[float, float, float],
+    never_train: Path | None,
+    unseen: int,
+) -> None:
+    """Divide the set in the folder SET by objects, and fit the scaling on its training part.
+
+    All arcs of an object fall into one part. May be repeated; the last division counts.
+    """
+    from neoranging.lab.sets.scaling import fit_scaling
+    from neoranging.lab.sets.splits import listed, read_designations, split_set
+
+    held_back = [] if never_train is None else read_designations(never_train)
+    division = split_set(folder, ratios=ratios, seed=seed, never_train=held_back, unseen=unseen)
+    echo(str(division))
+    if held_back:
+        found = int(listed(division.designation, held_back).sum())
+        echo(f"{found} of the {len(held_back)} objects never to train on are in the set")
+    if "train" in division.split:
+        echo(f"scaling fitted on the training part: {fit_scaling(folder)}")
+    else:
+        echo("no training part, hence no scaling", err=True)
+
+
+@dataset.command()
+@set_argument
+def csv(folder: Path) -> None:
+    """Write observations.csv and ground_truth.csv into the folder SET.
+
+    One row per arc in both, with the common key arc_id.
+    """
+    from neoranging.lab.sets.store import write_csv
+
+    for path in write_csv(folder):
+        echo(str(path))
+
+
+@dataset.command()
+def columns() -> None:
+    """List the columns of a set, with types and units.
+
+    Those with brackets hold one value per observation of the arc.
+    """
+    from neoranging.cli.listing import TextColumn, text_table
+    from neoranging.lab.sets.schema import COLUMNS
+
+    types = [c.dtype + "[]" * c.per_observation for c in COLUMNS.values()]
+    echo(
+        text_table(
+            [
+                TextColumn("column", "", list(COLUMNS), "<"),
+                TextColumn("type", "", types, "<"),
+                TextColumn("unit", "", [c.unit for c in COLUMNS.values()], "<"),
+                TextColumn("meaning", "", [c.meaning for c in COLUMNS.values()], "<"),
+            ]
+        )
+    )

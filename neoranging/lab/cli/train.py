@@ -1,0 +1,143 @@
+"""``neoranging train``: fit a network on a set of labelled arcs."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from neoranging.cli.errors import echo
+from neoranging.cli.options import Number
+
+if TYPE_CHECKING:
+    from neoranging.lab.training.config import TrainingConfig
+
+
+_NETWORK = ("trunk", "width", "blocks", "activation", "output")
+
+
+@click.command()
+@click.option("--model", type=click.Choice(["mlp", "pinn"]), required=True)
+@click.option(
+    "--representation",
+    type=click.Choice(["invariant", "paper"]),
+    default="invariant",
+    show_default=True,
+    help="What the network sees; each has its own recipe.",
+)
+@click.option(
+    "--data",
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="A divided set; see 'neoranging dataset'.",
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder of the run: weights, model card, log, state.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--epochs", type=click.IntRange(min=1))
+@click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Arcs in a step.")
+@click.option("--learning-rate", type=Number(min=0.0, min_open=True))
+@click.option("--patience", type=click.IntRange(min=1), help="Epochs to wait for a better one.")
+@click.option("--data-loss", type=click.Choice(["mse", "l1", "smooth_l1", "log_cosh"]))
+@click.option(
+    "--weights",
+    type=(Number(), Number(), Number(), Number()),
+    metavar="RES EOM KIN W",
+    help="Of the terms of the PINN's loss: errors, motion, kinematics, distribution.",
+)
+@click.option(
+    "--drawings",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Draw the errors of simulated observations N more times; epochs take turns.",
+)
+@click.option(
+    "--two-epoch-fraction",
+    type=Number(min=0.0, max=1.0),
+    metavar="F",
+    help="Share of arcs shown without their curvature.",
+)
+@click.option(
+    "--close-passages/--no-close-passages",
+    default=None,
+    help="Learn from resampled close passages as well, where the set has some.",
+)
+@click.option("--averaging", type=Number(min=0.0, max=1.0, max_open=True), metavar="F")
+@click.option("--trunk", type=click.Choice(["paper", "residual"]))
+@click.option("--width", type=click.IntRange(min=1), help="Of the residual trunk.")
+@click.option("--blocks", type=click.IntRange(min=0), help="Of the residual trunk.")
+@click.option("--activation", type=click.Choice(["tanh", "silu"]))
+@click.option("--output", type=click.Choice(["minmax", "log", "admissible"]))
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "mps", "cpu"]),
+    default="auto",
+    show_default=True,
+)
+@click.option("--threads", type=click.IntRange(min=1), help="Of the CPU.")
+@click.option("--resume", is_flag=True, help="Go on with the run in the folder, if there is one.")
+@click.option("--overwrite", is_flag=True, help="Begin anew whatever the folder holds.")
+def train(
+    model: str,
+    representation: str,
+    data: Path,
+    out: Path,
+    device: str,
+    threads: int | None,
+    resume: bool,
+    overwrite: bool,
+    **recipe: Any,
+) -> None:
+    """Train a network on the training part of a set, judged by its validation part.
+
+    Options left out are those of the recipe of the representation. A run that was killed goes on
+    from its last whole epoch with --resume, and ends with the same weights.
+
+    \b
+    Examples:
+      neoranging train --model mlp --data twin --out run --epochs 5
+      neoranging train --model pinn --representation paper --data twin --out paper-pinn
+      tensorboard --logdir paper-pinn
+    """  # noqa: D301 (the character by which click keeps lines apart)
+    from neoranging.lab.training.fit import WEIGHTS, fit_set
+    from neoranging.lab.training.memory import keep_freed_memory
+
+    keep_freed_memory()  # of the whole process, which is that of this command
+    result = fit_set(
+        _config(model, representation, recipe),
+        data,
+        out,
+        resume=resume,
+        overwrite=overwrite,
+        device=device,
+        threads=threads,
+        notes={"command": shlex.join(["neoranging", *sys.argv[1:]])},
+    )
+    card = result.card
+    echo(f"{card['epochs_done']} epochs, the best {card['best_epoch']}: {out / WEIGHTS}")
+    for name, value in card["metrics"]["validation"].items():
+        echo(f"  {name}: {value:.4g}")
+
+
+def _config(model: Any, representation: str, recipe: dict[str, Any]) -> TrainingConfig:
+    """Recipe of the representation with the options that were given."""
+    from dataclasses import replace
+
+    from neoranging.lab.training.config import TrainingConfig
+    from neoranging.nn.losses import LossWeights
+
+    given = {name: value for name, value in recipe.items() if value is not None}
+    if "weights" in given:
+        given["weights"] = LossWeights(*given["weights"])
+    shape = {name: given.pop(name) for name in _NETWORK if name in given}
+    config = TrainingConfig.default(model, representation, **given)
+    return config.with_changes(network=replace(config.network, **shape))

@@ -1,0 +1,53 @@
+"""Progress bars, where there is a terminal to see them."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+
+class NoBar:
+    """Stand-in for a progress bar where there is none."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def update(self, steps: int = 1) -> None:
+        """Show that steps are done: nothing."""
+
+    def set_postfix_str(self, text: str) -> None:
+        """Show a text behind the bar: nothing."""
+
+
+def progress_bar(total: int, description: str, unit: str = "arc", initial: int = 0) -> Any:
+    """Progress bar on standard error with the time left.
+
+    There is none where standard error is no terminal, or where tqdm is not installed.
+
+    Parameters
+    ----------
+    total, initial : int
+        Steps in all, and those done before.
+    description, unit : str
+        What is done, and to what.
+
+    Returns
+    -------
+    tqdm.tqdm or NoBar
+        A context manager; ``bar.update(n)`` after n steps.
+    """
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return NoBar()
+    return tqdm(
+        total=total,
+        initial=initial,
+        desc=description,
+        unit=unit,
+        unit_scale=total >= 100_000,
+        disable=None,
+        dynamic_ncols=True,
+    )

@@ -1,0 +1,109 @@
+"""Distributions of a set beside those of the literature."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from neoranging.lab.sets.schema import ArcTable
+from neoranging.lab.sets.store import read_arcs
+
+
+class Published(NamedTuple):
+    """A figure of the set of the literature, and where that of a set like it shall lie."""
+
+    quantity: str
+    value: float
+    least: float
+    most: float
+
+
+def _near(quantity: str, value: float, tolerance: float) -> Published:
+    return Published(quantity, value, value * (1.0 - tolerance), value * (1.0 + tolerance))
+
+
+PUBLISHED: Final[Mapping[str, Published]] = {
+    "n_arcs": _near("arcs", 568_127.0, 0.03),
+    "n_objects": _near("objects", 39_031.0, 0.03),
+    "eta_tercile_1_rad_d": _near("proper motion, lower tercile [rad/d]", 9.79e-3, 0.15),
+    "eta_tercile_2_rad_d": _near("proper motion, upper tercile [rad/d]", 2.27e-2, 0.15),
+    "rho_tercile_1_au": _near("range, lower tercile [au]", 0.191, 0.10),
+    "rho_median_au": _near("range, median [au]", 0.310, 0.10),
+    "rho_tercile_2_au": _near("range, upper tercile [au]", 0.484, 0.10),
+    "observations_per_arc": _near("observations of an arc", 7.8, 0.10),
+    "pseudo_admissible_percent": Published("true range admissible [%]", 99.4, 99.0, 100.0),
+}
+"""The set of NEODyS as published: its size, and the distributions of its held-out arcs."""
+
+COLUMNS_NEEDED: Final = (
+    "designation",
+    "proper_motion_rad_d",
+    "rho_geo_au",
+    "pseudo_admissible",
+    "n_obs",
+    "is_close",
+)
+"""Columns that `marginals` looks at."""
+
+
+def marginals(table: ArcTable) -> dict[str, float]:
+    """Figures of `PUBLISHED` for the arcs of a table; resampled close passages left aside."""
+    own = ~table["is_close"]
+    eta, rho = table["proper_motion_rad_d"][own], table["rho_geo_au"][own]
+    if not len(eta):
+        return {"n_arcs": 0.0, "n_objects": 0.0}
+    return {
+        "n_arcs": float(len(eta)),
+        "n_objects": float(len(np.unique(table["designation"][own]))),
+        "eta_tercile_1_rad_d": float(np.quantile(eta, 1 / 3)),
+        "eta_tercile_2_rad_d": float(np.quantile(eta, 2 / 3)),
+        "rho_tercile_1_au": float(np.quantile(rho, 1 / 3)),
+        "rho_median_au": float(np.median(rho)),
+        "rho_tercile_2_au": float(np.quantile(rho, 2 / 3)),
+        "observations_per_arc": float(np.mean(table["n_obs"][own])),
+        "pseudo_admissible_percent": 100.0 * float(np.mean(table["pseudo_admissible"][own])),
+    }
+
+
+def marginals_of_set(folder: str | os.PathLike[str], *, partial: bool = False) -> dict[str, float]:
+    """Figures of a stored set; ``partial`` takes an unfinished one as well."""
+    return marginals(read_arcs(os.fspath(folder), COLUMNS_NEEDED, partial=partial))
+
+
+def compare(figures: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Put figures beside the published ones.
+
+    Returns
+    -------
+    list of dict
+        ``quantity``, ``published``, ``here``, ``ratio``, ``least`` and ``most`` of what a set that
+        shall be like the published one may have, and whether it is ``within``.
+    """
+    rows = []
+    for key, published in PUBLISHED.items():
+        if key in figures:
+            rows.append(
+                {
+                    "quantity": published.quantity,
+                    "published": published.value,
+                    "here": figures[key],
+                    "ratio": round(figures[key] / published.value, 4),
+                    "least": published.least,
+                    "most": published.most,
+                    "within": bool(published.least <= figures[key] <= published.most),
+                }
+            )
+    return rows
+
+
+def as_text(rows: list[dict[str, Any]]) -> str:
+    """The comparison as lines of text."""
+    lines = [f"{'':38s} {'published':>10s} {'here':>10s} {'ratio':>7s}"]
+    for row in rows:
+        mark = "" if row["within"] else f"  not within {row['least']:.4g} to {row['most']:.4g}"
+        values = f"{row['published']:>10.6g} {row['here']:>10.6g} {row['ratio']:>7.3f}"
+        lines.append(f"{row['quantity']:38s} {values}{mark}")
+    return "\n".join(lines)

@@ -1,0 +1,95 @@
+"""Classical methods beside others: who answers at all, and how good the answers are where all do.
+
+Gauss's and Laplace's methods leave many arcs unsolved. Their solve rate is of all arcs; errors are
+compared on the arcs that every one of them solves, where the other methods are asked the same. That
+is done once for each origin of the classical methods: from the geocentre, as the literature has it,
+the diurnal parallax is read as orbital motion and most roots collapse onto the observer; with the
+observer where it stood they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from neoranging.exceptions import EvaluationError
+from neoranging.lab.study.metrics import summarise
+from neoranging.lab.study.scores import ScoredArcs
+from neoranging.typing import BoolArray
+
+WHOLE_METRICS: Final = ("solved", "ok", "collapsed", "p_ar")
+"""Figures of the whole set."""
+
+MUTUAL_METRICS: Final = (
+    *("mae_rho", "medae_rho", "corr_rho", "spread_rho", "median_rho", "median_rho_true"),
+    *("median_relative_error", "median_log10_error", "collapsed"),
+    *("p_ar", "d_sh_pseudo", "d_sh_pseudo_associated"),
+)
+"""Figures of the arcs that all classical methods solve."""
+
+
+def mutually_solved(scored: Sequence[ScoredArcs]) -> BoolArray:
+    """Arcs that every method answers, shape (M,).
+
+    Raises
+    ------
+    EvaluationError
+        If the methods are scored on different arcs, or there is none.
+    """
+    if not scored:
+        raise EvaluationError("there is no classical method: give at least one")
+    for each in scored[1:]:
+        if not np.array_equal(each.eta, scored[0].eta):
+            raise EvaluationError(
+                f"{scored[0].method!r} and {each.method!r} are scored on different arcs: score "
+                "all on the same table"
+            )
+    return np.logical_and.reduce([each.answered for each in scored])
+
+
+def classical_comparison(
+    classical: Sequence[ScoredArcs],
+    others: Sequence[ScoredArcs] = (),
+    *,
+    metrics: Collection[str] = MUTUAL_METRICS,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """Figures of classical methods and others, on all arcs and on those solved alike.
+
+    Parameters
+    ----------
+    classical : sequence of ScoredArcs
+        Answers of classical methods, of one origin or of both.
+    others : sequence of ScoredArcs
+        Of the same arcs; each is judged by the truth of its own origin.
+    metrics : collection of str
+        Figures of the arcs solved alike.
+    **options
+        For `neoranging.lab.study.metrics.summarise`.
+
+    Returns
+    -------
+    list of dict
+        As of `summarise`, with ``subset`` before: ``"all"`` with `WHOLE_METRICS` of every method,
+        then ``"solved from the geocenter"`` and ``"solved from the topocenter"``, each with
+        ``metrics`` of the classical methods of that origin and of all others.
+
+    Raises
+    ------
+    EvaluationError
+        If methods are scored on different arcs, or there is no classical one.
+    """
+    mutually_solved([*classical, *others])  # of the same arcs, or an error
+    table = []
+    for each in (*classical, *others):
+        found = summarise(each, metrics=WHOLE_METRICS, **options)
+        table += [{"subset": "all"} | row for row in found]
+    for origin in dict.fromkeys(each.origin for each in classical):
+        alike = [each for each in classical if each.origin == origin]
+        rows = mutually_solved(alike)
+        for each in (*alike, *others):
+            found = summarise(each, rows=rows, metrics=metrics, **options)
+            table += [{"subset": f"solved from the {origin}"} | row for row in found]
+    return table

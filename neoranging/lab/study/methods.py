@@ -1,0 +1,152 @@
+"""The methods of a study under their labels, asked once and kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from neoranging.estimators.base import RangingEstimator
+from neoranging.estimators.classical import ClassicalEstimator
+from neoranging.estimators.conformal import ConformalEstimator
+from neoranging.estimators.registry import WEIGHTS, get_estimator
+from neoranging.exceptions import DatasetError, EvaluationError
+from neoranging.files import read_json, write_json
+from neoranging.lab.sets.schema import ArcTable
+from neoranging.lab.study.predictions import Predictions, predict
+from neoranging.lab.study.selection import fingerprint
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A method of a study.
+
+    Attributes
+    ----------
+    label : str
+        What the study calls it.
+    estimator : RangingEstimator
+    """
+
+    label: str
+    estimator: RangingEstimator
+
+    @classmethod
+    def of(cls, method: Any) -> Self:
+        """Contender of an estimator, or of its description.
+
+        Parameters
+        ----------
+        method : str, RangingEstimator or Contender
+            ``[LABEL=]METHOD``, where METHOD is what `neoranging.get_estimator` takes: a name such
+            as ``gauss``, ``gauss@geocenter`` or ``mlp@paper``, or a file of weights.
+
+        Raises
+        ------
+        UnknownMethodError
+            If no such method is registered.
+        NotTrainedError
+            If there are no weights.
+        """
+        if isinstance(method, cls):
+            return method
+        if isinstance(method, RangingEstimator):
+            return cls(method.name, method)
+        label, _, what = str(method).rpartition("=")
+        estimator = get_estimator(what)
+        _, is_file, words = what.rpartition(WEIGHTS)
+        name = f"{estimator.name}{words}" if is_file else what  # a path is no label
+        return cls(label or name, estimator)
+
+    @property
+    def is_classical(self) -> bool:
+        """Whether it solves for the roots of a polynomial."""
+        return isinstance(self._solver, ClassicalEstimator)
+
+    @property
+    def _solver(self) -> RangingEstimator:
+        """What answers, without the calibration around it."""
+        known = self.estimator
+        return known.base if isinstance(known, ConformalEstimator) else known
+
+    def from_geocenter(self) -> Self | None:
+        """The same method with all observers in the centre of the Earth, as the literature has it.
+
+        None unless it is a classical method that knows where they stood.
+        """
+        known = self._solver
+        if not isinstance(known, ClassicalEstimator) or known.origin == "geocenter":
+            return None
+        options = {"refine": known.refine, **asdict(known.thresholds)}
+        twin = type(known)(origin="geocenter", **options)
+        return type(self)(f"{self.label} (geocentre)", twin)
+
+    @property
+    def slug(self) -> str:
+        """Its label, fit for the name of a file."""
+        return re.sub(r"[^\w.-]+", "-", self.label).strip("-.") or "method"
+
+
+def contenders(methods: Sequence[Any]) -> list[Contender]:
+    """Contenders of descriptions, ready to be asked; see `Contender.of`.
+
+    Raises
+    ------
+    EvaluationError
+        If there is none, or two have one label.
+    """
+    found = [Contender.of(method) for method in methods]
+    if not found:
+        raise EvaluationError("there is no method to judge: name at least one")
+    labels = [each.slug for each in found]
+    twice = sorted({each.label for each in found if labels.count(each.slug) > 1})
+    if twice:
+        raise EvaluationError(
+            f"several methods are called {', '.join(map(repr, twice))}: label them, as in "
+            "first=a.safetensors second=b.safetensors"
+        )
+    for each in found:
+        _ = each.estimator.identity  # missing weights are told now, not after an hour
+    return found
+
+
+def ask(
+    contender: Contender,
+    table: ArcTable,
+    folder: Path | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Predictions:
+    """Predictions of a contender for all arcs of a table, taken from a folder if they are there.
+
+    Parameters
+    ----------
+    contender : Contender
+    table : ArcTable
+    folder : Path, optional
+        Where predictions are kept. Those of other arcs, or of a method with other options or
+        weights, are made anew.
+    progress : callable, optional
+        Called with the number of arcs done since it was last called.
+    """
+    if folder is None:
+        return predict(contender.estimator, table, label=contender.label, progress=progress)
+    wanted = {"identity": contender.estimator.identity, "arcs": fingerprint(table)}
+    kept, key = (folder / f"{contender.slug}{ending}" for ending in (".npz", ".json"))
+    if (found := _kept(kept, key, wanted)) is not None and found.method == contender.label:
+        if progress is not None:
+            progress(len(table))
+        return found
+    key.unlink(missing_ok=True)
+    made = predict(contender.estimator, table, label=contender.label, progress=progress)
+    made.save(kept)
+    write_json(key, wanted)  # last: where it stands, the predictions are whole
+    return made
+
+
+def _kept(kept: Path, key: Path, wanted: dict[str, Any]) -> Predictions | None:
+    try:
+        return Predictions.load(kept) if read_json(key) == wanted else None
+    except (DatasetError, EvaluationError):  # none there, or a damaged one: ask again
+        return None

@@ -1,0 +1,225 @@
+"""Where a method is good: figures of merit by proper motion, range, inclination and length of arc.
+
+The degeneracy of one night is severe for slow, distant objects and mild for fast, near ones, so one
+number for all arcs mixes what behaves differently. `Strata` cuts the arcs at terciles of something
+that is true of them, never of what a method answers: the cells are the same for all methods. Motion
+and range go together; the cross of two axes tells which of them carries an effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+
+from neoranging.exceptions import EvaluationError
+from neoranging.lab.study.metrics import compare, summarise
+from neoranging.lab.study.scores import ScoredArcs
+from neoranging.typing import FloatArray, IntArray
+
+
+class Axis(NamedTuple):
+    """Something that arcs are sorted by."""
+
+    label: str
+    unit: str
+    column: Callable[[ScoredArcs], FloatArray]
+    names: tuple[str, ...]
+    """Of terciles, from low to high."""
+
+
+AXES: Final[Mapping[str, Axis]] = {
+    "eta": Axis("proper motion", "rad/d", lambda s: s.eta, ("slow", "mid", "fast")),
+    "rho": Axis("true range", "au", lambda s: s.rho_true, ("close", "mid", "far")),
+    "inc": Axis("inclination", "deg", lambda s: np.degrees(s.inc), ("low", "mid", "high")),
+    "span": Axis("length of arc", "h", lambda s: 24.0 * s.span, ("short", "mid", "long")),
+}
+"""What the literature stratifies by."""
+
+CROSS_METRICS: Final = ("medae_rho", "d_sh_pseudo", "p_ar")
+"""Figures that the literature compares on the cross of two axes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Cells of M arcs along one axis.
+
+    Attributes
+    ----------
+    axis : str
+        Key in `AXES`.
+    names : tuple of str
+        Of the n cells, from low to high.
+    edges : ndarray, shape (n + 1,)
+        Where the cells end, in the unit of the axis; the outer ones are the extremes of the arcs.
+        A value on an edge belongs above.
+    cell : ndarray of int, shape (M,)
+        Number of the cell of each arc; -1 where the value is not known.
+    """
+
+    axis: str
+    names: tuple[str, ...]
+    edges: FloatArray
+    cell: IntArray
+
+    @classmethod
+    def of(cls, scored: ScoredArcs, axis: str, n: int = 3) -> Self:
+        """Cells of equal numbers of arcs.
+
+        Parameters
+        ----------
+        scored : ScoredArcs
+            M arcs; their answers are not looked at.
+        axis : str
+            Key in `AXES`.
+        n : int
+            How many: terciles by default.
+
+        Raises
+        ------
+        EvaluationError
+            If there is no such axis, or no arc with a value on it.
+        """
+        if axis not in AXES:
+            raise EvaluationError(f"no axis {axis!r}; there are {', '.join(AXES)}")
+        values = AXES[axis].column(scored)
+        known = np.isfinite(values)
+        if not known.any():
+            raise EvaluationError(f"no arc has a known {AXES[axis].label}: nothing to stratify by")
+        edges = np.quantile(values[known], np.linspace(0.0, 1.0, n + 1))
+        cell = np.where(known, np.searchsorted(edges[1:-1], values, side="right"), -1)
+        names = AXES[axis].names
+        if n != len(names):
+            names = tuple(f"{k + 1} of {n}" for k in range(n))
+        return cls(axis, names, edges, cell)
+
+    def rows(self, k: int) -> IntArray:
+        """Indices of the arcs in cell ``k``, or those without a known value for -1."""
+        return np.flatnonzero(self.cell == k)
+
+    def describe(self, k: int) -> dict[str, Any]:
+        """Name and bounds of a cell, as entries of a table."""
+        return {
+            "axis": self.axis,
+            "stratum": self.names[k] if k >= 0 else "unknown",
+            "lower": float(self.edges[k]) if k >= 0 else float("nan"),
+            "upper": float(self.edges[k + 1]) if k >= 0 else float("nan"),
+            "axis_unit": AXES[self.axis].unit,
+        }
+
+    @property
+    def cells(self) -> list[int]:
+        """Cells in order, and -1 last where some arcs have no known value."""
+        unknown = [-1] if (self.cell < 0).any() else []
+        return [*range(len(self.names)), *unknown]
+
+
+def stratify(
+    scored: Sequence[ScoredArcs],
+    *,
+    axes: Collection[str] = tuple(AXES),
+    metrics: Collection[str] | None = None,
+    n: int = 3,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """Figures of merit of methods along each axis.
+
+    Parameters
+    ----------
+    scored : sequence of ScoredArcs
+        Of the same arcs; the true ranges of the first decide the cells for all.
+    axes : collection of str
+        Keys of `AXES`.
+    metrics : collection of str, optional
+        Names of `neoranging.lab.study.metrics.METRICS`; all by default.
+    n : int
+        Cells along an axis.
+    **options
+        For `neoranging.lab.study.metrics.summarise`.
+
+    Returns
+    -------
+    list of dict
+        As of `summarise`, with ``axis, stratum, lower, upper, axis_unit`` before. Arcs whose value
+        on an axis is not known make a stratum of their own.
+
+    Raises
+    ------
+    EvaluationError
+        If there is no such axis or figure, or the arcs differ.
+    """
+    _check_same_arcs(scored)
+    table = []
+    for strata in (Strata.of(scored[0], axis, n) for axis in axes):
+        for k in strata.cells:
+            rows, where = strata.rows(k), strata.describe(k)
+            for each in scored:
+                found = summarise(each, rows=rows, metrics=metrics, **options)
+                table += [where | row for row in found]
+    return table
+
+
+def _check_same_arcs(scored: Sequence[ScoredArcs]) -> None:
+    if not scored:
+        raise EvaluationError("there is no method to stratify: give at least one")
+    for other in scored[1:]:
+        if not np.array_equal(scored[0].eta, other.eta):
+            raise EvaluationError(
+                f"{scored[0].method!r} and {other.method!r} are scored on different arcs: score "
+                "all on the same table"
+            )
+
+
+def cross(
+    first: ScoredArcs,
+    second: ScoredArcs,
+    *,
+    axes: tuple[str, str] = ("eta", "rho"),
+    metrics: Collection[str] = CROSS_METRICS,
+    n: int = 3,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """Differences of two methods, first minus second, on the cross of two axes.
+
+    In each cell a figure is taken of the arcs that enter it under both methods: those of D_SH, for
+    example, are elliptic under both and the truth.
+
+    Parameters
+    ----------
+    first, second : ScoredArcs
+        Of the same arcs; the true ranges of the first decide the cells.
+    axes : tuple of 2 str
+        Keys of `AXES`.
+    metrics : collection of str
+        Names of `neoranging.lab.study.metrics.METRICS`.
+    n : int
+        Cells along an axis.
+    **options
+        For `neoranging.lab.study.metrics.compare`.
+
+    Returns
+    -------
+    list of dict
+        As of `compare`, with the names of the cells under ``eta`` and ``rho`` (the axes) before,
+        and ``n_cell``, the number of arcs in the cell. Cells without arcs have their rows too.
+
+    Raises
+    ------
+    EvaluationError
+        If there is no such axis or figure, or the arcs differ.
+    """
+    along, across = (Strata.of(first, axis, n) for axis in axes)
+    table = []
+    for j in along.cells:
+        for k in across.cells:
+            rows = np.flatnonzero((along.cell == j) & (across.cell == k))
+            where = {
+                along.axis: along.describe(j)["stratum"],
+                across.axis: across.describe(k)["stratum"],
+                "n_cell": len(rows),
+            }
+            found = compare(first, second, rows=rows, metrics=metrics, **options)
+            table += [where | row for row in found]
+    return table

@@ -1,0 +1,5 @@
+"""Training of networks: configuration, data in memory, the loop, what it leaves on disk."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

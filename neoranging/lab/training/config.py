@@ -1,0 +1,205 @@
+"""What decides how a network comes out: saved with every run, read when it goes on."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final, Self
+
+from neoranging.exceptions import DatasetError, TrainingError
+from neoranging.files import read_json, write_json
+from neoranging.nn.losses import DATA_LOSSES, LossWeights
+from neoranging.nn.modules import NetworkConfig
+
+MODELS: Final = ("mlp", "pinn")
+"""Errors alone, or physics and distributions as well."""
+REPRESENTATIONS: Final = ("paper", "invariant")
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Recipe of one network.
+
+    `paper` and `invariant` give the two that the package's own networks are trained by.
+
+    Attributes
+    ----------
+    model : {"mlp", "pinn"}
+        The MLP learns from errors alone. The PINN's loss adds what its estimate leaves of the range
+        equation, and how its estimates of a batch are distributed.
+    network : NetworkConfig
+    seed : int
+        Of initial weights, order of arcs, and noise.
+    epochs, batch_size : int
+    learning_rate : float
+        Reached after ``warmup_epochs``, from where it falls as a cosine.
+    final_fraction : float
+        Of the learning rate, at the end.
+    warmup_epochs : float
+        Over which the learning rate rises linearly from zero.
+    weight_decay, clip_norm : float
+        Of AdamW (amsgrad); the greatest norm of a gradient.
+    patience : int
+        Epochs without a better validation loss after which training stops.
+    data_loss : str
+        Of errors in the normalised space; a name of ``neoranging.nn.losses.DATA_LOSSES``.
+    weights : LossWeights
+        Of the terms of the PINN's loss.
+    drawings : int
+        How many more times the errors of the observations of simulated arcs are drawn; epochs show
+        the set and its drawings in turn.
+    two_epoch_fraction : float
+        Share of arcs, drawn anew in each epoch, that are shown as if they had two epochs.
+    close_passages : bool
+        Whether resampled close passages, where the set has some, are learnt from and validated on.
+    averaging : float
+        Decay by step of the running mean of the weights that is validated and kept; 0 for none.
+    """
+
+    model: str = "mlp"
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    seed: int = 0
+    epochs: int = 60
+    batch_size: int = 2048
+    learning_rate: float = 1e-3
+    final_fraction: float = 0.01
+    warmup_epochs: float = 1.0
+    weight_decay: float = 1e-4
+    clip_norm: float = 1.0
+    patience: int = 60
+    data_loss: str = "l1"
+    weights: LossWeights = field(default_factory=LossWeights)
+    drawings: int = 3
+    two_epoch_fraction: float = 0.1
+    averaging: float = 0.999
+    close_passages: bool = True
+
+    def __post_init__(self) -> None:
+        _require(self.model in MODELS, "model", f"one of {MODELS}", self)
+        _require(self.data_loss in DATA_LOSSES, "data_loss", f"one of {(*DATA_LOSSES,)}", self)
+        for name in ("epochs", "batch_size", "patience"):
+            _require(getattr(self, name) >= 1, name, "at least 1", self)
+        for name in ("learning_rate", "clip_norm"):
+            good = 0.0 < getattr(self, name) < math.inf
+            _require(good, name, "greater than 0 and finite", self)
+        good = all(0.0 <= weight < math.inf for weight in self.weights)
+        _require(good, "weights", "at least 0 and finite, each of the four", self)
+        for name in ("seed", "warmup_epochs", "weight_decay", "drawings"):
+            _require(getattr(self, name) >= 0, name, "at least 0", self)
+        for name in ("final_fraction", "two_epoch_fraction"):
+            _require(0.0 <= getattr(self, name) <= 1.0, name, "between 0 and 1", self)
+        _require(0.0 <= self.averaging < 1.0, "averaging", "in [0, 1)", self)
+
+    @classmethod
+    def paper(cls, model: str = "mlp", **changes: Any) -> Self:
+        """Recipe of the paper (its table of hyperparameters).
+
+        Parameters
+        ----------
+        model : {"mlp", "pinn"}
+        **changes
+            Attributes that shall differ.
+        """
+        return cls(
+            **{
+                "model": model,
+                "network": NetworkConfig.paper(),
+                "epochs": 400,
+                "batch_size": 512,
+                "learning_rate": 2e-4,
+                "final_fraction": 0.1,
+                "warmup_epochs": 0.0,
+                "clip_norm": 10.0,
+                "patience": 100,
+                "data_loss": "mse" if model == "mlp" else "log_cosh",
+                "drawings": 0,
+                "two_epoch_fraction": 0.0,
+                "averaging": 0.0,
+                "close_passages": False,
+                **changes,
+            }
+        )
+
+    @classmethod
+    def invariant(cls, model: str = "mlp", **changes: Any) -> Self:
+        """Recipe for the invariant representation: log range, several drawings, averaged weights.
+
+        The physics weighs a thousandth of what it does in the paper. Features that show the
+        curvature of an arc turn over within hours, so an error of its range that two instants do
+        not share counts as a velocity far above that of anything in the solar system; at the
+        paper's weights a network does best by looking at nothing.
+        """
+        weights = LossWeights(motion=3.0e-4, kinematic=2.0e-4)
+        return cls(**{"model": model, "weights": weights, **changes})
+
+    @classmethod
+    def default(cls, model: str, representation: str = "invariant", **changes: Any) -> Self:
+        """Recipe of a representation by its name."""
+        _require(
+            representation in REPRESENTATIONS,
+            "representation",
+            f"one of {REPRESENTATIONS}",
+            representation,
+        )
+        recipe = cls.paper if representation == "paper" else cls.invariant
+        return recipe(**{"model": model, **changes})
+
+    def with_changes(self, **changes: Any) -> Self:
+        """Recipe with other attributes."""
+        return replace(self, **changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        plain = {**asdict(self), "weights": self.weights._asdict()}
+        # tuples become lists, so that what is written equals what is read
+        return dict(json.loads(json.dumps(plain)))
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> Self:
+        """Recipe of plain data.
+
+        Raises
+        ------
+        TrainingError
+            If it is none.
+        """
+        try:
+            network = {**plain["network"], "widths": tuple(plain["network"]["widths"])}
+            made = {
+                **plain,
+                "network": NetworkConfig(**network),
+                "weights": LossWeights(**plain["weights"]),
+            }
+            return cls(**made)
+        except (KeyError, TypeError) as error:
+            known = ", ".join(f.name for f in fields(cls))
+            raise TrainingError(f"no training configuration ({error}); it has {known}") from error
+
+    def save(self, path: str | Path) -> None:
+        """Write as JSON."""
+        write_json(Path(path), self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        TrainingError
+            If the file is not there or is something else.
+        """
+        try:
+            plain = read_json(Path(path))
+        except DatasetError as error:
+            raise TrainingError(f"no training configuration: {error}") from error
+        if not isinstance(plain, dict):
+            raise TrainingError(f"{path} is no training configuration but {type(plain).__name__}")
+        return cls.from_json(plain)
+
+
+def _require(good: bool, name: str, needed: str, got: Any) -> None:
+    if not good:
+        value = getattr(got, name) if isinstance(got, TrainingConfig) else got
+        raise TrainingError(f"{name} must be {needed}, got {value!r}")

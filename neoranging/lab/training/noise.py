@@ -1,0 +1,115 @@
+"""Errors of simulated observations: taken off, and drawn anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from neoranging.constants import C_AU_PER_DAY
+from neoranging.core.arcs import Arcs
+from neoranging.core.elements import elements_to_state
+from neoranging.core.geometry import (
+    dot,
+    ecliptic_to_equatorial,
+    equatorial_to_ecliptic,
+    line_of_sight,
+    norm,
+    radec,
+    wrap_angle,
+)
+from neoranging.core.prediction import sight
+from neoranging.lab.sets.schema import ArcTable
+from neoranging.lab.simulation.astrometric_errors import Errors, displaced
+from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
+
+ORBIT: Final = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
+"""Columns of the orbit that `noise_free` needs."""
+
+_BELIEVED = 6.0
+"""Largest error of an observation, in standard deviations, that noise can explain."""
+
+
+def noise_free(table: ArcTable, arcs: Arcs) -> tuple[Arcs, BoolArray]:
+    """Arcs as they would have been observed without errors, where the orbit is known.
+
+    Parameters
+    ----------
+    table : ArcTable
+        M simulated arcs with their truth.
+    arcs : Arcs
+        The same arcs with the observers where they stood.
+
+    Returns
+    -------
+    arcs : Arcs
+        With other directions.
+    exact : ndarray of bool, shape (M,)
+        Arcs whose orbit explains all observations by noise alone. The others keep the directions
+        that were observed.
+
+    Notes
+    -----
+    A set holds no anomaly, so the object is put on its orbit where the orbit meets the observed
+    line of sight at the true range. That is off by the error of one observation at most, and along
+    the orbit only: another instant of the same motion.
+    """
+    r, v, epoch = _states(table, arcs)
+    owner = arcs.owner
+    seen = sight(r[owner], v[owner], epoch[owner], arcs.t, arcs.position, arcs.velocity)
+    ra, dec = radec(seen.direction)
+    east = wrap_angle(arcs.ra - ra) * np.cos(dec) / arcs.sigma_ra
+    error = np.hypot(east, (arcs.dec - dec) / arcs.sigma_dec)
+    with np.errstate(invalid="ignore"):
+        wrong = ~(error < _BELIEVED)
+    exact = arcs.sum(wrong.astype(np.int64)) == 0
+    ra, dec = (np.where(exact[owner], a, b) for a, b in ((ra, arcs.ra), (dec, arcs.dec)))
+    return replace(arcs, ra=ra, dec=dec), exact
+
+
+def visits(arcs: Arcs, stations: StrArray) -> IntArray:
+    """Number of the visit of each observation (n,): those of one station in an arc, from 0 on."""
+    station = np.unique(stations, return_inverse=True)[1]
+    return np.unique(arcs.owner * len(stations) + station, return_inverse=True)[1]
+
+
+def redrawn(
+    arcs: Arcs,
+    visit: IntArray,
+    noisy: BoolArray,
+    errors: Errors,
+    rng: np.random.Generator,
+) -> Arcs:
+    """Arcs as another night with the same weather would have given them.
+
+    Parameters
+    ----------
+    arcs : Arcs
+        M arcs without errors.
+    visit : ndarray of int, shape (n,)
+        See `visits`: those of a visit err alike.
+    noisy : ndarray of bool, shape (M,)
+        Arcs that are to have errors.
+    errors : Errors
+        Of which kind; not rounded to what formats hold.
+    rng : numpy.random.Generator
+    """
+    sigma = np.stack([arcs.sigma_ra, arcs.sigma_dec])
+    ra, dec = displaced(arcs.direction, errors.draw(sigma, visit, rng))
+    rows = noisy[arcs.owner]  # the others stay to the last bit
+    return replace(arcs, ra=np.where(rows, ra, arcs.ra), dec=np.where(rows, dec, arcs.dec))
+
+
+def _states(table: ArcTable, arcs: Arcs) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """States at emission of the orbits of the table where they meet the observed directions."""
+    q, ecc, inc, raan, argp = (table[name] for name in ORBIT)
+    rho, middle = table["rho_topo_au"], arcs.triplet[:, 1]
+    sighted = rho[:, None] * line_of_sight(arcs.ra[middle], arcs.dec[middle])
+    target = equatorial_to_ecliptic(arcs.position[middle] + sighted)
+    # perihelion and the motion there span the plane of the orbit
+    plane = elements_to_state(q, ecc, inc, raan, argp, np.zeros_like(q))
+    x, y = (dot(target, axis) / norm(axis) for axis in plane)
+    states = elements_to_state(q, ecc, inc, raan, argp, np.arctan2(y, x))
+    r, v = (ecliptic_to_equatorial(vector) for vector in states)
+    return r, v, arcs.t[middle] - rho / C_AU_PER_DAY

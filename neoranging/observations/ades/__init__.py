@@ -1,0 +1,1 @@
+"""ADES observations, PSV and XML: reading and writing."""

@@ -1,0 +1,237 @@
+"""Values of ADES records: times, directions and places from columns of strings.
+
+Right ascension and declination of ADES are ICRF degrees, places kilometres or astronomical units
+on ICRS axes, geodetic (WGS84) or cylindrical (ITRF); see the ADES definition,
+https://github.com/IAU-ADES/ADES-Master.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import erfa
+import numpy as np
+
+from neoranging.constants import AU_KM, DAY_S
+from neoranging.observations.ades.scan import AdesRecords
+from neoranging.observations.fixed_width import (
+    BLANK,
+    ascii_matrix,
+    calendar_to_mjd,
+    parse_float,
+    parse_int,
+)
+from neoranging.observations.report import Reason
+from neoranging.observations.utc import seconds_in_day
+from neoranging.observations.verdicts import Verdicts
+from neoranging.typing import BoolArray, ByteArray, FloatArray, IntArray, StrArray
+
+EARTH_SURFACE_KM: Final = (6300.0, 6500.0)
+"""Distances from the geocentre at which a roving observer can stand or fly."""
+
+
+class Fields:
+    """Typed access to the string columns of N records."""
+
+    def __init__(self, records: AdesRecords) -> None:
+        self.columns = records.columns
+        self.n = len(records)
+        self.unreadable: dict[str, BoolArray] = {}
+        self._given: dict[str, BoolArray] = {}
+        self._numbers: dict[str, FloatArray] = {}
+
+    def text(self, name: str) -> StrArray:
+        """Strings, ``""`` where absent, (N,)."""
+        if name not in self.columns:
+            return np.full(self.n, "", dtype="U1")
+        return np.array(self.columns[name], dtype=np.str_)
+
+    def given(self, *names: str) -> BoolArray:
+        """Which records carry any of the fields, (N,)."""
+        found = np.zeros(self.n, dtype=bool)
+        for name in names:
+            if name in self.columns:
+                if name not in self._given:
+                    self._given[name] = np.fromiter(map(bool, self.columns[name]), bool, self.n)
+                found |= self._given[name]
+        return found
+
+    def number(self, name: str) -> FloatArray:
+        """Finite numbers, NaN where absent or unreadable (then also marked so), (N,)."""
+        if name not in self.columns:
+            return np.full(self.n, np.nan)
+        if name not in self._numbers:
+            value = _floats(self.columns[name])
+            bad = ~np.isfinite(value) & self.given(name)
+            if bad.any():
+                value[bad] = np.nan
+                self.unreadable[name] = bad
+            value.flags.writeable = False
+            self._numbers[name] = value
+        return self._numbers[name]
+
+
+def _floats(texts: list[str]) -> FloatArray:
+    together = "".join(texts)
+    # float() takes Python's "1_000" and the digits of every script, ADES does not
+    if together.isascii() and "_" not in together:
+        try:
+            return np.array([float(text) if text else np.nan for text in texts])
+        except ValueError:
+            pass
+    return np.array([_float(text) for text in texts])
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text) if text.isascii() and "_" not in text else np.nan
+    except ValueError:
+        return np.nan
+
+
+@dataclass(frozen=True)
+class Instants:
+    """Times of observation (UTC): whole MJD, fraction of the day, and the year; (N,) each.
+
+    ``rounded`` are those written with second 60 of a minute that has none.
+    """
+
+    day: IntArray
+    fraction: FloatArray
+    year: FloatArray
+    rounded: BoolArray
+
+
+def read_obstime(fields: Fields, verdicts: Verdicts) -> Instants:
+    """Read ``YYYY-MM-DDThh:mm:ss[.s...]Z`` (UTC).
+
+    A second of 60 is a leap second where there was one, elsewhere the next minute: programs that
+    round seconds write it so.
+    """
+    texts = fields.columns.get("obsTime", [""] * fields.n)
+    matrix = ascii_matrix(texts, _TIME_WIDTH)
+    ok = _is_iso(matrix, np.fromiter(map(len, texts), np.int64, fields.n))
+    seconds = matrix[:, 17:-1].copy()
+    seconds[seconds == ord("Z")] = BLANK
+    second = parse_float(seconds)
+    year, month, day, hour, minute = (
+        parse_int(matrix[:, a:b])[0] for a, b in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16))
+    )
+    mjd, date_ok = calendar_to_mjd(year, month, day)
+    clock = hour * 3600.0 + minute * 60.0 + second.value
+    sixty = second.value >= 60.0
+    leap = sixty & (clock >= DAY_S) & (clock < seconds_in_day(mjd))
+    rounded = (second.value == 60.0) & ~leap
+    ok &= date_ok & second.ok & (hour < 24) & (minute < 60) & (~sixty | leap | rounded)
+    turned = rounded & (clock >= DAY_S)  # the last minute of a day
+    mjd = mjd + turned
+    clock = np.where(turned, 0.0, clock)
+    fraction = np.where(ok, clock / seconds_in_day(mjd), 0.0)
+    verdicts.reject(~ok, Reason.MALFORMED, "obsTime is no UTC time YYYY-MM-DDThh:mm:ss.sZ")
+    return Instants(mjd, fraction, year.astype(np.float64), rounded & ok)
+
+
+_TIME_WIDTH: Final = 31  # seconds with ten decimals
+_TIME_DIGITS: Final = [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18]
+
+
+def _is_iso(matrix: ByteArray, length: IntArray) -> BoolArray:
+    """True for rows of the shape of a time: every digit in its place, and the Z at the end."""
+    digit = (matrix >= ord("0")) & (matrix <= ord("9"))
+    ok = digit[:, _TIME_DIGITS].all(axis=1)
+    ok &= (matrix[:, [4, 7, 10, 13, 16]] == np.frombuffer(b"--T::", dtype=np.uint8)).all(axis=1)
+    end = (matrix == ord("Z")).argmax(axis=1)  # 0 where there is none
+    ok &= (end == 19) | ((end > 20) & (matrix[:, 19] == ord(".")))
+    column = np.arange(_TIME_WIDTH)
+    decimals = (column > 19) & (column < end[:, None])
+    return np.asarray(ok & (digit | ~decimals).all(axis=1) & (length == end + 1))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the observer was."""
+
+    kind: StrArray
+    itrf: FloatArray
+    gcrs: FloatArray
+
+
+def read_place(fields: Fields, verdicts: Verdicts) -> Place:
+    """Read the location group: system, centre and three coordinates."""
+    system = fields.text("sys")
+    position = np.stack([fields.number(f"pos{axis}") for axis in (1, 2, 3)], axis=1)
+    complete = np.isfinite(position).all(axis=1)
+    space = np.isin(system, ("ICRF_KM", "ICRF_AU"))
+    roving = np.isin(system, ("WGS84", "ITRF"))
+    centre = fields.text("ctr")
+    verdicts.reject(
+        fields.given("sys") & ~space & ~roving,
+        Reason.UNSUPPORTED_FRAME,
+        "sys is none of ICRF_KM, ICRF_AU, WGS84, ITRF",
+    )
+    verdicts.reject(
+        (space | roving) & (centre != "") & (centre != "399"),
+        Reason.UNSUPPORTED_FRAME,
+        "the position refers to another centre than the geocentre (ctr 399)",
+    )
+    verdicts.reject(space & ~complete, Reason.SPACE_WITHOUT_POSITION)
+    verdicts.reject(roving & ~complete, Reason.ROVING_WITHOUT_POSITION)
+    gcrs, itrf = np.full((2, fields.n, 3), np.nan)
+    gcrs[space] = position[space]
+    gcrs[system == "ICRF_AU"] *= AU_KM
+    itrf[system == "WGS84"] = _geodetic_to_itrf(position[system == "WGS84"])
+    itrf[system == "ITRF"] = _cylindrical_to_itrf(position[system == "ITRF"])
+    distance = np.linalg.norm(itrf, axis=1) / 1e3
+    low, high = EARTH_SURFACE_KM
+    verdicts.reject(
+        roving & ~((distance > low) & (distance < high)),
+        Reason.ROVING_WITHOUT_POSITION,
+        "the place is not near the surface of the Earth",
+    )
+    kind = np.where(space, "space", np.where(roving, "roving", "ground"))
+    return Place(kind, itrf, gcrs)
+
+
+def _geodetic_to_itrf(position: FloatArray) -> FloatArray:
+    """East longitude [deg], latitude [deg], altitude [m] on WGS 84 to Earth-fixed metres."""
+    longitude, latitude, altitude = position.T
+    latitude = np.where(np.abs(latitude) <= 90.0, latitude, np.nan)
+    valid = np.isfinite(latitude)
+    itrf = np.full(position.shape, np.nan)
+    itrf[valid] = erfa.gd2gc(
+        1, np.radians(longitude[valid]), np.radians(latitude[valid]), altitude[valid]
+    )
+    return itrf
+
+
+def _cylindrical_to_itrf(position: FloatArray) -> FloatArray:
+    """East longitude [deg], distances from the axis and the equator [km] to metres."""
+    longitude, axis_distance, height = position.T
+    angle = np.radians(longitude)
+    xyz = (axis_distance * np.cos(angle), axis_distance * np.sin(angle), height)
+    return 1e3 * np.stack(xyz, axis=1)
+
+
+def read_direction(fields: Fields, verdicts: Verdicts) -> tuple[FloatArray, FloatArray]:
+    """ICRF position [deg]: measured, or that of an occulted star plus the measured offset."""
+    ra, dec = fields.number("ra"), fields.number("dec")
+    star = fields.given("raStar", "decStar")
+    if star.any():
+        star_ra, star_dec = _occultation(fields)
+        ra, dec = np.where(star, star_ra, ra), np.where(star, star_dec, dec)
+    ok = (ra >= 0.0) & (ra <= 360.0) & (np.abs(dec) <= 90.0)
+    verdicts.reject(~ok, Reason.MALFORMED, "no right ascension and declination within range")
+    return ra % 360.0, dec
+
+
+def _occultation(fields: Fields) -> tuple[FloatArray, FloatArray]:
+    delta_ra, delta_dec = fields.number("deltaRA"), fields.number("deltaDec")  # arcsec, cos(dec) in
+    polar = fields.given("dist")
+    if polar.any():
+        distance, angle = fields.number("dist"), np.radians(fields.number("pa"))
+        delta_ra = np.where(polar, distance * np.sin(angle), delta_ra)
+        delta_dec = np.where(polar, distance * np.cos(angle), delta_dec)
+    star_dec = fields.number("decStar")
+    ra = fields.number("raStar") + delta_ra / 3600.0 / np.cos(np.radians(star_dec))
+    return ra % 360.0, star_dec + delta_dec / 3600.0

@@ -1,0 +1,1 @@
+"""MPC 80-column observations: reading and writing."""

@@ -1,0 +1,1 @@
+"""OrbFit ``.rwo`` observations: reading and writing."""

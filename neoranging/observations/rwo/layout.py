@@ -1,0 +1,298 @@
+"""The shape of OrbFit's ``.rwo`` files: header, columns by version, kinds of lines.
+
+Versions differ in few columns: 1 has no star catalogue, so that all behind it stands three or four
+columns earlier; some files of version 3 have an object field three columns wider. The ``! Design``
+line tells; a body without one is measured.
+
+References
+----------
+OrbFit consortium, http://adams.dm.unipi.it/orbfit/; files of NEODyS and of ESA's NEO Coordination
+Centre.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from neoranging.exceptions import ObservationFormatError
+from neoranging.observations.fixed_width import BLANK, Lines, split_lines
+from neoranging.typing import BoolArray, ByteArray, IntArray
+
+Number = TypeVar("Number", int, float)
+
+OBJECT_WIDTH: Final = 9
+"""Columns of the object name in the usual layout."""
+
+OPTICAL_WIDTH: Final = 197
+"""Columns of an optical record of versions 2 and 3 with the usual object field."""
+
+FIRST_VERSION_SHIFT: Final = 4
+"""Columns by which version 1 records are shorter."""
+
+_KIND: Final = 11  # columns in the usual layout, from 0
+_DATE: Final = slice(17, 33)
+_CATALOG: Final = 176
+_CASE: Final = ord("s") - ord("S")
+_N_SNIFFED: Final = 200  # records that suffice to tell the layout
+_OPTICAL_LENGTHS: Final = (OPTICAL_WIDTH, OPTICAL_WIDTH - FIRST_VERSION_SHIFT)
+_END_OF_HEADER: Final = "END_OF_HEADER"
+_HEADER_NAMES: Final = frozenset({"version", "errmod", "RMSast", "RMSmag"})
+_RECORD: Final = re.compile(r" (.{9,12}?) [OSRV] . . [12]\d{3} [01]\d [0-3]\d")
+_ANYWHERE: Final = re.compile(rb" [OSRV] . . [12]\d{3} [01]\d [0-3]\d[. ]")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the fields of a record stand.
+
+    Attributes
+    ----------
+    shift : int
+        Columns by which the object field is wider than usual.
+    has_catalog : bool
+        Whether there is a column for the star catalogue (versions 2 and 3).
+    """
+
+    shift: int = 0
+    has_catalog: bool = True
+
+
+@dataclass(frozen=True)
+class RwoHeader:
+    """What stands above ``END_OF_HEADER``; None where the file does not say.
+
+    Attributes
+    ----------
+    version : int
+        Version of the format.
+    errmod : str
+        Error model that gave the a-priori sigmas.
+    rms_ast, rms_mag : float
+        RMS of the weighted astrometric residuals and of the magnitude residuals [mag].
+    unreadable : tuple of str
+        Names of numbers that cannot be read.
+    """
+
+    version: int | None = None
+    errmod: str | None = None
+    rms_ast: float | None = None
+    rms_mag: float | None = None
+    unreadable: tuple[str, ...] = ()
+
+    def meta(self) -> dict[str, Any]:
+        """The header as it goes into the meta of a table, under the names of the format."""
+        named = {
+            "version": self.version,
+            "errmod": self.errmod,
+            "RMSast": self.rms_ast,
+            "RMSmag": self.rms_mag,
+        }
+        return {name: value for name, value in named.items() if value is not None}
+
+
+def looks_like_rwo(content: bytes) -> bool:
+    """True if the content has a header of the format, its column lines, or a record to begin with.
+
+    A line ``version = 3`` alone is no sign of the format, though its reader passes over it.
+    """
+    lines = split_lines(content)
+    comment = lines.matrix(1)[:, 0] == ord("!")
+    if _END_OF_HEADER.encode() in content or _designs(lines, np.flatnonzero(comment)):
+        return True
+    return _sniff(lines, np.flatnonzero((lines.length > 0) & ~comment)) is not None
+
+
+def count_like_rwo(content: bytes) -> int:
+    """Number of places that look like type and date of a record, in any column."""
+    return len(_ANYWHERE.findall(content))
+
+
+class RwoRecords:
+    """The N records of a file in one column layout, with the second lines of those that have one.
+
+    Parameters
+    ----------
+    lines : Lines
+        The whole file.
+    rows : ndarray of int, shape (M,)
+        Index of each line that is no header and no comment; M is N plus the paired second lines.
+    layouts : list of Layout
+    layout : ndarray of int, shape (M,)
+        Index into `layouts`.
+
+    Attributes
+    ----------
+    matrix : ndarray of uint8, shape (N, 197)
+        Records in the columns of version 3 with the usual object field.
+    name : ndarray of uint8, shape (N, W)
+        Object fields.
+    line : ndarray of int, shape (N,)
+        First line of each record, counted from 1.
+    shift : ndarray of int, shape (N,)
+        Columns by which the object field is wider than usual.
+    second : ndarray of int, shape (N,)
+        Index of the second line, -1 where there is none.
+    optical, radar, orphan : ndarray of bool, shape (N,)
+        What the record is; an orphan is a second line without its first.
+    space, roving : ndarray of bool, shape (N,)
+        Optical records that need a second line.
+    """
+
+    def __init__(
+        self, lines: Lines, rows: IntArray, layouts: list[Layout], layout: IntArray
+    ) -> None:
+        self._lines = lines
+        self.n_lines = len(rows)
+        name, matrix = _in_one_layout(lines, rows, layouts, layout)
+        kind, technique = matrix[:, _KIND], matrix[:, _KIND + 2]
+        is_optical = np.isin(kind, list(b"OS"))
+        is_second = is_optical & np.isin(technique, list(b"sv"))
+        follows = np.zeros(len(rows), dtype=bool)
+        follows[1:] = is_second[1:] & (technique[:-1] == technique[1:] - _CASE)
+        follows[1:] &= is_optical[:-1] & (name[:-1] == name[1:]).all(axis=1)
+        follows[1:] &= _same_date(matrix[:-1], matrix[1:])
+        first = np.flatnonzero(~follows)
+        self.matrix = np.asfortranarray(matrix[first])  # the parsers walk along columns
+        self.name, self.line = name[first], rows[first] + 1
+        self.shift = np.array([item.shift for item in layouts], dtype=np.int64)[layout[first]]
+        has_second = np.append(follows, False)[first + 1]
+        self.second = np.where(has_second, np.append(rows, -1)[first + 1], -1)
+        self.radar = np.isin(kind[first], list(b"RV"))
+        self.orphan = is_second[first]
+        self.optical = is_optical[first] & ~self.orphan
+        self.space = self.optical & (technique[first] == ord("S"))
+        self.roving = self.optical & (technique[first] == ord("V"))
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def text(self, row: int) -> str:
+        """Return the lines of one record as they stand in the file."""
+        text = self._lines.text(int(self.line[row]) - 1)
+        second = int(self.second[row])
+        return text if second < 0 else f"{text}\n{self._lines.text(second)}"
+
+
+def _in_one_layout(
+    lines: Lines, rows: IntArray, layouts: list[Layout], layout: IntArray
+) -> tuple[ByteArray, ByteArray]:
+    """Object fields and records, the columns of each record moved to those of version 3."""
+    name_width = OBJECT_WIDTH + max(item.shift for item in layouts)
+    name = np.full((len(rows), name_width), BLANK, dtype=np.uint8)
+    matrix = np.full((len(rows), OPTICAL_WIDTH), BLANK, dtype=np.uint8)
+    for index, item in enumerate(layouts):
+        here = np.flatnonzero(layout == index)
+        width = OBJECT_WIDTH + item.shift
+        name[here, :width] = lines.matrix(width, rows[here], 1)
+        text = lines.matrix(OPTICAL_WIDTH, rows[here], item.shift)
+        if not item.has_catalog:
+            text[:, _CATALOG + FIRST_VERSION_SHIFT :] = text[
+                :, _CATALOG:-FIRST_VERSION_SHIFT
+            ].copy()
+            text[:, _CATALOG : _CATALOG + FIRST_VERSION_SHIFT] = BLANK
+        matrix[here] = text
+    return name, matrix
+
+
+def _same_date(first: ByteArray, second: ByteArray) -> BoolArray:
+    """Whether dates agree, of which second lines show five decimals at most."""
+    same = first[:, _DATE] == second[:, _DATE]
+    mask: BoolArray = (same | (first[:, _DATE] == BLANK) | (second[:, _DATE] == BLANK)).all(axis=1)
+    return mask
+
+
+def scan_rwo(lines: Lines) -> tuple[RwoHeader, RwoRecords]:
+    """Tell the records of a file from the lines around them.
+
+    Raises
+    ------
+    ObservationFormatError
+        If nothing in the file looks like ``.rwo``.
+    """
+    comment = lines.matrix(1)[:, 0] == ord("!")
+    header, is_header = _read_header(lines, comment)
+    rows = np.flatnonzero((lines.length > 0) & ~comment & ~is_header)
+    designs = _designs(lines, np.flatnonzero(comment))
+    sniffed = _sniff(lines, rows[rows < designs[0][0]] if designs else rows)
+    if sniffed is None and not designs and not is_header.any():
+        msg = (
+            "nothing here looks like an OrbFit .rwo file: got no END_OF_HEADER, no '! Design' line "
+            "and no record such as ' 99942     O C   2004 03 15.10789 ...'; give another format"
+        )
+        raise ObservationFormatError(msg)
+    layouts = [sniffed or Layout(), *(layout for _, layout in designs)]
+    layout = np.searchsorted([row for row, _ in designs], rows)
+    return header, RwoRecords(lines, rows, layouts, layout)
+
+
+def _read_header(lines: Lines, comment: BoolArray) -> tuple[RwoHeader, BoolArray]:
+    """Read ``name = value`` lines; of files strung together the first header counts."""
+    candidate = _lines_holding(lines, ord("=")) | (lines.matrix(1)[:, 0] == ord("E"))
+    is_header = np.zeros(len(lines.start), dtype=bool)
+    found: dict[str, str] = {}
+    for row in np.flatnonzero(candidate & ~comment).tolist():
+        text = lines.text(row)
+        name, _, value = (part.strip() for part in text.partition("="))
+        named = "=" in text and name in _HEADER_NAMES
+        if named:
+            found.setdefault(name, value)
+        is_header[row] = named or text.startswith(_END_OF_HEADER)
+    errmod = found.get("errmod")
+    version = _number(int, found.get("version"))
+    rms = {name: _number(float, found.get(name)) for name in ("RMSast", "RMSmag")}
+    numbers = {"version": version, **rms}
+    header = RwoHeader(
+        version=version,
+        errmod=None if errmod is None else errmod.strip("'").strip(),
+        rms_ast=rms["RMSast"],
+        rms_mag=rms["RMSmag"],
+        unreadable=tuple(name for name in numbers if name in found and numbers[name] is None),
+    )
+    return header, is_header
+
+
+def _number(kind: Callable[[str], Number], text: str | None) -> Number | None:
+    """A number of the header, None where there is none or where it cannot be read."""
+    try:
+        return None if text is None else kind(text)
+    except ValueError:
+        return None
+
+
+def _lines_holding(lines: Lines, byte: int) -> BoolArray:
+    holding = np.zeros(len(lines.start), dtype=bool)
+    where = np.flatnonzero(lines.data == byte)
+    holding[np.searchsorted(lines.start, where, side="right") - 1] = True
+    return holding
+
+
+def _designs(lines: Lines, comments: IntArray) -> list[tuple[int, Layout]]:
+    """Layouts by ``! Design`` line; those of radar sections say nothing about optical records."""
+    designs = []
+    for row in comments.tolist():
+        text = lines.text(row)
+        column = text.find(" K T N ")
+        if column >= _KIND - 1 and "HH MM SS" in text:
+            designs.append((row, Layout(column + 1 - _KIND, " Cat " in text)))
+    return designs
+
+
+def _sniff(lines: Lines, rows: IntArray) -> Layout | None:
+    """Measure the layout on the records themselves; None if no line looks like one."""
+    found: Counter[Layout] = Counter()
+    for row in rows[:_N_SNIFFED].tolist():
+        text = lines.text(row)
+        if match := _RECORD.match(text):
+            shift = len(match[1]) - OBJECT_WIDTH
+            length = len(text) - shift
+            if length in _OPTICAL_LENGTHS:
+                found[Layout(shift, length == OPTICAL_WIDTH)] += 1
+            else:
+                found[Layout(shift)] += 0
+    return found.most_common(1)[0][0] if found else None

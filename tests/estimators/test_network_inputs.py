@@ -1,0 +1,37 @@
+"""Errors that networks are told: by what an arc shows of its own."""
+
+import numpy as np
+import pytest
+import torch
+
+from neoranging.constants import SHARE_OF_CLAIM
+from neoranging.core.attributable import tangent_fit
+from neoranging.estimators.network_inputs import arc_inputs
+
+
+def errors(night, size, seed=5):
+    """Standard errors told, over those that the observations claim; (M, 2)."""
+    arcs = night.with_noise(np.random.default_rng(seed), size).arcs
+    claimed = np.sqrt(tangent_fit(arcs).covariance[:, :, 2, 2])
+    return torch.exp(arc_inputs(arcs).log_sigma_acc).numpy() / claimed
+
+
+@pytest.mark.parametrize("size", [0.1, 0.5, 1.0, 3.0])
+def test_arcs_of_many_observations_tell_their_scatter(simulate, size):
+    night = simulate(100, 0.06, seed=31, n_observations=30)
+    found = errors(night, size)
+    expected = np.sqrt((2.0 * SHARE_OF_CLAIM**2 + 54.0 * size**2) / 56.0)
+    assert np.median(found) == pytest.approx(expected, rel=0.03)
+
+
+def test_three_observations_tell_nothing_of_their_scatter(simulate):
+    triplets = simulate(50, 0.06, seed=32, n_observations=3)
+    np.testing.assert_allclose(errors(triplets, 3.0), SHARE_OF_CLAIM, rtol=1e-6)
+
+
+def test_the_parallax_is_told_with_the_same_scatter(simulate):
+    night = simulate(100, 0.25, seed=33, n_observations=12)
+    arcs = night.with_noise(np.random.default_rng(6), 2.0).arcs
+    plain = night.with_noise(np.random.default_rng(6), 1.0).arcs
+    ratio = torch.exp(arc_inputs(arcs).log_sigma_parallax - arc_inputs(plain).log_sigma_parallax)
+    assert ratio.median().item() == pytest.approx(2.0, rel=0.05)

@@ -1,0 +1,115 @@
+"""Divisions: by whole objects, close to the ratios, the same for the same seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neoranging.exceptions import DatasetError
+from neoranging.lab.sets.schema import SPLITS, ArcTable
+from neoranging.lab.sets.splits import divide, read_designations, split_set
+from neoranging.lab.sets.store import ArcWriter, read_arcs, read_manifest
+
+
+def heavy_tailed(n_objects: int = 4000, seed: int = 1) -> np.ndarray:
+    """Objects of arcs as uneven as in the catalogue: most have few, one has 2000."""
+    rng = np.random.default_rng(seed)
+    sizes = np.minimum(np.ceil(rng.pareto(1.1, n_objects) * 4), 2000).astype(int)
+    return np.repeat(np.char.mod("2020 A%d", np.arange(n_objects)), sizes)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shares_come_within_a_fifth_of_a_point(seed):
+    parts = divide(heavy_tailed(), seed=seed).parts()
+    for part, ratio in zip(parts, (0.7, 0.2, 0.1), strict=False):
+        assert abs(part["share"] - ratio) < 0.002
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=200), st.integers(0, 9))
+def test_no_object_stands_in_two_parts(owners, seed):
+    names = np.char.mod("%d", owners)
+    of_arc = divide(names, seed=seed).of(names)
+    assert set(of_arc) <= set(SPLITS)
+    for name in set(names.tolist()):
+        assert len(set(of_arc[names == name])) == 1
+
+
+def test_all_parts_get_large_and_small_objects():
+    division = divide(heavy_tailed())
+    for name in ("train", "val", "test"):
+        sizes = division.n_arcs[division.split == name]
+        assert (sizes > 100).sum() > 5
+        assert abs(np.median(sizes) - np.median(division.n_arcs)) <= 1
+
+
+def test_same_seed_same_division_whatever_the_order_of_arcs():
+    names = heavy_tailed()
+    turned = np.random.default_rng(0).permutation(names)
+    assert (divide(names, seed=3).split == divide(turned, seed=3).split).all()
+    assert (divide(names, seed=3).split != divide(names, seed=4).split).any()
+
+
+def test_objects_never_to_train_on_are_unseen():
+    names = heavy_tailed()
+    held_back = ["2020 A0", "2020a7", "not there"]
+    division = divide(names, never_train=held_back, unseen=10)
+    unseen = division.designation[division.split == "unseen"]
+    assert {"2020 A0", "2020 A7"} < set(unseen.tolist())
+    assert len(unseen) == 12
+    assert abs(division.parts()[0]["share"] - 0.7) < 0.002
+
+
+def test_a_ratio_of_zero_leaves_a_part_empty():
+    division = divide(heavy_tailed(), ratios=(0.8, 0.2, 0.0))
+    assert set(division.split) == {"train", "val"}
+
+
+@pytest.mark.parametrize("ratios", [(0.7, 0.2), (0.7, 0.2, 0.2), (1.1, -0.2, 0.1)])
+def test_ratios_have_to_add_up(ratios):
+    with pytest.raises(DatasetError, match="add up to 1"):
+        divide(np.array(["a"]), ratios=ratios)
+
+
+def test_no_more_unseen_objects_than_there_are():
+    with pytest.raises(DatasetError, match="2 objects to be unseen"):
+        divide(np.array(["a", "a"]), unseen=2)
+
+
+def test_an_object_from_elsewhere_is_refused():
+    with pytest.raises(DatasetError, match="'b' is not in this division"):
+        divide(np.array(["a"])).of(np.array(["b"]))
+
+
+def test_a_stored_set_is_divided_as_often_as_wished(tmp_path):
+    pytest.importorskip("pyarrow")
+    names = heavy_tailed(200)
+    m = len(names)
+    arcs = ArcTable.make(np.arange(m + 1), designation=names, night=0, station="G96").with_columns(
+        **dict.fromkeys(_needed(), 0.0)
+    )
+    with ArcWriter(tmp_path, settings={}) as writer:
+        writer.write(arcs.take(np.arange(m // 2)))
+        writer.write(arcs.take(np.arange(m // 2, m)))
+    for seed in (0, 1):
+        division = split_set(tmp_path, seed=seed)
+        stored = read_arcs(tmp_path, ("designation", "split"))
+        assert (stored["split"] == division.of(stored["designation"])).all()
+        assert read_manifest(tmp_path)["splits"]["seed"] == seed
+        assert "train" in str(division)
+
+
+def _needed() -> list[str]:
+    from neoranging.lab.sets.schema import COLUMNS
+
+    return [n for n, c in COLUMNS.items() if c.fill is None and c.dtype == "float64"]
+
+
+def test_list_of_designations(tmp_path):
+    path = tmp_path / "list.csv"
+    path.write_text("designation,why\n99942,famous\n2024 YR4 ,also\n")
+    assert read_designations(path) == ["99942", "2024 YR4"]
+    path.write_text("name\n99942\n")
+    with pytest.raises(DatasetError, match="no column 'designation'"):
+        read_designations(path)

@@ -1,0 +1,290 @@
+"""Calibrations of stored sets, and crosswise coverage of their own arcs."""
+
+import json
+
+import numpy as np
+import pytest
+
+import neoranging as nr
+from neoranging import calibration as conformal
+from neoranging.calibration import Calibration
+from neoranging.core.conformal import Answers
+from neoranging.estimators.conformal import ConformalEstimator
+from neoranging.estimators.gauss import GaussEstimator
+from neoranging.estimators.learned import default_weights
+from neoranging.exceptions import ConformalError, DatasetError, NotTrainedError
+from neoranging.lab.sets.schema import COLUMNS, ArcTable
+from neoranging.lab.sets.store import ArcWriter
+from neoranging.lab.study.calibration import (
+    HeldOut,
+    calibrate,
+    calibrate_defaults,
+    cross_conformal,
+)
+
+LEVEL = pytest.mark.parametrize("level", [0.68, 0.95])
+
+
+def table_of(s, **columns):
+    """Simulated arcs as rows of a set, in the form that `read_arcs` gives."""
+    a = s.arcs
+    needed = (name for name, c in COLUMNS.items() if c.fill is None and not c.per_observation)
+    unseen = {name: np.zeros(len(s)) for name in needed if name != "n_obs"}
+    return ArcTable.make(
+        a.offsets,
+        **{
+            **unseen,
+            "t_mjd_tdb": a.t,
+            "ra_rad": a.ra,
+            "dec_rad": a.dec,
+            "sigma_ra_rad": a.sigma_ra,
+            "sigma_dec_rad": a.sigma_dec,
+            "station": s.station[a.offsets[:-1]],
+            "rho_topo_au": s.rho,
+            "rho_geo_au": s.rho + 1e-5,
+            "designation": np.char.mod("S%04d", np.arange(len(s)) // 2),
+            "split": "test",
+            **columns,
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def arcs(simulate):
+    return simulate(900, 0.3, seed=901, sigma=0.25).with_noise(np.random.default_rng(9))
+
+
+@pytest.fixture(scope="module")
+def folder(arcs, tmp_path_factory):
+    """A set of two parts: 600 arcs of ``test``, 50 of them close ones, and 300 of ``val``."""
+    pytest.importorskip("pyarrow")
+    place = tmp_path_factory.mktemp("set")
+    close = np.arange(900) % 18 == 0
+    split = np.where(np.arange(900) % 3 == 1, "val", "test")
+    table = table_of(arcs, is_close=close & (split == "test"), split=split)
+    with ArcWriter(place, settings={"seed": 9}) as writer:
+        writer.write(table.take(slice(0, 500)))
+        writer.write(table.take(slice(500, 900)))
+    return place
+
+
+def held_out(n_objects, arcs_each, seed, shared=0.9, ok=0.8):
+    """Made-up answers of which most of the error is that of the object."""
+    rng = np.random.default_rng(seed)
+    objects = np.repeat(np.arange(n_objects), rng.integers(1, 2 * arcs_each, n_objects))
+    n = len(objects)
+    eta, span = 0.01 * rng.lognormal(size=n), 0.05 * rng.lognormal(size=n)
+    error = np.sqrt(shared) * rng.standard_normal(n_objects)[objects]
+    error += np.sqrt(1.0 - shared) * rng.standard_normal(n)
+    truth = rng.uniform(0.1, 1.0, n)
+    rho = truth * np.exp(20.0 * eta / (1.0 + 20.0 * span) * error)
+    rho[rng.random(n) < 0.1] = np.nan
+    answers = Answers(rho, np.full(n, np.nan), rng.random(n) < ok, eta, span)
+    limits = np.broadcast_to([1e-5, 1e5], (n, 2))
+    return HeldOut({"method": "made up"}, answers, limits, truth, objects.astype(str))
+
+
+class TestHeldOut:
+    def test_is_what_the_estimator_says(self, arcs):
+        table = table_of(arcs)
+        held = HeldOut.of(
+            GaussEstimator(), [table.take(slice(0, 400)), table.take(slice(400, 900))]
+        )
+        estimate = arcs.tracklets().estimate("gauss")
+        assert len(held) == 900
+        ok = estimate.ok
+        np.testing.assert_array_equal(held.answers.usable, ok)
+        np.testing.assert_allclose(held.answers.rho[ok], estimate.range.value[ok], rtol=1e-6)
+        np.testing.assert_array_equal(held.truth, arcs.rho)
+        np.testing.assert_allclose(held.answers.span, estimate._tracklets._span, atol=1e-9)
+        assert held.objects[3] == "S0001"
+        assert "gauss on 900 arcs of 450 objects" in repr(held)
+
+    def test_truth_is_that_of_the_origin(self, arcs):
+        held = HeldOut.of(GaussEstimator(origin="geocenter"), [table_of(arcs)])
+        np.testing.assert_array_equal(held.truth, arcs.rho + 1e-5)
+
+    def test_of_a_set_has_no_resampled_arcs(self, folder):
+        held = HeldOut.read(GaussEstimator(), folder, "test")
+        assert len(held) == 550
+        assert len(HeldOut.read(GaussEstimator(), folder, "val")) == 300
+
+    def test_of_nothing(self, folder):
+        with pytest.raises(ConformalError, match="no arcs"):
+            HeldOut.read(GaussEstimator(), folder, "train")
+        with pytest.raises(DatasetError, match="no split"):
+            HeldOut.read(GaussEstimator(), folder, "tests")
+
+    def test_of_what_a_network_learnt_from(self, folder):
+        class Learnt(GaussEstimator):
+            is_learned = True
+            seed = 9
+
+            @property
+            def card(self):
+                return {"train": {"settings": {"seed": self.seed}, "division": {}}}
+
+        with pytest.raises(ConformalError, match="'val' was seen in training"):
+            HeldOut.read(Learnt(), folder, "val")
+        assert len(HeldOut.read(Learnt(), folder, "test")) == 550
+        Learnt.seed = 8
+        assert len(HeldOut.read(Learnt(), folder, "val")) == 300
+
+    def test_no_object_has_more_than_twenty_arcs_in_a_calibration(self):
+        counts = np.array([1, 7, 20, 21, 300, 40])
+        n = counts.sum()
+        rng = np.random.default_rng(3)
+        columns = rng.uniform(0.1, 1.0, (4, n))
+        answers = Answers(columns[0], np.full(n, np.nan), np.ones(n, dtype=bool), *columns[1:3])
+        limits = np.broadcast_to([1e-5, 1e5], (n, 2))
+        objects = np.repeat(np.arange(6), counts).astype(str)
+        held = HeldOut({"method": "made up"}, answers, limits, columns[3], objects)
+        told = held.calibration().description
+        assert told["n_arcs"] == 1 + 7 + 20 + 20 + 20 + 20
+        assert told["most_of_an_object"] == 20
+        assert (told["n_held_out"], told["n_objects"]) == (n, 6)
+
+
+class TestCalibrate:
+    def test_says_what_it_was_made_of(self, folder):
+        calibration = calibrate("gauss", folder)
+        told = calibration.description
+        assert (told["n_arcs"], told["split"], told["set"]) == (550, "test", {"seed": 9})
+        assert told["neoranging"] == nr.__version__
+        assert told["n_objects"] > 300
+        assert calibration.matches(GaussEstimator().identity)
+        assert str(folder) not in json.dumps(calibration.to_json())
+
+    def test_serves_tracklets(self, folder, arcs):
+        gauss = ConformalEstimator(GaussEstimator(), calibrate(GaussEstimator, folder, "val"))
+        estimate = arcs.tracklets().estimate(gauss)
+        low, high = estimate.interval(0.68).value.T
+        inside = (low <= arcs.rho) & (arcs.rho <= high)
+        answered = np.isfinite(estimate.range.value)
+        n = answered.sum() / 3.0  # of the sample that it was made of
+        assert abs(inside[answered].mean() - 0.68) < 5.0 * np.sqrt(0.22 / n)
+
+    def test_takes_options(self, folder):
+        other = calibrate("gauss", folder, origin="geocenter", score="log")
+        assert other.score == "log"
+        assert other.matches(GaussEstimator(origin="geocenter").identity)
+
+    def test_of_the_defaults(self, folder, tmp_path):
+        pytest.importorskip("torch")
+        written = calibrate_defaults(folder, "test", tmp_path / "new")
+        names = [path.name for path in written]
+        assert names[:2] == ["gauss.json", "laplace.json"]
+        for model in ("mlp", "pinn"):
+            for kind in ("invariant", "paper"):
+                try:
+                    default_weights(model, kind)
+                except NotTrainedError:
+                    assert f"{model}-{kind}.json" not in names
+                else:
+                    assert f"{model}-{kind}.json" in names
+        for path in written:
+            assert path.stat().st_size < 60_000
+        assert Calibration.read(written[0]).matches(GaussEstimator().identity)
+
+    def test_what_was_written_is_found(self, folder, tmp_path, monkeypatch, arcs):
+        pytest.importorskip("torch")
+        calibrate_defaults(folder, "test", tmp_path / "data" / "calibration")
+        monkeypatch.setattr(conformal, "files", lambda _: tmp_path)
+        conformal.default_calibration.cache_clear()
+        try:
+            few = arcs.tracklets()[:10]
+            for method in ("gauss", "laplace"):
+                assert few.estimate(method).calibration.identity["method"] == method
+        finally:
+            conformal.default_calibration.cache_clear()
+
+
+class TestCrossConformal:
+    def test_no_object_sees_itself(self):
+        """Intervals of a fold are those of a calibration on all other objects."""
+        held = held_out(80, 20, seed=1)
+        crossed = cross_conformal(held, folds=4, levels=(0.68,))
+        for k in range(4):
+            mine = crossed.fold == k
+            assert not set(held.objects[mine]) & set(held.objects[~mine])
+            part = held.take(mine)
+            bounds = held.take(~mine).calibration().bounds(part.answers, part.limits, 0.68)
+            np.testing.assert_array_equal(crossed.interval(0.68)[mine], bounds)
+
+    @LEVEL
+    def test_holds_for_arcs_and_for_objects(self, level):
+        held = held_out(700, 15, seed=2)
+        crossed = cross_conformal(held, levels=(level,))
+        rows = {row["bin"]: row for row in crossed.coverage() if row["stratum"] == "answered"}
+        told = rows["answered"]
+        bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / 700)
+        assert told["n_objects"] <= 700
+        assert abs(told["per_object"] - level) < bound
+        assert abs(told["per_arc"] - level) < bound
+
+    @LEVEL
+    def test_holds_in_every_decile(self, level):
+        held = held_out(6_000, 2, seed=3, shared=0.0)
+        rows = cross_conformal(held, levels=(level,)).coverage()
+        deciles = [row for row in rows if row["stratum"] == "eta decile"]
+        assert [row["bin"] for row in deciles] == list(range(1, 11))
+        for row in deciles:
+            bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / row["n_arcs"])
+            assert abs(row["per_arc"] - level) < bound
+
+    @LEVEL
+    def test_holds_among_short_arcs_and_long_ones(self, level):
+        held = held_out(16_000, 2, seed=8, shared=0.0, ok=1.0)  # six bins within each decile
+        rows = cross_conformal(held, levels=(level,)).coverage()
+        terciles = {row["bin"]: row for row in rows if row["stratum"] == "span tercile"}
+        assert set(terciles) == {"short", "mid", "long"}
+        for row in terciles.values():
+            bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / row["n_arcs"])
+            assert abs(row["per_arc"] - level) < bound
+        assert terciles["short"]["median_ratio"] > terciles["long"]["median_ratio"] > 1.0
+
+    def test_of_gauss(self, folder):
+        held = HeldOut.read(GaussEstimator(), folder, "test")
+        crossed = cross_conformal(held, levels=(0.5, 0.68))
+        ok = held.answers.given & held.answers.usable
+        low, high = crossed.interval(0.68).T
+        assert (low[ok] <= held.answers.rho[ok]).all()
+        assert (held.answers.rho[ok] <= high[ok]).all()
+        inside = crossed.inside(0.68)[held.answers.given]
+        assert abs(inside.mean() - 0.68) < 5.0 * np.sqrt(0.44 / len(inside))
+
+    def test_rows(self):
+        held = held_out(200, 5, seed=4)
+        parity = np.arange(len(held)) % 2
+        rows = cross_conformal(held, levels=(0.5, 0.9), folds=5).coverage({"parity": parity})
+        by = {(r["level"], r["stratum"], r["bin"]): r for r in rows}
+        assert len(by) == len(rows)
+        given = held.answers.given
+        for level in (0.5, 0.9):
+            assert by[level, "all", "all"]["n_arcs"] == len(held)
+            assert by[level, "answered", "answered"]["n_arcs"] == given.sum()
+            verdicts = [by[level, "verdict", x] for x in ("usable", "not usable", "no answer")]
+            assert sum(row["n_arcs"] for row in verdicts) == len(held)
+            assert verdicts[2]["per_arc"] == 1.0
+            assert sum(by[level, "parity", k]["n_arcs"] for k in (0, 1)) == given.sum()
+        wide, narrow = (by[x, "answered", "answered"] for x in (0.9, 0.5))
+        assert wide["median_width_au"] > narrow["median_width_au"]
+        assert wide["median_ratio"] > narrow["median_ratio"] > 1.0
+        json.dumps(rows)
+
+    def test_is_a_matter_of_the_seed(self):
+        held = held_out(100, 10, seed=5)
+        one, same, other = (cross_conformal(held, seed=s).fold for s in (0, 0, 1))
+        np.testing.assert_array_equal(one, same)
+        assert (one != other).any()
+
+    def test_too_few(self):
+        with pytest.raises(ConformalError, match="10 folds of 4 objects"):
+            cross_conformal(held_out(4, 10, seed=6))
+        with pytest.raises(ConformalError, match=r"0\.999 needs 999"):
+            cross_conformal(held_out(100, 5, seed=6), levels=(0.999,))
+
+    def test_a_level_that_was_not_asked_for(self):
+        crossed = cross_conformal(held_out(100, 5, seed=7))
+        with pytest.raises(ConformalError, match=r"0\.7 was not asked for"):
+            crossed.interval(0.7)

@@ -1,0 +1,157 @@
+"""The report: what stands on its first screen, that it needs nothing else, and its numbers."""
+
+import csv
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from neoranging.lab.study.methods import Contender
+from neoranging.lab.study.page import number
+from neoranging.lab.study.report import Picture, render, write_report, write_tables
+from neoranging.lab.study.run import run_study
+from neoranging.lab.study.selection import Selection
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c6360606060000000050001a5f64540"
+    "0000000049454e44ae426082"
+)
+"""The smallest PNG file."""
+
+
+def first_screen(page):
+    """What stands above the list of sections: text without marks."""
+    return re.sub(r"<[^>]+>", " ", page.split("<nav>")[0].split("</style>")[1])
+
+
+class Checked(HTMLParser):
+    """Complains of marks that do not close, and collects what is fetched."""
+
+    VOID = ("meta", "img", "br")
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.fetched, self.ids, self.links = [], [], [], []
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        known = dict(attrs)
+        self.fetched += [v for k, v in attrs if k in ("src", "srcset")]
+        self.ids += [known["id"]] if "id" in known else []
+        self.links += [known["href"]] if "href" in known else []
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    path = tmp_path / "population.png"
+    path.write_bytes(PIXEL)
+    return [
+        Picture("population", "arcs", "Orbits <of> all.", path),
+        Picture("orbits", "orbits", "Best orbits. Not drawn: none is elliptic.", None),
+    ]
+
+
+def test_the_page_is_whole_and_needs_nothing_else(study, pictures):
+    page = render(study, pictures)
+    checked = Checked(page)
+    assert len(checked.fetched) == 1
+    assert checked.fetched[0].startswith("data:image/png;base64,")
+    assert not re.search(r"https?://|@import|url\(|<script", page)
+    assert set(checked.links) == {f"#{name}" for name in checked.ids}
+    assert "Orbits &lt;of&gt; all." in page
+    assert "Not drawn: none is elliptic." in page
+
+
+def test_the_first_screen_tells_data_methods_and_literature(study):
+    page = render(study)
+    seen = first_screen(page)
+    assert "SIMULATED DATA" in seen
+    assert f"{len(study.table):,}" in seen
+    assert "split  test" in seen
+    for label in study.labels:
+        assert label in seen
+    assert seen.count("published, NEODyS") == 5  # four methods and the note
+    assert "No sign of swapped units" in seen
+    assert "published, NEODyS" not in render(study, published=False)
+
+
+def test_a_cap_and_real_data_stand_in_the_headline(folder, arcs, oracle, noisy):
+    study = run_study(
+        folder,
+        [oracle(arcs, noisy)],
+        selection=Selection(split=None, cap=5, max_arcs=100),
+        n_boot=0,
+        folds=4,
+    )
+    study.data["kind"] = "real"
+    seen = first_screen(render(study))
+    assert "REAL DATA" in seen
+    assert re.search(r"at most\s+5\s+arcs of an object", seen)
+    assert "at most 100 arcs" in seen
+
+
+@pytest.mark.parametrize(
+    ("plant", "text"),
+    [
+        (lambda r, v: (np.roll(r, 1), np.roll(v, 1)), "are shifted"),
+        (lambda r, v: (1.496e8 * r, 1.496e8 * v), "units look swapped (kilometres)"),
+        (lambda r, v: (0.3 + 0.0 * r, 0.0 * v), "nearly constant ranges"),
+        (lambda r, v: (np.where(np.arange(len(r)) % 2, 1.01 * r, np.nan), v), "its errors are"),
+    ],
+)
+def test_a_planted_error_is_seen_on_the_first_screen(folder, arcs, oracle, noisy, plant, text):
+    sound = Contender("sound", oracle(arcs, noisy))
+    broken = Contender("broken", oracle(arcs, lambda r, v: plant(*noisy(r, v))))
+    study = run_study(folder, [sound, broken], n_boot=0, folds=4)
+    page = render(study)
+    seen = re.sub(r"\s+", " ", first_screen(page))
+    assert re.search(rf"broken : [^:]*{re.escape(text)}|broken : .*{re.escape(text)}", seen), seen
+    is_alarm = "its errors" not in text
+    assert ("Probably broken" in seen) is is_alarm
+    assert "sound :" not in seen
+
+
+def test_bold_marks_the_best_of_those_that_answer(study, folder, arcs, oracle, noisy):
+    worse = Contender("worse", oracle(arcs, lambda r, v: (2.0 * noisy(r, v)[0], v)))
+    both = run_study(folder, [Contender("good", oracle(arcs, noisy)), worse], n_boot=0, folds=4)
+    good, bad = (
+        re.search(rf"<tr><th><b>{label}</b>.*?</tr>", render(both)).group()
+        for label in ("good", "worse")
+    )
+    value = next(r for r in both.tables["headline"] if r["method"] == "good")["medae_rho"]
+    assert f"<td><b>{number(value)}</b>" in good
+    assert bad.count("<b>") < good.count("<b>")
+
+
+def test_every_number_is_in_the_files(study, pictures, tmp_path):
+    page = write_report(study, pictures, tmp_path)
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    content = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
+    assert content["data"]["n_arcs"] == len(study.table)
+    assert set(content["tables"]) == set(study.tables)
+    assert [each["name"] for each in content["figures"]] == ["population", "orbits"]
+    written = write_tables(study, tmp_path / "tables")
+    assert {path.suffix for path in written} == {".csv", ".md"}
+    with (tmp_path / "tables" / "figures.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    kept = [row for row in rows if (row["method"], row["metric"]) == ("honest", "medae_rho")]
+    known = next(row for row in study.tables["headline"] if row["method"] == "honest")
+    assert float(kept[0]["value"]) == known["medae_rho"]
+    assert int(kept[0]["n_arcs"]) == known["medae_rho_n_arcs"]
+    assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".unfinished")]
+
+
+def test_numbers_for_readers():
+    assert [number(x) for x in (0.0503, 12345.6, 3e-5)] == ["0.0503", "12346", "3.00e-05"]
+    assert [number(x, 2) for x in (0.0503, 0.1, 12.34, 100.0)] == ["0.05", "0.1", "12", "100"]
+    assert [number(x, 2) for x in (-1.0, 1e-10, -0.0153)] == ["-1", "1.00e-10", "-0.015"]
+    assert number(float("nan")) == "–"

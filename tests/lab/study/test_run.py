@@ -1,0 +1,417 @@
+"""Studies: which arcs and methods, what is kept, what is suspicious, what the tables hold."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from neoranging.core.conformal import Answers
+from neoranging.core.status import RangeStatus
+from neoranging.estimators.conformal import ConformalEstimator
+from neoranging.estimators.gauss import GaussEstimator
+from neoranging.estimators.learned import default_weights
+from neoranging.exceptions import EvaluationError, NotTrainedError, UnknownMethodError
+from neoranging.lab.sets.store import ArcWriter
+from neoranging.lab.study.calibration import HeldOut, calibrate, cross_conformal
+from neoranging.lab.study.checks import check_answers, check_labels, check_twins
+from neoranging.lab.study.folder import begin
+from neoranging.lab.study.intervals import _together_if_few
+from neoranging.lab.study.methods import Contender, ask, contenders
+from neoranging.lab.study.published import PUBLISHED
+from neoranging.lab.study.run import HEADLINE, run_study
+from neoranging.lab.study.scores import ArcTruth
+from neoranging.lab.study.selection import Selection, describe
+
+# ---------------------------------------------------------------------- which arcs
+
+
+def test_a_selection_reads_its_split_without_resampled_arcs(folder):
+    test = Selection().read(folder)
+    assert set(test["split"]) == {"test"}
+    assert not test["is_close"].any()
+    both = Selection(close=True).read(folder)
+    assert both["is_close"].any()
+    assert len(both) > len(test)
+
+
+def test_a_cap_holds_for_every_object_and_depends_on_the_seed(folder):
+    few = Selection(split=None, cap=2).read(folder)
+    assert np.unique(few["designation"], return_counts=True)[1].max() == 2
+    again = Selection(split=None, cap=2).read(folder)
+    np.testing.assert_array_equal(few["arc_id"], again["arc_id"])
+    other = Selection(split=None, cap=2, seed=9).read(folder)
+    assert not np.array_equal(few["arc_id"], other["arc_id"])
+
+
+def test_at_most_so_many_arcs_are_whole_objects(folder):
+    every = Selection(split=None).read(folder)
+    some = Selection(split=None, max_arcs=31).read(folder)
+    assert 20 < len(some) <= 31
+    for name in np.unique(some["designation"]):
+        assert (some["designation"] == name).sum() == (every["designation"] == name).sum()
+    assert len(Selection(split=None, max_arcs=2).read(folder)) == 2
+
+
+def test_no_arcs_and_no_sense_are_told(folder, table, tmp_path):
+    with pytest.raises(EvaluationError, match="cap must be at least 1"):
+        Selection(cap=0)
+    with ArcWriter(tmp_path, settings={}) as writer:
+        writer.write(table)
+    with pytest.raises(EvaluationError, match="'all' takes every arc"):
+        Selection().read(tmp_path)
+
+
+def test_the_description_names_what_a_reader_must_know(folder):
+    selection = Selection(cap=3)
+    arcs = selection.read(folder)
+    told = describe(folder, selection, arcs)
+    assert (told["kind"], told["n_arcs"]) == ("simulated", len(arcs))
+    assert told["settings"] == {"kind": "made", "seed": 31}
+    assert told["selection"]["cap"] == 3
+    real = describe(folder, selection, arcs.with_columns(is_simulated=False))
+    assert real["kind"] == "real"
+
+
+# ---------------------------------------------------------------------- which methods
+
+
+def test_methods_are_named_placed_and_labelled():
+    plain, placed, labelled = contenders(["gauss", "laplace@geocenter", "mine=gauss@geocenter"])
+    assert (plain.label, plain.estimator.origin) == ("gauss", "topocenter")
+    assert (placed.label, placed.estimator.origin) == ("laplace@geocenter", "geocenter")
+    assert (labelled.label, labelled.estimator.name) == ("mine", "gauss")
+    twin = plain.from_geocenter()
+    assert (twin.label, twin.estimator.origin) == ("gauss (geocentre)", "geocenter")
+    assert placed.from_geocenter() is None
+
+
+def test_impossible_methods_are_told(tmp_path):
+    with pytest.raises(EvaluationError, match="no method to judge"):
+        contenders([])
+    with pytest.raises(EvaluationError, match="several methods are called 'gauss'"):
+        contenders(["gauss", "gauss=laplace"])
+    with pytest.raises(UnknownMethodError, match="no method 'kepler'"):
+        contenders(["kepler"])
+    with pytest.raises(NotTrainedError, match="no weights at"):
+        contenders([f"net={tmp_path / 'none.safetensors'}"])
+
+
+def test_kept_predictions_are_used_while_they_hold(table, tmp_path, monkeypatch):
+    calls = []
+    gauss = Contender.of("gauss")
+    solve = type(gauss.estimator)._solve
+    monkeypatch.setattr(
+        type(gauss.estimator), "_solve", lambda *args: calls.append(1) or solve(*args)
+    )
+    first = ask(gauss, table, tmp_path)
+    done = []
+    again = ask(gauss, table, tmp_path, done.append)
+    np.testing.assert_array_equal(again.rho, first.rho)
+    assert (len(calls), done) == (1, [len(table)])
+    ask(Contender("gauss", Contender.of("gauss@geocenter").estimator), table, tmp_path)
+    assert len(calls) == 2  # other options
+    ask(gauss, table.take(slice(0, 9)), tmp_path)
+    assert len(calls) == 3  # other arcs
+    (tmp_path / "gauss.npz").write_bytes(b"damaged")
+    ask(gauss, table.take(slice(0, 9)), tmp_path)
+    assert len(calls) == 4
+
+
+def test_a_folder_with_a_study_is_not_written_over_unasked(tmp_path):
+    begin(tmp_path)
+    (tmp_path / "study.json").write_text("{}")
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "predictions").mkdir()
+    with pytest.raises(EvaluationError, match="holds a study: resume it"):
+        begin(tmp_path)
+    begin(tmp_path, resume=True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["notes.txt", "predictions"]
+    begin(tmp_path, overwrite=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
+
+
+# ---------------------------------------------------------------------- what is suspicious
+
+
+def alarms(made, rho, rho_true, **columns):
+    told = check_answers(made(rho, rho_true, **columns))
+    return [remark.text for remark in told if remark.is_alarm]
+
+
+@pytest.fixture(scope="module")
+def truth():
+    rng = np.random.default_rng(11)
+    return {
+        "rho_true": np.exp(rng.normal(-1.2, 0.7, 400)),
+        "rho_dot_true": rng.normal(0.0, 0.006, 400),
+    }
+
+
+def test_honest_answers_raise_no_alarm(made, truth, noisy):
+    rho, rho_dot = noisy(truth["rho_true"], truth["rho_dot_true"])
+    assert not check_answers(made(rho, rho_dot=rho_dot, **truth))
+
+
+@pytest.mark.parametrize(
+    ("plant", "text"),
+    [
+        (lambda r, v: (1.496e8 * r, v), r"units look swapped \(kilometres\)"),
+        (lambda r, v: (r / 1.496e8, v), r"taken for kilometres, and converted"),
+        (lambda r, v: (389.2 * r, v), "lunar distances"),
+        (lambda r, v: (r, 1731.46 * v), r"range-rates .*\(kilometres per second\)"),
+        (lambda r, v: (v, r), "look exchanged"),
+        (lambda r, v: (r, -v), "wrong sign"),
+        (lambda r, v: (np.roll(r, 1), v), "1 row back .* labels or answers are shifted"),
+        (lambda r, v: (np.roll(r, -3), v), "3 rows further"),
+        (lambda r, v: (np.full(len(r), 0.3), v), "nearly constant ranges"),
+        (lambda r, v: (r, 0.0 * v), "nearly constant range-rates"),
+        (lambda r, v: (np.random.default_rng(1).permutation(r), v), "tell nothing"),
+        (lambda r, v: (1e-5 * np.ones(len(r)) * (1.0 + r), v), "degenerate roots"),
+        (lambda r, v: (np.nan * r, v), r"answers 0 of 400 arcs \(0.0 %\)"),
+    ],
+)
+def test_planted_errors_raise_an_alarm(made, truth, noisy, plant, text):
+    rho, rho_dot = plant(*noisy(truth["rho_true"], truth["rho_dot_true"]))
+    told = alarms(made, rho, rho_dot=rho_dot, **truth)
+    assert any(re.search(text, each) for each in told), told
+
+
+def test_a_method_is_not_broken_for_answers_it_does_not_vouch_for(made, truth, noisy):
+    """Sound where it says OK, noise elsewhere: a remark, and an alarm if OK means nothing."""
+    rho, rho_dot = noisy(truth["rho_true"], truth["rho_dot_true"])
+    rng, m = np.random.default_rng(8), len(rho)
+    ok = np.arange(m) % 5 == 0
+    mixed = np.where(ok, rho, rng.permutation(rho) / truth["rho_true"])
+    status = np.where(ok, RangeStatus.OK.code, RangeStatus.UNDETERMINED.code).astype("i1")
+    columns = {"rho_dot": rho_dot, "status": status, "ok": ok, **truth}
+    told = [r for r in check_answers(made(mixed, **columns)) if "of the true ones" in r.text]
+    assert [remark.is_alarm for remark in told] == [False]
+    nothing = rng.permutation(rho) / truth["rho_true"]
+    told = [r for r in check_answers(made(nothing, **columns)) if "of the true ones" in r.text]
+    assert [remark.is_alarm for remark in told] == [True]
+
+
+def test_answers_that_are_the_truth_raise_an_alarm(made, truth):
+    told = alarms(made, truth["rho_true"], rho_dot=truth["rho_dot_true"], **truth)
+    assert any("does it see the truth" in each for each in told)
+
+
+def test_what_figures_must_be_read_with_is_a_remark(made, truth, noisy):
+    rho, rho_dot = noisy(truth["rho_true"], truth["rho_dot_true"])
+    rho[::2] = np.nan
+    (half,) = check_answers(made(rho, rho_dot=rho_dot, **truth))
+    assert not half.is_alarm
+    assert half.text == "answers 200 of 400 arcs (50.0 %); its errors are of these alone"
+    middle = 0.3 * (truth["rho_true"] / 0.3) ** 0.3
+    (drawn,) = check_answers(made(middle, rho_dot=rho_dot, **truth))
+    assert "drawn to the middle" in drawn.text
+    assert not drawn.is_alarm
+
+
+def test_one_method_under_two_names_is_found(made, truth, noisy):
+    rho, _ = noisy(truth["rho_true"], truth["rho_dot_true"])
+    first, same, other = (
+        made(answers, truth["rho_true"], method=name)
+        for name, answers in (("a", rho), ("b", rho.copy()), ("c", 1.01 * rho))
+    )
+    (told,) = check_twins([first, same, other])
+    assert (told.subject, told.is_alarm) == ("b", True)
+    assert "the very ranges of a on 400 of 400 arcs" in told.text
+
+
+def test_labels_of_other_arcs_are_found_without_any_method(folder, arcs):
+    told = describe(folder, Selection(split=None), arcs)
+    sound = check_labels(arcs, ArcTruth.of(arcs), told)
+    assert not [remark for remark in sound if remark.is_alarm]
+    names = ("rho_topo_au", "rho_dot_topo_au_d")
+    shifted = arcs.with_columns(**{name: np.roll(arcs[name], 5) for name in names})
+    found = check_labels(shifted, ArcTruth.of(shifted), told)
+    assert any(r.is_alarm and "off those of the catalogue" in r.text for r in found)
+    metres = arcs.with_columns(rho_topo_au=arcs["rho_topo_au"] * 1.496e11)
+    found = check_labels(metres, ArcTruth.of(metres), told)
+    assert any("are labels in astronomical units" in remark.text for remark in found)
+
+
+def test_one_object_that_owns_many_arcs_is_told(folder, arcs):
+    alone = arcs.with_columns(designation=np.where(np.arange(len(arcs)) < 60, "A", "B"))
+    told = describe(folder, Selection(split=None), alone)
+    found = check_labels(alone, ArcTruth.of(alone), told)
+    assert any("consider a cap by object" in remark.text for remark in found)
+
+
+# ---------------------------------------------------------------------- what it holds
+
+
+def test_a_study_judges_every_method_on_the_same_arcs(study):
+    assert study.labels == ["gauss", "laplace", "honest"]
+    assert [each.label for each in study.twins] == ["gauss (geocentre)", "laplace (geocentre)"]
+    assert {len(each) for each in study.scored.values()} == {len(study.table)}
+    assert [each.method for each in study.learned] == ["honest"]
+    assert len(study.classical) == 4
+    assert not [remark for remark in study.remarks if remark.subject == "honest"]
+
+
+def test_the_headline_has_every_figure_with_bounds_and_arcs(study):
+    rows = {row["method"]: row for row in study.tables["headline"] if row["answers"] == "all"}
+    assert list(rows) == study.labels
+    for row in rows.values():
+        assert all(f"{name}{end}" in row for name in HEADLINE for end in ("", "_low", "_n_arcs"))
+    honest = rows["honest"]
+    assert honest["solved"] == 100.0
+    assert honest["median_relative_error"] == pytest.approx(0.17, abs=0.05)
+    assert honest["medae_rho_low"] <= honest["medae_rho"] <= honest["medae_rho_high"]
+    assert honest["d_sh_pseudo_n_arcs"] <= honest["n_arcs"]
+    vouched = [row for row in study.tables["headline"] if row["answers"] == "OK"]
+    for row in vouched:
+        assert row["n_arcs"] == study.scored[row["method"]].ok.sum()
+
+
+def test_every_status_is_counted(study):
+    for label in study.scored:
+        rows = [row for row in study.tables["status"] if row["method"] == label]
+        assert sum(row["n_arcs"] for row in rows) == len(study.table)
+
+
+def test_published_figures_stand_apart(study):
+    rows = {row["method"]: row for row in study.tables["published"]}
+    assert {row["source"] for row in rows.values()} == {"published, NEODyS"}
+    # the tables of the article
+    assert (rows["PINN"]["medae_rho"], rows["MLP"]["medae_rho"]) == (0.208, 0.219)
+    assert (rows["Gauss"]["solved"], rows["Laplace"]["collapsed"]) == (45.0, 88.9)
+    assert {each.n_arcs for each in PUBLISHED} == {56_773, 23_298}
+
+
+def test_differences_are_of_the_learned_method_and_each_classical_one(study):
+    pairs = dict.fromkeys((row["first"], row["second"]) for row in study.tables["cross"])
+    assert list(pairs) == [("honest", "gauss"), ("honest", "laplace")]
+
+
+def test_crosswise_intervals_are_those_of_the_calibrations(study, arcs, oracle, noisy):
+    rows = [row for row in study.tables["coverage"] if row["method"] == "honest"]
+    assert {row["level"] for row in rows} == {0.68, 0.95}
+    assert {row["source"] for row in rows} == {"crosswise"}
+    whole = [row for row in rows if row["stratum"] == "all"]
+    assert [row["n_arcs"] for row in whole] == [len(study.table)] * 2
+    for row in whole:
+        assert row["per_arc"] == pytest.approx(row["level"], abs=0.12)
+    assert {row["bin"] for row in rows if row["stratum"] == "eta tercile"} == {
+        *("slow", "mid", "fast")
+    }
+    spans = [row for row in rows if row["stratum"] == "span tercile"]
+    assert {row["bin"] for row in spans} == {"short"}  # all arcs are of one length
+    n_answered = sum(row["n_arcs"] for row in rows if row["stratum"] == "answered")
+    assert sum(row["n_arcs"] for row in spans) == n_answered
+    # the same by way of the estimator
+    held = HeldOut.of(oracle(arcs, noisy), [study.table])
+    direct = cross_conformal(held, levels=(0.68,), folds=4).interval(0.68)
+    scored = study.scored["honest"]
+    np.testing.assert_allclose(np.column_stack([scored.low, scored.high]), direct, rtol=1e-12)
+
+
+def test_single_objects_are_unseen_ones(study, folder):
+    unseen = Selection(split="unseen").read(folder)
+    cases = study.cases
+    assert cases.are_unseen
+    assert cases.objects == sorted(set(unseen["designation"]))
+    assert [each.method for each in cases.scored] == study.labels
+    assert len(study.tables["cases"]) == len(study.labels) * len(cases.table)
+    honest = [row for row in study.tables["cases"] if row["method"] == "honest"]
+    assert all(row["low_au"] < row["rho_au"] < row["high_au"] for row in honest)
+    assert 0.4 < np.mean([row["inside"] for row in honest]) < 0.95
+
+
+def test_single_objects_of_the_study_where_none_are_unseen(folder, arcs, oracle, noisy):
+    selection = Selection(split=None)
+    study = run_study(folder, [oracle(arcs, noisy)], selection=selection, n_boot=0, folds=4)
+    assert study.labels == ["oracle"]
+    assert "cross" not in study.tables
+    assert "classical" not in study.tables
+    assert not study.cases.are_unseen
+    assert len(study.cases.objects) == 6
+    assert np.isfinite(study.cases.scored[0].low).all()
+
+
+def test_a_file_of_weights_is_placed_like_a_name():
+    path = default_weights("mlp", "invariant")
+    plain, placed = contenders([str(path), f"{path}@geocenter"])
+    assert (plain.label, placed.label) == ("mlp", "mlp@geocenter")
+    assert (plain.estimator.origin, placed.estimator.origin) == ("topocenter", "geocenter")
+
+
+def test_arcs_of_one_object_have_no_intervals(folder):
+    study = run_study(folder, ["gauss"], selection=Selection(split=None, max_arcs=2), n_boot=2)
+    assert any(
+        remark.text == "no intervals: all arcs are of one object" for remark in study.remarks
+    )
+    assert "gauss" not in study.coverage
+
+
+def test_a_method_without_answers_is_reported_and_not_fatal(folder, arcs, oracle):
+    nothing = Contender("mute", oracle(arcs, lambda rho, rho_dot: (np.nan * rho, rho_dot)))
+    study = run_study(folder, ["gauss", nothing], n_boot=5, folds=4)
+    told = [remark for remark in study.remarks if remark.subject == "mute"]
+    assert told[0].is_alarm
+    assert told[0].text.startswith("answers 0 of")
+    assert any(remark.text.startswith("no intervals") for remark in told)
+    assert "mute" not in study.coverage
+
+
+def test_the_identity_of_each_method_is_kept(study):
+    kept = json.loads(json.dumps(study.settings["methods"]))
+    assert kept["gauss (geocentre)"]["origin"] == "geocenter"
+    assert kept["honest"]["method"] == "oracle"
+
+
+# ---------------------------------------------------------------------- intervals
+
+
+def held_out(ok, objects):
+    """Arcs with an answer a tenth off, OK or not, of objects."""
+    m = len(ok)
+    ones = np.ones(m)
+    answers = Answers(0.9 * ones, np.full(m, np.nan), np.asarray(ok), 0.01 * ones, 0.02 * ones)
+    limits = np.stack([1e-4 * ones, 3.0 * ones], axis=1)
+    return HeldOut({"method": "made"}, answers, limits, ones, np.asarray(objects))
+
+
+def test_one_object_with_most_answers_does_not_take_the_intervals_away():
+    """Without it the others would be too few to be calibrated apart: all are taken together."""
+    ok = np.arange(400) < 38
+    objects = np.where(np.arange(400) < 20, "one", np.arange(400).astype(str))
+    together, why = _together_if_few(held_out(ok, objects), 10)
+    assert "only 38 answers are usable" in why
+    crosswise = cross_conformal(together, levels=(0.68, 0.95), folds=10)
+    assert np.isfinite(crosswise.interval(0.95)).all()
+    apart, why = _together_if_few(held_out(np.arange(400) < 200, np.arange(400).astype(str)), 10)
+    assert why == ""
+    assert apart.answers.usable.sum() == 200
+
+
+def test_one_object_with_hundreds_of_arcs_does_not_make_the_intervals():
+    """1000 arcs of it are a tenth off, one arc of each of 400 others by the factor 1.5."""
+    objects = np.r_[np.full(1000, "one"), np.arange(400).astype(str)]
+    held = held_out(np.ones(1400, dtype=bool), objects)
+    rho = np.where(np.arange(1400) < 1000, 0.9, 1.5)
+    calibration = replace(held, answers=held.answers._replace(rho=rho)).calibration("log")
+    bounds = calibration.bounds(held.answers, held.limits, 0.68)
+    np.testing.assert_allclose(bounds[:, 1] / held.answers.rho, 1.5, rtol=1e-4)
+    assert calibration.description["most_of_an_object"] == 20
+
+
+def test_a_calibration_is_not_judged_by_the_arcs_it_was_made_of(folder, arcs, oracle, noisy):
+    estimator = oracle(arcs, noisy)
+    own = calibrate(estimator, folder, "test")
+    assert own.description["split"] == "test"
+    wrapped = Contender("mine", ConformalEstimator(estimator, own))
+    for split, sources in (("test", {"crosswise"}), ("val", {"crosswise", "of the method"})):
+        made = run_study(folder, [wrapped], selection=Selection(split), n_boot=2, folds=3)
+        assert {row["source"] for row in made.tables["coverage"]} == sources
+
+
+def test_a_calibrated_classical_method_stays_classical():
+    wrapped = Contender("gauss", ConformalEstimator(GaussEstimator()))
+    assert wrapped.is_classical
+    assert wrapped.from_geocenter().estimator.origin == "geocenter"
+    assert wrapped.estimator.calibration is None

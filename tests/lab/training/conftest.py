@@ -1,0 +1,45 @@
+"""A small set of labelled arcs: simulated ones with their truth."""
+
+import numpy as np
+import pytest
+import torch
+
+from neoranging.lab.sets.splits import split_set
+from neoranging.lab.sets.store import ArcWriter
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def exact_arcs(simulate):
+    """400 arcs of two hours without noise."""
+    return simulate(400, 0.08, seed=21)
+
+
+@pytest.fixture(scope="session")
+def exact_table(exact_arcs):
+    return exact_arcs.labelled()
+
+
+@pytest.fixture(scope="session")
+def table(exact_arcs):
+    """The same arcs with noise."""
+    return exact_arcs.with_noise(np.random.default_rng(22)).labelled()
+
+
+@pytest.fixture(scope="session")
+def arc_set(table, tmp_path_factory):
+    """They, stored and divided."""
+    pytest.importorskip("pyarrow")
+    folder = tmp_path_factory.mktemp("sets") / "small"
+    with ArcWriter(folder, settings={"kind": "test"}) as writer:
+        writer.write(table.take(slice(0, 150)))
+        writer.write(table.take(slice(150, None)))
+    split_set(folder, seed=1)
+    return folder

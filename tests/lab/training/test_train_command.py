@@ -1,0 +1,61 @@
+"""``neoranging train``, and estimators that are fitted from a script."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from neoranging.cli import main
+from neoranging.estimators.mlp import MLPEstimator
+from neoranging.estimators.pinn import PINNEstimator
+from neoranging.exceptions import NotTrainedError
+from neoranging.lab.training import TrainingConfig, train
+from neoranging.nn.modules import NetworkConfig
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["train", *map(str, arguments)])
+
+
+def test_the_command(arc_set, simulate, tmp_path):
+    common = ("--model", "pinn", "--data", arc_set, "--out", tmp_path, "--device", "cpu")
+    options = ("--epochs", 2, "--batch-size", 64, "--width", 8, "--blocks", 1, "--seed", 5)
+    done = run(*common, *options)
+    assert done.exit_code == 0, done.output
+    assert "2 epochs" in done.output
+    assert "median_relative_error" in done.output
+    config = TrainingConfig.load(tmp_path / "config.json")
+    assert (config.model, config.seed, config.epochs) == ("pinn", 5, 2)
+    assert (config.network.width, config.network.blocks) == (8, 1)
+    card = json.loads((tmp_path / "network.json").read_text())
+    assert card["command"].startswith("neoranging")
+    estimator = PINNEstimator.from_pretrained(tmp_path / "network.safetensors")
+    estimate = simulate(20, 0.08, seed=2).tracklets().estimate(estimator)
+    assert np.isfinite(estimate.range).all()
+    again = run(*common, *options)
+    assert again.exit_code == 1
+    assert "resume it, or overwrite it" in again.output
+    assert run(*common, *options, "--resume").exit_code == 0
+
+
+def test_a_set_that_is_none(tmp_path):
+    done = run("--model", "mlp", "--data", tmp_path, "--out", tmp_path / "run")
+    assert done.exit_code == 1
+    assert "manifest.json" in done.output
+    assert not (tmp_path / "run").exists()
+
+
+def test_fit_of_an_estimator(arc_set, simulate, tmp_path):
+    recipe = TrainingConfig.invariant(
+        epochs=1, batch_size=64, network=NetworkConfig(width=8, blocks=1)
+    )
+    estimator = train(MLPEstimator(), arc_set, tmp_path, recipe=recipe, device="cpu")
+    assert estimator.card["epochs_done"] == 1
+    tracklets = simulate(20, 0.08, seed=2).tracklets()
+    again = MLPEstimator.from_pretrained(tmp_path / "network.safetensors")
+    np.testing.assert_array_equal(
+        tracklets.estimate(again).range, tracklets.estimate(estimator).range
+    )
+    with pytest.raises(NotTrainedError, match="the recipe is of 'mlp'"):
+        train(PINNEstimator(), arc_set, tmp_path, recipe=recipe)
