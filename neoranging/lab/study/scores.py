@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from neoranging.core.attributable import Attributables, from_fit
-from neoranging.core.candidates import energy_coefficients, is_admissible, orbital_energy
+from neoranging.core.admissible import is_admissible
 from neoranging.core.conformal import admissible_limits
 from neoranging.core.dcriteria import d_sh
 from neoranging.core.elements import state_to_elements
@@ -27,7 +27,7 @@ from neoranging.core.prediction import object_state
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.sets.arcs import OBSERVED, to_core
 from neoranging.lab.sets.schema import TRUE_COLUMNS, ArcTable
-from neoranging.lab.study.predictions import Predictions, proper_motion
+from neoranging.lab.study.predictions import Predictions
 from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
 
 _CATALOGUE: Final = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
@@ -125,8 +125,8 @@ class ArcTruth:
             rho_dot=rho_dot,
             pseudo=_five_elements(r, v),
             catalogue=np.stack([table[name] for name in _CATALOGUE]),
-            admissible=is_admissible(energy_coefficients(a), rho, rho_dot, orbital_energy(r, v)),
-            eta=proper_motion(a),
+            admissible=a.complete(rho, rho_dot).admissible,
+            eta=a.proper_motion,
             span=table["span_d"],
             object=number.astype(np.int64),
             designations=designations,
