@@ -111,7 +111,7 @@ print(as_text(pivot(rows)))
 # at the first row before the others. Where Gauss says ``OK``, however, the range is measured. On
 # these arcs alone:
 
-vouched = scored[0].ok
+vouched = scored[0].ok.to_numpy()
 rows = [row for each in scored for row in summarise(each, rows=vouched, metrics=figures[2:3])]
 print(f"{vouched.sum()} arcs")
 print(as_text(pivot(rows)))

@@ -12,10 +12,8 @@ from astropy.time import Time
 
 from neoranging import ephemeris
 from neoranging.arguments import require_time, values_in
-from neoranging.constants import C_AU_PER_DAY
 from neoranging.core import attributable as core
 from neoranging.core.geometry import beyond_poles, line_of_sight
-from neoranging.core.prediction import object_state
 from neoranging.display import html_table
 from neoranging.exceptions import TrackletError
 from neoranging.typing import FloatArray
@@ -177,8 +175,7 @@ class Attributable:
     @property
     def proper_motion(self) -> u.Quantity:
         """Speed on the sky, eta = sqrt(ra_rate^2 cos^2 dec + dec_rate^2)."""
-        a = self._arrays
-        return self._dress(np.hypot(a.ra_rate * np.cos(a.dec), a.dec_rate), u.rad / u.d)
+        return self._dress(self._arrays.proper_motion, u.rad / u.d)
 
     @property
     def position_angle(self) -> u.Quantity:
@@ -261,15 +258,12 @@ class Attributable:
         if self._scalar:
             # one sky position completed by any number of ranges
             a = a.take(np.zeros(au.size, dtype=int))
-        r, v = object_state(
-            a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, au.ravel(), au_d.ravel()
-        )
-        epoch = (a.epoch - au.ravel() / C_AU_PER_DAY).reshape(au.shape)
+        orbit = a.complete(au.ravel(), au_d.ravel())
         shape = (*au.shape, 3)
         return (
-            r.reshape(shape) << u.au,
-            v.reshape(shape) << u.au / u.d,
-            Time(epoch, format="mjd", scale="tdb"),
+            orbit.r.reshape(shape) << u.au,
+            orbit.v.reshape(shape) << u.au / u.d,
+            Time(orbit.epoch.reshape(au.shape), format="mjd", scale="tdb"),
         )
 
     def admissible_region(self, **limits: Any) -> AdmissibleRegion:

@@ -16,9 +16,10 @@ from scipy.special import ndtri
 from neoranging.attributable import Attributable
 from neoranging.calibration import Calibration
 from neoranging.constants import ARCSEC, GM_SUN
+from neoranging.core.admissible import is_admissible
 from neoranging.core.answers import Candidates, Solutions
-from neoranging.core.candidates import energy_coefficients, is_admissible, orbital_energy
 from neoranging.core.conformal import Answers, admissible_limits
+from neoranging.core.kepler import orbital_energy
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.status import RangeStatus
 from neoranging.display import html_table
@@ -182,7 +183,7 @@ class RangeEstimate:
 
     @cached_property
     def _coefficients(self) -> FloatArray:
-        return energy_coefficients(self.attributable._arrays)
+        return self.attributable._arrays.energy_coefficients
 
     def interval(
         self, confidence_level: float = TABLE_LEVEL, *, calibrated: bool = True
@@ -356,7 +357,7 @@ class RangeEstimate:
                 "range_rate_error": np.sqrt(s.covariance[:, 1, 1]) << _AU_D,
                 "status": np.array([member.name for member in RangeStatus])[s.status],
                 "admissible": np.atleast_1d(self.admissible),
-                "proper_motion": np.hypot(a.ra_rate * np.cos(a.dec), a.dec_rate) << u.rad / u.d,
+                "proper_motion": a.proper_motion << u.rad / u.d,
                 "curvature_significance": a.curvature_significance,
                 "n_observations": self._tracklets.counts,
             },

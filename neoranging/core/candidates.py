@@ -44,8 +44,9 @@ from neoranging.core import admissible
 from neoranging.core.answers import Candidates, Roots, Solutions
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
-from neoranging.core.geometry import dot, norm
+from neoranging.core.geometry import norm
 from neoranging.core.influence import bend_of_one
+from neoranging.core.kepler import orbital_energy
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.range_equation import RangeEquation
 from neoranging.core.status import RangeStatus
@@ -110,7 +111,7 @@ def solve(
     """Judge the roots of each arc, choose one and say how far to trust it."""
     found = found._replace(roots=_with_earth_pull(arcs, found.roots))
     roots = found.roots
-    coefficients = energy_coefficients(attributables)
+    coefficients = attributables.energy_coefficients
     candidates = _judge(arcs, coefficients, roots, thresholds)
     m = len(arcs)
     pick = np.full(m, -1)
@@ -169,7 +170,7 @@ def _judge(
 ) -> Candidates:
     k = roots.arc
     energy = orbital_energy(roots.r, roots.v)
-    inside = is_admissible(coefficients[k], roots.rho, roots.rho_dot, energy)
+    inside = admissible.is_admissible(coefficients[k], roots.rho, roots.rho_dot, energy)
     chi2, residual = _misfit(arcs, roots)
     best = np.full(len(arcs), np.inf)
     trusted = roots.converged & np.isfinite(chi2)
@@ -184,34 +185,6 @@ def _judge(
     first[1:] = np.diff(k[order]) > 0
     chosen[order[first]] = True
     return Candidates(roots, energy, inside, chi2, residual, fits & inside, chosen)
-
-
-def orbital_energy(r: FloatArray, v: FloatArray) -> FloatArray:
-    """Heliocentric two-body energy of states (..., 3) [au^2/d^2]."""
-    return 0.5 * dot(v, v) - GM_SUN / norm(r)
-
-
-def is_admissible(
-    coefficients: FloatArray, rho: FloatArray, rho_dot: FloatArray, energy: FloatArray
-) -> BoolArray:
-    """Whether a solution lies in the admissible region and its own orbit is bound to the Sun.
-
-    The region belongs to the fitted attributable; the orbit passes through the observations and
-    moves slightly otherwise, which decides near the parabola.
-    """
-    return admissible.is_admissible(coefficients, rho, rho_dot) & (energy <= 0.0)
-
-
-def energy_coefficients(attributables: Attributables) -> FloatArray:
-    """Coefficients c0..c5 of the energy of each attributable, shape (M, 6)."""
-    return admissible.energy_coefficients(
-        attributables.ra,
-        attributables.dec,
-        attributables.ra_rate,
-        attributables.dec_rate,
-        attributables.position,
-        attributables.velocity,
-    )
 
 
 def _misfit(arcs: Arcs, roots: Roots) -> tuple[FloatArray, FloatArray]:

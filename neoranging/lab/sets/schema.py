@@ -21,6 +21,12 @@ from neoranging.typing import AnyArray, IntArray
 SPLITS: Final = ("train", "val", "test", "unseen")
 """Values of the column ``split`` of a divided set; it is empty before."""
 
+TRUE_COLUMNS: Final[Mapping[str, tuple[str, str]]] = {
+    "geocenter": ("rho_geo_au", "rho_dot_geo_au_d"),
+    "topocenter": ("rho_topo_au", "rho_dot_topo_au_d"),
+}
+"""Columns of the true range and range-rate, by the origin that they count from."""
+
 
 class Column(NamedTuple):
     """What a column holds."""

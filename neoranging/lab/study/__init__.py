@@ -4,13 +4,12 @@ from neoranging.lab.study.calibration import calibrate, cross_conformal
 from neoranging.lab.study.metrics import METRICS, compare, summarise
 from neoranging.lab.study.predictions import Predictions, predict
 from neoranging.lab.study.run import Study, run_study
-from neoranging.lab.study.scores import ScoredArcs, score
+from neoranging.lab.study.scores import score, select
 from neoranging.lab.study.strata import cross, stratify
 
 __all__ = [
     "METRICS",
     "Predictions",
-    "ScoredArcs",
     "Study",
     "calibrate",
     "compare",
@@ -19,6 +18,7 @@ __all__ = [
     "predict",
     "run_study",
     "score",
+    "select",
     "stratify",
     "summarise",
 ]

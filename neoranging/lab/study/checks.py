@@ -12,11 +12,12 @@ from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from neoranging.core.dcriteria import d_sh
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.study.metrics import COLLAPSED
-from neoranging.lab.study.scores import ArcTruth, ScoredArcs
+from neoranging.lab.study.scores import ArcTruth, select
 from neoranging.typing import BoolArray, FloatArray
 
 ENOUGH: Final = 30
@@ -53,27 +54,29 @@ class Remark(NamedTuple):
 # ---------------------------------------------------------------------- answers
 
 
-def check_answers(scored: ScoredArcs) -> list[Remark]:
+def check_answers(scored: pd.DataFrame) -> list[Remark]:
     """What is suspicious about the answers of a method, alarms first.
 
     Parameters
     ----------
-    scored : ScoredArcs
+    scored : pd.DataFrame
     """
     given = scored.answered
-    found = [Remark(scored.method, *each) for each in _unanswered(given)]
+    found = [Remark(scored.attrs["method"], *each) for each in _unanswered(given)]
     if given.sum() >= ENOUGH:
-        some = scored.take(given)
-        found += [Remark(scored.method, *each) for check in _CHECKS for each in check(some)]
+        some = select(scored, given)
+        found += [
+            Remark(scored.attrs["method"], *each) for check in _CHECKS for each in check(some)
+        ]
     return sorted(found, key=lambda remark: not remark.is_alarm)
 
 
-def check_twins(scored: Sequence[ScoredArcs]) -> list[Remark]:
+def check_twins(scored: Sequence[pd.DataFrame]) -> list[Remark]:
     """Methods that answer nearly all arcs alike, to the last digit: one method under two names.
 
     Parameters
     ----------
-    scored : sequence of ScoredArcs
+    scored : sequence of pd.DataFrame
         Of the same arcs.
     """
     found = []
@@ -82,8 +85,9 @@ def check_twins(scored: Sequence[ScoredArcs]) -> list[Remark]:
         n = int((first.rho[answered] == second.rho[answered]).sum())
         if answered.sum() >= ENOUGH and n > 0.5 * answered.sum():
             share = f"{n:,} of {int(answered.sum()):,} arcs"
-            text = f"gives the very ranges of {first.method} on {share}: is it the same method?"
-            found.append(Remark(second.method, True, text))
+            one, other = first.attrs["method"], second.attrs["method"]
+            text = f"gives the very ranges of {one} on {share}: is it the same method?"
+            found.append(Remark(other, True, text))
     return found
 
 
@@ -97,7 +101,7 @@ def _unanswered(given: BoolArray) -> _Told:
         yield n < 0.01 * len(given), f"answers {share}; its errors are of these alone"
 
 
-def _constant(s: ScoredArcs) -> _Told:
+def _constant(s: pd.DataFrame) -> _Told:
     for name, answer, truth, unit in _pairs(s):
         (low, high), (least, most) = (np.quantile(x, (0.05, 0.95)) for x in (answer, truth))
         if high - low < 0.02 * (most - least) and not _collapsed(s) > 0.5:
@@ -108,16 +112,16 @@ def _constant(s: ScoredArcs) -> _Told:
             )
 
 
-def _pairs(s: ScoredArcs) -> Iterator[tuple[str, FloatArray, FloatArray, str]]:
+def _pairs(s: pd.DataFrame) -> Iterator[tuple[str, FloatArray, FloatArray, str]]:
     yield "ranges", s.rho, s.rho_true, "au"
     yield "range-rates", s.rho_dot, s.rho_dot_true, "au/d"
 
 
-def _collapsed(s: ScoredArcs) -> float:
+def _collapsed(s: pd.DataFrame) -> float:
     return float(np.mean(s.rho < COLLAPSED))
 
 
-def _scale(s: ScoredArcs) -> _Told:
+def _scale(s: pd.DataFrame) -> _Told:
     for name, answer, truth, _ in _pairs(s):
         ratio = _ratio(answer, truth)
         middle = float(np.median(ratio)) if len(ratio) >= ENOUGH else 1.0
@@ -148,20 +152,20 @@ def _unit_of(ratio: FloatArray, middle: float, units: dict[float, str]) -> str:
     return ""
 
 
-def _exchanged(s: ScoredArcs) -> _Told:
+def _exchanged(s: pd.DataFrame) -> _Told:
     own = _rank_correlation(s.rho, s.rho_true), _rank_correlation(s.rho_dot, s.rho_dot_true)
     other = _rank_correlation(s.rho, s.rho_dot_true), _rank_correlation(s.rho_dot, s.rho_true)
     if other[0] > own[0] + 0.2 and other[1] > own[1] + 0.2:
         yield True, "ranges and range-rates look exchanged: each goes with the truth of the other"
 
 
-def _wrong_sign(s: ScoredArcs) -> _Told:
+def _wrong_sign(s: pd.DataFrame) -> _Told:
     together = _rank_correlation(s.rho_dot, s.rho_dot_true)
     if together < -0.3:
         yield True, f"range-rates look of the wrong sign (rank correlation {together:.2f})"
 
 
-def _uninformative(s: ScoredArcs) -> _Told:
+def _uninformative(s: pd.DataFrame) -> _Told:
     together = _rank_correlation(s.rho, s.rho_true)
     if together >= 0.1:
         return
@@ -178,7 +182,7 @@ def _uninformative(s: ScoredArcs) -> _Told:
     )
 
 
-def _shifted(s: ScoredArcs) -> _Told:
+def _shifted(s: pd.DataFrame) -> _Told:
     """Neighbours in a set are of one object and alike, so a shift leaves much correlation.
 
     It leaves still more where it is undone, and no sound method answers for the next row.
@@ -196,33 +200,33 @@ def _shifted(s: ScoredArcs) -> _Told:
         )
 
 
-def _collapse(s: ScoredArcs) -> _Told:
+def _collapse(s: pd.DataFrame) -> _Told:
     share = _collapsed(s)
     if share > 0.05:
         where = f"within {COLLAPSED:g} au of the observer"
         yield share > 0.5, f"{100.0 * share:.1f} % of its answers lie {where}: degenerate roots"
 
 
-def _too_good(s: ScoredArcs) -> _Told:
+def _too_good(s: pd.DataFrame) -> _Told:
     middle = float(np.median(s.relative_error))
     if middle < 1e-6:
         yield True, f"the median relative error is {middle:.1e}: does it see the truth?"
 
 
-def _shrunk(s: ScoredArcs) -> _Told:
+def _shrunk(s: pd.DataFrame) -> _Told:
     spread = [np.subtract(*np.quantile(x, (0.95, 0.05))) for x in (s.rho, s.rho_true)]
     if 0.02 * spread[1] <= spread[0] < 0.5 * spread[1]:
         ratio = spread[0] / spread[1]
         yield False, f"ranges spread {ratio:.2f} times as wide as the truth: drawn to the middle"
 
 
-def _inadmissible(s: ScoredArcs) -> _Told:
+def _inadmissible(s: pd.DataFrame) -> _Told:
     share = 100.0 * float(np.mean(s.admissible))
     if share < 80.0:
         yield False, f"{share:.1f} % of its answers are admissible"
 
 
-_CHECKS: Final[Sequence[Callable[[ScoredArcs], _Told]]] = (
+_CHECKS: Final[Sequence[Callable[[pd.DataFrame], _Told]]] = (
     _constant,
     _scale,
     _exchanged,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
+import pandas as pd
 
 from neoranging.core import conformal as core
 from neoranging.core.attributable import from_fit
@@ -21,10 +22,10 @@ from neoranging.lab.sets.store import read_manifest
 from neoranging.lab.study.calibration import CrossConformal, HeldOut, cross_conformal
 from neoranging.lab.study.methods import Contender, ask
 from neoranging.lab.study.predictions import Predictions
-from neoranging.lab.study.scores import ArcTruth, ScoredArcs, score
+from neoranging.lab.study.scores import ArcTruth, score, select
 from neoranging.lab.study.selection import Selection, plain_settings
 from neoranging.lab.study.strata import Strata
-from neoranging.typing import BoolArray, FloatArray, IntArray
+from neoranging.typing import FloatArray, IntArray
 
 LEVEL: Final = 0.68
 """Of the intervals that are drawn, and of those that scores carry."""
@@ -70,7 +71,7 @@ class Intervals:
         contender: Contender,
         table: ArcTable,
         predictions: Predictions,
-        scored: ScoredArcs,
+        scored: pd.DataFrame,
         *,
         folds: int = 10,
         data: Mapping[str, Any] | None = None,
@@ -82,7 +83,7 @@ class Intervals:
         contender : Contender
         table : ArcTable
             M arcs.
-        predictions, scored : Predictions, ScoredArcs
+        predictions, scored : Predictions, DataFrame
             Of these arcs.
         folds : int
         data : mapping, optional
@@ -106,7 +107,7 @@ class Intervals:
             told += _table(contender.label, "of the method", package.coverage(strata))
         return cls(held, rows, crosswise, coverage, told, why)
 
-    def dress(self, scored: ScoredArcs) -> ScoredArcs:
+    def dress(self, scored: pd.DataFrame) -> pd.DataFrame:
         """Scores with the crosswise intervals at `LEVEL`."""
         if self.crosswise is None or LEVEL not in self.crosswise.levels:
             return scored
@@ -115,20 +116,20 @@ class Intervals:
         return _with_bounds(scored, bounds)
 
 
-def _with_bounds(scored: ScoredArcs, bounds: FloatArray) -> ScoredArcs:
-    bounds = np.where(scored.answered[:, None], bounds, np.nan)
-    return replace(scored, low=bounds[:, 0].copy(), high=bounds[:, 1].copy())
+def _with_bounds(scored: pd.DataFrame, bounds: FloatArray) -> pd.DataFrame:
+    bounds = np.where(scored.answered.to_numpy()[:, None], bounds, np.nan)
+    return scored.assign(low=bounds[:, 0], high=bounds[:, 1])
 
 
 def _held(
-    contender: Contender, table: ArcTable, predictions: Predictions, scored: ScoredArcs
+    contender: Contender, table: ArcTable, predictions: Predictions, scored: pd.DataFrame
 ) -> HeldOut:
     arcs = to_core(table, predictions.origin)
     return HeldOut(
         contender.estimator.identity,
         _answers(predictions, arcs.span),
         core.admissible_limits(from_fit(arcs)),
-        scored.rho_true,
+        scored.rho_true.to_numpy(),
         table["designation"],
     )
 
@@ -162,7 +163,7 @@ def _possible(held: HeldOut) -> list[float]:
     return [level for level in LEVELS if level <= 0.95 or core.arcs_needed(level) <= least]
 
 
-def _terciles(scored: ScoredArcs, axis: str) -> Any:
+def _terciles(scored: pd.DataFrame, axis: str) -> Any:
     strata = Strata.of(scored, axis)
     return np.array([*strata.names, "unknown"])[strata.cell]
 
@@ -209,7 +210,7 @@ class Cases:
     ----------
     table : ArcTable
         Their arcs.
-    scored : list of ScoredArcs
+    scored : list of DataFrame
         Of each method, with bounds.
     objects : list of str
     are_unseen : bool
@@ -219,7 +220,7 @@ class Cases:
     """
 
     table: ArcTable
-    scored: list[ScoredArcs]
+    scored: list[pd.DataFrame]
     objects: list[str]
     are_unseen: bool
     rows: list[dict[str, Any]]
@@ -230,7 +231,7 @@ def case_studies(
     selection: Selection,
     table: ArcTable,
     chosen: Sequence[Contender],
-    scored: Mapping[str, ScoredArcs],
+    scored: Mapping[str, pd.DataFrame],
     intervals: Mapping[str, Intervals],
     *,
     n_objects: int = 6,
@@ -273,7 +274,7 @@ def case_studies(
     if unseen:
         judged = [_of_unseen(each, arcs, intervals[each.label]) for each in chosen]
     else:
-        judged = [scored[each.label].take(rows) for each in chosen]
+        judged = [select(scored[each.label], rows) for each in chosen]
     told = [row for each in judged for row in _case_rows(arcs, each)]
     return Cases(arcs, judged, objects, unseen, told)
 
@@ -284,7 +285,7 @@ def _drawn(table: ArcTable, n: int, least: int, seed: int) -> list[str]:
     return sorted(names[order[:n]].tolist())
 
 
-def _of_unseen(contender: Contender, arcs: ArcTable, intervals: Intervals) -> ScoredArcs:
+def _of_unseen(contender: Contender, arcs: ArcTable, intervals: Intervals) -> pd.DataFrame:
     found = ask(contender, arcs)
     scored = score(arcs, found, truth=ArcTruth.of(arcs, found.origin))
     if intervals.held is None:
@@ -298,11 +299,9 @@ def _of_unseen(contender: Contender, arcs: ArcTable, intervals: Intervals) -> Sc
     return _with_bounds(scored, bounds)
 
 
-def _case_rows(arcs: ArcTable, scored: ScoredArcs) -> list[dict[str, Any]]:
-    low, high = (
-        np.full(len(scored), np.nan) if x is None else x for x in (scored.low, scored.high)
-    )
-    inside: BoolArray = (low <= scored.rho_true) & (scored.rho_true <= high)
+def _case_rows(arcs: ArcTable, scored: pd.DataFrame) -> list[dict[str, Any]]:
+    low, high = scored.low, scored.high
+    inside = (low <= scored.rho_true) & (scored.rho_true <= high)
     columns = {
         "designation": arcs["designation"],
         "t2_mjd_tdb": arcs["t2_mjd_tdb"],
@@ -314,6 +313,6 @@ def _case_rows(arcs: ArcTable, scored: ScoredArcs) -> list[dict[str, Any]]:
         "high_au": high,
         "inside": inside,
     }
-    who = {"method": scored.method, "origin": scored.origin, "level": LEVEL}
+    who = {"method": scored.attrs["method"], "origin": scored.attrs["origin"], "level": LEVEL}
     listed = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [who | dict(zip(columns, values, strict=True)) for values in listed]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
 from neoranging._version import __version__
 from neoranging.core.status import RangeStatus
@@ -26,7 +27,7 @@ from neoranging.lab.study.methods import Contender, ask, contenders
 from neoranging.lab.study.metrics import summarise
 from neoranging.lab.study.predictions import Predictions
 from neoranging.lab.study.published import PUBLISHED, SOURCE
-from neoranging.lab.study.scores import ArcTruth, ScoredArcs, score
+from neoranging.lab.study.scores import ArcTruth, score, select
 from neoranging.lab.study.selection import Selection, describe
 from neoranging.lab.study.strata import cross, stratify
 
@@ -70,7 +71,7 @@ class Study:
         The classical ones among them with the observers in the centre of the Earth.
     predictions : dict of str to Predictions
         By label, of both.
-    scored : dict of str to ScoredArcs
+    scored : dict of str to DataFrame
         The same beside the truth; those of ``contenders`` with crosswise intervals.
     coverage : dict of str to list of dict
         By label: rows of `CrossConformal.coverage`.
@@ -88,7 +89,7 @@ class Study:
     contenders: tuple[Contender, ...]
     twins: tuple[Contender, ...]
     predictions: dict[str, Predictions]
-    scored: dict[str, ScoredArcs]
+    scored: dict[str, pd.DataFrame]
     coverage: dict[str, list[dict[str, Any]]]
     cases: Cases | None
     remarks: list[Remark]
@@ -100,18 +101,18 @@ class Study:
         return [each.label for each in self.contenders]
 
     @property
-    def judged(self) -> list[ScoredArcs]:
+    def judged(self) -> list[pd.DataFrame]:
         """Scores of the methods, without the geocentric twins."""
         return [self.scored[label] for label in self.labels]
 
     @property
-    def classical(self) -> list[ScoredArcs]:
+    def classical(self) -> list[pd.DataFrame]:
         """Scores of the classical methods and their geocentric twins."""
         known = (*(c for c in self.contenders if c.is_classical), *self.twins)
         return [self.scored[each.label] for each in known]
 
     @property
-    def learned(self) -> list[ScoredArcs]:
+    def learned(self) -> list[pd.DataFrame]:
         """Scores of the methods that are not classical."""
         return [self.scored[each.label] for each in self.contenders if not each.is_classical]
 
@@ -210,7 +211,7 @@ def _scored(
     folds: int,
     data: Mapping[str, Any],
     done: Callable[[int], object],
-) -> tuple[dict[str, ScoredArcs], dict[str, Intervals]]:
+) -> tuple[dict[str, pd.DataFrame], dict[str, Intervals]]:
     """Scores of all predictions, and intervals of the methods, with which their scores come."""
     scored, intervals = {}, {}
     for label, found in predictions.items():
@@ -225,7 +226,7 @@ def _scored(
 
 
 def _remarks(
-    labels: list[Remark], scored: Sequence[ScoredArcs], intervals: Mapping[str, Intervals]
+    labels: list[Remark], scored: Sequence[pd.DataFrame], intervals: Mapping[str, Intervals]
 ) -> list[Remark]:
     """All of them, alarms first."""
     found = [
@@ -246,7 +247,7 @@ def _truths(table: ArcTable, chosen: Sequence[Contender]) -> dict[str, ArcTruth]
 def _tables(
     chosen: Sequence[Contender],
     twins: Sequence[Contender],
-    scored: Mapping[str, ScoredArcs],
+    scored: Mapping[str, pd.DataFrame],
     n_boot: int,
     seed: int,
     done: Callable[[int], object],
@@ -285,7 +286,7 @@ def _pairs(chosen: Sequence[Contender]) -> list[tuple[str, str]]:
 
 
 def _headline(
-    figures: Sequence[Mapping[str, Any]], scored: Sequence[ScoredArcs], options: dict[str, Any]
+    figures: Sequence[Mapping[str, Any]], scored: Sequence[pd.DataFrame], options: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """One row for each method, a value with bounds and number of arcs for each figure.
 
@@ -293,27 +294,27 @@ def _headline(
     """
     rows = []
     for each in scored:
-        mine = [figure for figure in figures if figure["method"] == each.method]
+        mine = [figure for figure in figures if figure["method"] == each.attrs["method"]]
         rows.append(_headline_row(each, "all", mine))
         if 0 < each.ok.sum() < 0.95 * each.answered.sum():
-            vouched = each.take(each.ok)
+            vouched = select(each, each.ok)
             found = summarise(vouched, metrics=HEADLINE, **options)
             rows.append(_headline_row(vouched, "OK", found))
     return rows
 
 
 def _headline_row(
-    scored: ScoredArcs, answers: str, figures: Sequence[Mapping[str, Any]]
+    scored: pd.DataFrame, answers: str, figures: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "method": scored.method,
+        "method": scored.attrs["method"],
         "answers": answers,
-        "origin": scored.origin,
+        "origin": scored.attrs["origin"],
         "source": "this study",
         "n_arcs": len(scored),
         "n_answered": int(scored.answered.sum()),
-        "n_objects": scored.n_objects,
-        "seconds": scored.seconds,
+        "n_objects": scored.object.nunique(),
+        "seconds": scored.attrs["seconds"],
     }
     by_name = {figure["metric"]: figure for figure in figures}
     for name in HEADLINE:
@@ -330,11 +331,11 @@ def _published() -> list[dict[str, Any]]:
     ]
 
 
-def _statuses(scored: ScoredArcs) -> list[dict[str, Any]]:
+def _statuses(scored: pd.DataFrame) -> list[dict[str, Any]]:
     codes, counts = np.unique(scored.status, return_counts=True)
     return [
         {
-            "method": scored.method,
+            "method": scored.attrs["method"],
             "status": RangeStatus.from_code(code).name,
             "n_arcs": int(count),
             "percent": 100.0 * int(count) / len(scored),

@@ -10,33 +10,31 @@ it is, but for the plane it is fitted in, that of the literature.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Final, Self
+from dataclasses import dataclass
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from neoranging.core.attributable import from_fit
-from neoranging.core.candidates import energy_coefficients, is_admissible, orbital_energy
+from neoranging.core.attributable import Attributables, from_fit
+from neoranging.core.admissible import is_admissible
+from neoranging.core.conformal import admissible_limits
 from neoranging.core.dcriteria import d_sh
 from neoranging.core.elements import state_to_elements
 from neoranging.core.geometry import equatorial_to_ecliptic
 from neoranging.core.prediction import object_state
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.sets.arcs import OBSERVED, to_core
-from neoranging.lab.sets.schema import ArcTable
-from neoranging.lab.study.predictions import Predictions, proper_motion, rows_of
-from neoranging.typing import BoolArray, CodeArray, FloatArray, IntArray, StrArray
+from neoranging.lab.sets.schema import TRUE_COLUMNS, ArcTable
+from neoranging.lab.study.predictions import Predictions
+from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
 
-_LABEL: Final = {
-    "geocenter": ("rho_geo_au", "rho_dot_geo_au_d"),
-    "topocenter": ("rho_topo_au", "rho_dot_topo_au_d"),
-}
 _CATALOGUE: Final = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
 
 COLUMNS_NEEDED: Final = (
     *OBSERVED,
-    *(name for names in _LABEL.values() for name in names),
+    *(name for names in TRUE_COLUMNS.values() for name in names),
     *_CATALOGUE,
     *("designation", "span_d"),
 )
@@ -48,11 +46,15 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ArcTruth:
-    """What is true of M arcs, from one origin; made once, it serves every method of that origin.
+    """Truth of M arcs from one origin; made once, it serves every method of that origin.
 
     Attributes
     ----------
     origin : {"topocenter", "geocenter"}
+    attributables : Attributables
+        By the weighted fit of all observations, seen from the origin.
+    limits : ndarray, shape (M, 2)
+        Least and greatest admissible range of the attributables [au].
     rho, rho_dot : ndarray, shape (M,)
         True range [au] and range-rate [au/d].
     pseudo : ndarray, shape (5, M)
@@ -62,7 +64,7 @@ class ArcTruth:
     admissible : ndarray of bool, shape (M,)
         The true range lies in the admissible region of the observed attributable.
     eta : ndarray, shape (M,)
-        Proper motion by the weighted fit of all observations [rad/d].
+        Proper motion of the attributables [rad/d].
     span : ndarray, shape (M,)
         From the first to the last observation [d].
     object : ndarray of int, shape (M,)
@@ -72,6 +74,8 @@ class ArcTruth:
     """
 
     origin: str
+    attributables: Attributables
+    limits: FloatArray
     rho: FloatArray
     rho_dot: FloatArray
     pseudo: FloatArray
@@ -102,7 +106,7 @@ class ArcTruth:
         if not len(table):
             raise EvaluationError("there are no arcs to score: is it the right split?")
         a = from_fit(to_core(table, origin))
-        rho, rho_dot = (table[name] for name in _LABEL[origin])
+        rho, rho_dot = (table[name] for name in TRUE_COLUMNS[origin])
         unlabelled = int(np.sum(~(np.isfinite(rho) & np.isfinite(rho_dot))))
         if unlabelled:
             raise EvaluationError(
@@ -112,129 +116,29 @@ class ArcTruth:
         r, v = object_state(
             a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, rho, rho_dot
         )
-        inside = is_admissible(energy_coefficients(a), rho, rho_dot, orbital_energy(r, v))
         designations, number = np.unique(table["designation"], return_inverse=True)
         return cls(
-            origin,
-            rho,
-            rho_dot,
-            _five_elements(r, v),
-            np.stack([table[name] for name in _CATALOGUE]),
-            inside,
-            proper_motion(a),
-            table["span_d"],
-            number.astype(np.int64),
-            designations,
+            origin=origin,
+            attributables=a,
+            limits=admissible_limits(a),
+            rho=rho,
+            rho_dot=rho_dot,
+            pseudo=_five_elements(r, v),
+            catalogue=np.stack([table[name] for name in _CATALOGUE]),
+            admissible=a.complete(rho, rho_dot).admissible,
+            eta=a.proper_motion,
+            span=table["span_d"],
+            object=number.astype(np.int64),
+            designations=designations,
         )
 
     def __len__(self) -> int:
         return len(self.rho)
-
-
-def _five_elements(r: FloatArray, v: FloatArray) -> FloatArray:
-    """Elements q, ecc, inc, raan, argp of equatorial states, shape (5, M)."""
-    elements = state_to_elements(equatorial_to_ecliptic(r), equatorial_to_ecliptic(v))
-    return np.stack(elements[:5])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ScoredArcs:
-    """Predictions of one method for M arcs, beside the truth of its own origin.
-
-    NaN marks what does not exist: errors where there is no answer, D where an orbit is not
-    elliptic. It is for the statistic to say how many there were.
-
-    Attributes
-    ----------
-    method, origin : str
-        As in `Predictions`.
-    rho, rho_dot : ndarray, shape (M,)
-        Predicted range [au] and range-rate [au/d].
-    rho_true, rho_dot_true : ndarray, shape (M,)
-    status : ndarray of int8, shape (M,)
-    ok : ndarray of bool, shape (M,)
-        Status OK.
-    relative_error : ndarray, shape (M,)
-        ``|rho - rho_true| / rho_true``.
-    log10_error : ndarray, shape (M,)
-        ``|log10(rho / rho_true)|`` [dex]; infinite for an answer that is not positive.
-    d_sh_pseudo, d_sh_catalogue : ndarray, shape (M,)
-        Distance D of Southworth and Hawkins of the orbit of the answer from the pseudo-true orbit
-        and from that of the catalogue; NaN unless both orbits are elliptic.
-    elliptic_pseudo, elliptic_catalogue : ndarray of bool, shape (M,)
-        Both orbits of that comparison are elliptic.
-    admissible, pseudo_admissible : ndarray of bool, shape (M,)
-        The answer, and the true range, lie in the admissible region of the observed attributable.
-    eta, inc, span : ndarray, shape (M,)
-        Proper motion [rad/d], true inclination [rad], length of the arc [d].
-    object : ndarray of int, shape (M,)
-        Number of the object of each arc in ``designations``.
-    designations : ndarray of str, shape (K,)
-    low, high : ndarray, shape (M,), optional
-        Bounds of the interval of the range [au].
-    seconds : float
-        Wall time of the method, for all the arcs it was asked.
-    """
-
-    method: str
-    origin: str
-    rho: FloatArray
-    rho_dot: FloatArray
-    rho_true: FloatArray
-    rho_dot_true: FloatArray
-    status: CodeArray
-    ok: BoolArray
-    relative_error: FloatArray
-    log10_error: FloatArray
-    d_sh_pseudo: FloatArray
-    d_sh_catalogue: FloatArray
-    elliptic_pseudo: BoolArray
-    elliptic_catalogue: BoolArray
-    admissible: BoolArray
-    pseudo_admissible: BoolArray
-    eta: FloatArray
-    inc: FloatArray
-    span: FloatArray
-    object: IntArray
-    designations: StrArray
-    low: FloatArray | None = None
-    high: FloatArray | None = None
-    seconds: float = float("nan")
-
-    def __len__(self) -> int:
-        return len(self.rho)
-
-    @property
-    def answered(self) -> BoolArray:
-        """Arcs with a range, whatever their status, shape (M,)."""
-        return np.isfinite(self.rho)
-
-    @property
-    def n_objects(self) -> int:
-        """Objects that have an arc here."""
-        return len(np.unique(self.object))
-
-    def take(self, rows: slice | npt.ArrayLike) -> Self:
-        """Some arcs: a slice, indices, or a mask; objects keep their numbers."""
-        index = rows_of(len(self), rows)
-        values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        taken = {
-            name: value[index]
-            for name, value in values.items()
-            if isinstance(value, np.ndarray) and name != "designations"
-        }
-        return type(self)(**values | taken)
-
-    def __repr__(self) -> str:
-        return (
-            f"<ScoredArcs: {self.method}, {len(self)} arcs of {self.n_objects} objects, "
-            f"{int(self.answered.sum())} answered>"
-        )
 
 
 def score(
     table: ArcTable, predictions: Predictions, *, truth: ArcTruth | None = None
-) -> ScoredArcs:
+) -> pd.DataFrame:
     """Hold predictions against the truth.
 
     Parameters
@@ -247,8 +151,29 @@ def score(
 
     Returns
     -------
-    ScoredArcs
-        Of M rows.
+    pandas.DataFrame
+        One row for each of the M arcs; ``method``, ``origin`` and ``seconds`` (wall time for all of
+        them) stand in ``.attrs``. NaN marks what does not exist: errors where there is no answer, D
+        where an orbit is not elliptic.
+
+        ``rho``, ``rho_dot``, ``rho_true``, ``rho_dot_true``
+            Predicted and true range [au] and range-rate [au/d].
+        ``low``, ``high``
+            Bounds of an interval of the range [au]; NaN where none was made.
+        ``status``, ``answered``, ``ok``
+            `RangeStatus.code`; there is a range, whatever the status; the status is OK.
+        ``relative_error``, ``log10_error``
+            ``|rho - rho_true| / rho_true``, and ``|log10(rho / rho_true)|`` [dex], which is
+            infinite for an answer that is not positive.
+        ``d_sh_pseudo``, ``d_sh_catalogue``, ``elliptic_pseudo``, ``elliptic_catalogue``
+            Distance D of Southworth and Hawkins of the orbit of the answer from the pseudo-true
+            orbit and from that of the catalogue, and whether both orbits are elliptic.
+        ``admissible``, ``pseudo_admissible``
+            The answer, and the true range, lie in the admissible region of the attributable.
+        ``eta``, ``inc``, ``span``
+            Proper motion [rad/d], true inclination [rad], length of the arc [d].
+        ``object``, ``designation``
+            Number of the object in alphabetical order, and its name.
 
     Raises
     ------
@@ -257,41 +182,56 @@ def score(
     DatasetError
         If the table lacks a column.
     """
-    known = ArcTruth.of(table, predictions.origin) if truth is None else truth
+    true = ArcTruth.of(table, predictions.origin) if truth is None else truth
     p = predictions
-    _check_same_arcs(known, p)
-    ratio = p.rho / known.rho
+    _check_same_arcs(true, p)
+    ratio = p.rho / true.rho
     with np.errstate(divide="ignore", invalid="ignore"):
         dex = np.where(ratio > 0.0, np.abs(np.log10(ratio)), np.where(ratio <= 0, np.inf, np.nan))
     orbit = _five_elements(p.r, p.v)
-    d_sh_pseudo, elliptic_pseudo = _distance(orbit, known.pseudo)
-    d_sh_catalogue, elliptic_catalogue = _distance(orbit, known.catalogue)
-    return ScoredArcs(
-        method=p.method,
-        origin=p.origin,
-        rho=p.rho,
-        rho_dot=p.rho_dot,
-        rho_true=known.rho,
-        rho_dot_true=known.rho_dot,
-        status=p.status,
-        ok=p.ok,
-        relative_error=np.abs(ratio - 1.0),
-        log10_error=dex,
-        d_sh_pseudo=d_sh_pseudo,
-        d_sh_catalogue=d_sh_catalogue,
-        elliptic_pseudo=elliptic_pseudo,
-        elliptic_catalogue=elliptic_catalogue,
-        admissible=p.admissible,
-        pseudo_admissible=known.admissible,
-        eta=known.eta,
-        inc=known.catalogue[2],
-        span=known.span,
-        object=known.object,
-        designations=known.designations,
-        low=p.low,
-        high=p.high,
-        seconds=p.seconds,
-    )
+    d_sh_pseudo, elliptic_pseudo = _distance(orbit, true.pseudo)
+    d_sh_catalogue, elliptic_catalogue = _distance(orbit, true.catalogue)
+    columns = {
+        "rho": p.rho,
+        "rho_dot": p.rho_dot,
+        "rho_true": true.rho,
+        "rho_dot_true": true.rho_dot,
+        "low": np.nan if p.low is None else p.low,
+        "high": np.nan if p.high is None else p.high,
+        "status": p.status,
+        "answered": p.answered,
+        "ok": p.ok,
+        "relative_error": np.abs(ratio - 1.0),
+        "log10_error": dex,
+        "d_sh_pseudo": d_sh_pseudo,
+        "d_sh_catalogue": d_sh_catalogue,
+        "elliptic_pseudo": elliptic_pseudo,
+        "elliptic_catalogue": elliptic_catalogue,
+        "admissible": p.admissible,
+        "pseudo_admissible": true.admissible,
+        "eta": true.eta,
+        "inc": true.catalogue[2],
+        "span": true.span,
+        "object": true.object,
+        "designation": pd.Categorical.from_codes(true.object, true.designations),
+    }
+    scores = pd.DataFrame(columns)
+    scores.attrs = {"method": p.method, "origin": p.origin, "seconds": p.seconds}
+    return scores
+
+
+def select(scores: pd.DataFrame, rows: slice | npt.ArrayLike) -> pd.DataFrame:
+    """Scores of some arcs, numbered anew from 0: a slice, indices in any order, or a mask."""
+    if not isinstance(rows, slice):
+        rows = np.asarray(rows)
+        rows = rows if rows.dtype == bool else rows.astype(np.intp)
+    return scores.iloc[rows].reset_index(drop=True)
+
+
+def _five_elements(r: FloatArray, v: FloatArray) -> FloatArray:
+    """Elements q, ecc, inc, raan, argp of equatorial states, shape (5, M)."""
+    elements = state_to_elements(equatorial_to_ecliptic(r), equatorial_to_ecliptic(v))
+    return np.stack(elements[:5])
 
 
 def _check_same_arcs(truth: ArcTruth, predictions: Predictions) -> None:

@@ -248,7 +248,7 @@ def test_a_study_judges_every_method_on_the_same_arcs(study):
     assert study.labels == ["gauss", "laplace", "honest"]
     assert [each.label for each in study.twins] == ["gauss (geocentre)", "laplace (geocentre)"]
     assert {len(each) for each in study.scored.values()} == {len(study.table)}
-    assert [each.method for each in study.learned] == ["honest"]
+    assert [each.attrs["method"] for each in study.learned] == ["honest"]
     assert len(study.classical) == 4
     assert not [remark for remark in study.remarks if remark.subject == "honest"]
 
@@ -315,7 +315,7 @@ def test_single_objects_are_unseen_ones(study, folder):
     cases = study.cases
     assert cases.are_unseen
     assert cases.objects == sorted(set(unseen["designation"]))
-    assert [each.method for each in cases.scored] == study.labels
+    assert [each.attrs["method"] for each in cases.scored] == study.labels
     assert len(study.tables["cases"]) == len(study.labels) * len(cases.table)
     honest = [row for row in study.tables["cases"] if row["method"] == "honest"]
     assert all(row["low_au"] < row["rho_au"] < row["high_au"] for row in honest)
