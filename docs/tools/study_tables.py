@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from neoranging.lab.study.page import number
 
 from neoranging.estimators.learned import LearnedEstimator, default_weights
 from neoranging.lab.study import strata as evaluation
-from neoranging.lab.study.page import number
 from neoranging.lab.study.published import SOURCE
 from neoranging.nn.features import FEATURES
 

@@ -103,9 +103,8 @@ def study(
     from neoranging.files import FolderLock
     from neoranging.lab.sets.progress import progress_bar
     from neoranging.lab.study.figures.draw import draw_study, n_figures
-    from neoranging.lab.study.folder import begin
+    from neoranging.lab.study.folder import prepare, write_report, write_tables
     from neoranging.lab.study.methods import contenders
-    from neoranging.lab.study.report import write_report, write_tables
     from neoranging.lab.study.run import run_study
     from neoranging.lab.study.selection import Selection
 
@@ -113,7 +112,7 @@ def study(
     selection = Selection(split=None if split == "all" else split, **selected)
     chosen = contenders(names)  # first, so that a wrong name costs no study that is there
     with FolderLock(out):
-        begin(out, resume=resume, overwrite=overwrite)
+        prepare(out, resume=resume, overwrite=overwrite)
         judged = run_study(
             data,
             chosen,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Self, get_args
 
 import numpy as np
+import pandas as pd
 
 from neoranging.calibration import Calibration, default_calibration
 from neoranging.core import conformal as core
@@ -189,7 +190,7 @@ class CrossConformal:
         low, high = self.interval(level).T
         return (low <= self.held.truth) & (self.held.truth <= high)
 
-    def coverage(self, strata: Mapping[str, AnyArray] | None = None) -> list[dict[str, Any]]:
+    def coverage(self, strata: Mapping[str, AnyArray] | None = None) -> pd.DataFrame:
         """Coverage of all arcs, by verdict, motion, length of arc, and by strata.
 
         Parameters
@@ -199,7 +200,7 @@ class CrossConformal:
 
         Returns
         -------
-        list of dict
+        DataFrame
             A row for each level and bin: ``level``, ``stratum``, ``bin``, ``n_arcs``,
             ``n_objects``, ``per_arc``, ``per_object``, ``median_width_au`` and ``median_ratio``
             (upper by lower bound). Arcs without an answer have the whole admissible range; they
@@ -214,7 +215,7 @@ class CrossConformal:
                     {"level": level, "stratum": name, "bin": label, **self._row(level, mine)}
                     for label, mine in _bins(np.asarray(labels), whole)
                 ]
-        return rows
+        return pd.DataFrame(rows)
 
     def _own_strata(self) -> dict[str, AnyArray]:
         answers = self.held.answers

@@ -49,11 +49,11 @@ class Intervals:
         Where these arcs stand among those of the study.
     crosswise : CrossConformal, optional
         Intervals of each from other objects.
-    coverage : list of dict
-        Rows of ``crosswise.coverage()`` at all levels.
-    rows : list of dict
-        Rows for a table: ``method, source`` and those of ``coverage`` at `TABLE_LEVELS`, crosswise
-        and of the calibration that comes with the method.
+    coverage : DataFrame
+        ``crosswise.coverage()`` at all levels.
+    rows : DataFrame
+        For the table of all methods: ``method``, ``source`` and the columns of ``coverage`` at
+        `TABLE_LEVELS`, crosswise and of the calibration that comes with the method.
     why : str
         Why there are none, or what is special about them; "" for nothing.
     """
@@ -61,8 +61,8 @@ class Intervals:
     held: HeldOut | None
     rows_held: IntArray
     crosswise: CrossConformal | None
-    coverage: list[dict[str, Any]]
-    rows: list[dict[str, Any]]
+    coverage: pd.DataFrame
+    rows: pd.DataFrame
     why: str = ""
 
     @classmethod
@@ -94,18 +94,24 @@ class Intervals:
         mine = _held(contender, table, predictions, scored).take(rows)
         folds = min(folds, len(np.unique(mine.objects)))
         if folds < 2:
-            return cls(None, rows, None, [], [], "no intervals: all arcs are of one object")
+            return cls._without(rows, "no intervals: all arcs are of one object")
         held, why = _together_if_few(mine, folds)
         try:
             crosswise = cross_conformal(held, levels=_possible(held), folds=folds)
         except ConformalError as error:
-            return cls(None, rows, None, [], [], f"no intervals: {error}")
+            return cls._without(rows, f"no intervals: {error}")
         strata = {f"{axis} tercile": _terciles(scored, axis)[rows] for axis in ("eta", "rho")}
         coverage = crosswise.coverage(strata)
         told = _table(contender.label, "crosswise", coverage)
         if (package := _of_package(contender, mine, data or {})) is not None:
-            told += _table(contender.label, "of the method", package.coverage(strata))
+            own = _table(contender.label, "of the method", package.coverage(strata))
+            told = pd.concat([told, own], ignore_index=True)
         return cls(held, rows, crosswise, coverage, told, why)
+
+    @classmethod
+    def _without(cls, rows: IntArray, why: str) -> Self:
+        """No intervals."""
+        return cls(None, rows, None, pd.DataFrame(), pd.DataFrame(), why)
 
     def dress(self, scored: pd.DataFrame) -> pd.DataFrame:
         """Scores with the crosswise intervals at `LEVEL`."""
@@ -194,9 +200,11 @@ def _made_of(description: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
     return same_part and plain_settings(description.get("set", {})) == data["settings"]
 
 
-def _table(label: str, source: str, coverage: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    who = {"method": label, "source": source}
-    return [who | dict(row) for row in coverage if row["level"] in TABLE_LEVELS]
+def _table(label: str, source: str, coverage: pd.DataFrame) -> pd.DataFrame:
+    rows = coverage[coverage["level"].isin(TABLE_LEVELS)].reset_index(drop=True)
+    rows.insert(0, "method", label)
+    rows.insert(1, "source", source)
+    return rows
 
 
 # ---------------------------------------------------------------------- single objects
@@ -215,7 +223,7 @@ class Cases:
     objects : list of str
     are_unseen : bool
         Whether they belong to no part that is judged or trained on.
-    rows : list of dict
+    rows : DataFrame
         Every number of them.
     """
 
@@ -223,7 +231,7 @@ class Cases:
     scored: list[pd.DataFrame]
     objects: list[str]
     are_unseen: bool
-    rows: list[dict[str, Any]]
+    rows: pd.DataFrame
 
 
 def case_studies(
@@ -275,8 +283,8 @@ def case_studies(
         judged = [_of_unseen(each, arcs, intervals[each.label]) for each in chosen]
     else:
         judged = [select(scored[each.label], rows) for each in chosen]
-    told = [row for each in judged for row in _case_rows(arcs, each)]
-    return Cases(arcs, judged, objects, unseen, told)
+    numbers = pd.concat([_case_rows(arcs, scores) for scores in judged], ignore_index=True)
+    return Cases(arcs, judged, objects, unseen, numbers)
 
 
 def _drawn(table: ArcTable, n: int, least: int, seed: int) -> list[str]:
@@ -299,20 +307,20 @@ def _of_unseen(contender: Contender, arcs: ArcTable, intervals: Intervals) -> pd
     return _with_bounds(scored, bounds)
 
 
-def _case_rows(arcs: ArcTable, scored: pd.DataFrame) -> list[dict[str, Any]]:
-    low, high = scored.low, scored.high
-    inside = (low <= scored.rho_true) & (scored.rho_true <= high)
-    columns = {
-        "designation": arcs["designation"],
-        "t2_mjd_tdb": arcs["t2_mjd_tdb"],
-        "span_d": scored.span,
-        "eta_rad_d": scored.eta,
-        "rho_true_au": scored.rho_true,
-        "rho_au": scored.rho,
-        "low_au": low,
-        "high_au": high,
-        "inside": inside,
-    }
-    who = {"method": scored.attrs["method"], "origin": scored.attrs["origin"], "level": LEVEL}
-    listed = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return [who | dict(zip(columns, values, strict=True)) for values in listed]
+def _case_rows(arcs: ArcTable, scored: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "method": scored.attrs["method"],
+            "origin": scored.attrs["origin"],
+            "level": LEVEL,
+            "designation": arcs["designation"],
+            "t2_mjd_tdb": arcs["t2_mjd_tdb"],
+            "span_d": scored.span,
+            "eta_rad_d": scored.eta,
+            "rho_true_au": scored.rho_true,
+            "rho_au": scored.rho,
+            "low_au": scored.low,
+            "high_au": scored.high,
+            "inside": scored.rho_true.between(scored.low, scored.high),
+        }
+    )

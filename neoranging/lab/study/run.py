@@ -1,8 +1,8 @@
 """A study: several methods asked for the same labelled arcs, and everything that is said of them.
 
 The methods answer first, which is kept; tables, intervals and remarks follow from the answers. What
-a study finds is a `Study`; `write_tables` puts its numbers into a folder, the figures are drawn by
-``neoranging.lab.study.figures.draw``, and `neoranging.lab.study.report` makes one page of all.
+a study finds is a `Study`; the figures are drawn by ``neoranging.lab.study.figures.draw``,
+`neoranging.lab.study.report` makes one page of all, and `neoranging.lab.study.folder` writes it.
 """
 
 from __future__ import annotations
@@ -11,38 +11,20 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from neoranging._version import __version__
-from neoranging.core.status import RangeStatus
 from neoranging.lab.sets.progress import NoBar
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.study.checks import Remark, check_answers, check_labels, check_twins
-from neoranging.lab.study.classical import classical_comparison
 from neoranging.lab.study.intervals import Cases, Intervals, case_studies
 from neoranging.lab.study.methods import Contender, ask, contenders
-from neoranging.lab.study.metrics import summarise
 from neoranging.lab.study.predictions import Predictions
-from neoranging.lab.study.published import PUBLISHED, SOURCE
-from neoranging.lab.study.scores import ArcTruth, score, select
+from neoranging.lab.study.scores import ArcTruth, score
 from neoranging.lab.study.selection import Selection, describe
-from neoranging.lab.study.strata import cross, stratify
-
-HEADLINE: Final = (
-    *("solved", "ok", "medae_rho", "median_relative_error", "median_relative_error_by_object"),
-    *("median_log10_error", "corr_rho", "spread_rho", "medae_rho_dot", "p_ar", "p_ar_truth"),
-    *("elliptic_pseudo", "d_sh_pseudo", "d_sh_pseudo_below", "collapsed"),
-)
-"""Figures of merit of the first table."""
-
-STRATA_METRICS: Final = (
-    *("solved", "medae_rho", "median_relative_error", "median_log10_error", "medae_rho_dot"),
-    *("p_ar", "d_sh_pseudo", "d_sh_pseudo_associated"),
-)
-"""Figures of merit by stratum."""
+from neoranging.lab.study.tables import study_tables
 
 Bar = Callable[..., Any]
 """Makes a progress bar of a total, a description and a unit; see `progress_bar`."""
@@ -73,13 +55,13 @@ class Study:
         By label, of both.
     scored : dict of str to DataFrame
         The same beside the truth; those of ``contenders`` with crosswise intervals.
-    coverage : dict of str to list of dict
-        By label: rows of `CrossConformal.coverage`.
+    coverage : dict of str to DataFrame
+        By label: `CrossConformal.coverage`.
     cases : Cases, optional
         Single objects with intervals.
     remarks : list of Remark
         What is suspicious.
-    tables : dict of str to list of dict
+    tables : dict of str to DataFrame
         Every figure, by name of the table.
     """
 
@@ -90,10 +72,10 @@ class Study:
     twins: tuple[Contender, ...]
     predictions: dict[str, Predictions]
     scored: dict[str, pd.DataFrame]
-    coverage: dict[str, list[dict[str, Any]]]
+    coverage: dict[str, pd.DataFrame]
     cases: Cases | None
     remarks: list[Remark]
-    tables: dict[str, list[dict[str, Any]]]
+    tables: dict[str, pd.DataFrame]
 
     @property
     def labels(self) -> list[str]:
@@ -176,9 +158,12 @@ def run_study(
         scored, intervals = _scored(table, chosen, predictions, truth, folds, data, shown.update)
         cases = case_studies(folder, selection, table, chosen, scored, intervals)
         shown.update(1)
-        tables = _tables(chosen, twins, scored, n_boot, selection.seed, shown.update)
-    tables["coverage"] = [row for made in intervals.values() for row in made.rows]
-    tables["cases"] = [] if cases is None else cases.rows
+        tables = study_tables(
+            chosen, twins, scored, n_boot=n_boot, rng=selection.seed, done=shown.update
+        )
+    coverage = [made.rows for made in intervals.values() if len(made.rows)]
+    tables["coverage"] = pd.concat(coverage, ignore_index=True) if coverage else pd.DataFrame()
+    tables["cases"] = pd.DataFrame() if cases is None else cases.rows
     return Study(
         data=data,
         settings={
@@ -192,7 +177,7 @@ def run_study(
         twins=tuple(twins),
         predictions=predictions,
         scored=scored,
-        coverage={label: made.coverage for label, made in intervals.items() if made.coverage},
+        coverage={label: made.coverage for label, made in intervals.items() if len(made.coverage)},
         cases=cases,
         remarks=_remarks(
             check_labels(table, truth["topocenter"], data),
@@ -242,105 +227,3 @@ def _truths(table: ArcTable, chosen: Sequence[Contender]) -> dict[str, ArcTruth]
     """By origin; that from the topocentre always, by which labels are checked."""
     origins = dict.fromkeys(["topocenter", *(each.estimator.origin for each in chosen)])
     return {origin: ArcTruth.of(table, origin) for origin in origins}
-
-
-def _tables(
-    chosen: Sequence[Contender],
-    twins: Sequence[Contender],
-    scored: Mapping[str, pd.DataFrame],
-    n_boot: int,
-    seed: int,
-    done: Callable[[int], object],
-) -> dict[str, list[dict[str, Any]]]:
-    options: dict[str, Any] = {"n_boot": n_boot, "rng": seed}
-    main = [scored[each.label] for each in chosen]
-    tables: dict[str, list[dict[str, Any]]] = {}
-    tables["figures"] = [row for each in main for row in summarise(each, **options)]
-    done(1)
-    tables["headline"] = _headline(tables["figures"], main, options)
-    tables["published"] = _published()
-    tables["status"] = [row for each in scored.values() for row in _statuses(each)]
-    tables["strata"] = stratify(main, metrics=STRATA_METRICS, **options)
-    done(1)
-    for later, earlier in _pairs(chosen):
-        rows = cross(scored[later], scored[earlier], **options)
-        tables.setdefault("cross", []).extend(rows)
-    done(1)
-    classical = [scored[c.label] for c in (*chosen, *twins) if c.is_classical]
-    if classical:
-        others = [scored[c.label] for c in chosen if not c.is_classical]
-        tables["classical"] = classical_comparison(classical, others, **options)
-    done(2)
-    return tables
-
-
-def _pairs(chosen: Sequence[Contender]) -> list[tuple[str, str]]:
-    """Which differences are shown, later minus earlier: all of learned methods, or ends of all."""
-    learned = [each.label for each in chosen if not each.is_classical]
-    if len(learned) >= 2:
-        return [(b, a) for k, a in enumerate(learned) for b in learned[k + 1 :]]
-    labels = [each.label for each in chosen]
-    if learned and len(labels) >= 2:
-        return [(learned[0], a) for a in labels if a != learned[0]]
-    return [(labels[-1], labels[0])] if len(labels) >= 2 else []
-
-
-def _headline(
-    figures: Sequence[Mapping[str, Any]], scored: Sequence[pd.DataFrame], options: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """One row for each method, a value with bounds and number of arcs for each figure.
-
-    A method that vouches for a part of its answers has a second row, of these.
-    """
-    rows = []
-    for each in scored:
-        mine = [figure for figure in figures if figure["method"] == each.attrs["method"]]
-        rows.append(_headline_row(each, "all", mine))
-        if 0 < each.ok.sum() < 0.95 * each.answered.sum():
-            vouched = select(each, each.ok)
-            found = summarise(vouched, metrics=HEADLINE, **options)
-            rows.append(_headline_row(vouched, "OK", found))
-    return rows
-
-
-def _headline_row(
-    scored: pd.DataFrame, answers: str, figures: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "method": scored.attrs["method"],
-        "answers": answers,
-        "origin": scored.attrs["origin"],
-        "source": "this study",
-        "n_arcs": len(scored),
-        "n_answered": int(scored.answered.sum()),
-        "n_objects": scored.object.nunique(),
-        "seconds": scored.attrs["seconds"],
-    }
-    by_name = {figure["metric"]: figure for figure in figures}
-    for name in HEADLINE:
-        row[name] = by_name[name]["value"]
-        row |= {f"{name}_{end}": by_name[name][end] for end in ("low", "high", "n_arcs")}
-    return row
-
-
-def _published() -> list[dict[str, Any]]:
-    return [
-        {"method": each.method, "origin": "geocenter", "source": SOURCE, "n_arcs": each.n_arcs}
-        | dict(each.values)
-        for each in PUBLISHED
-    ]
-
-
-def _statuses(scored: pd.DataFrame) -> list[dict[str, Any]]:
-    codes, counts = np.unique(scored.status, return_counts=True)
-    return [
-        {
-            "method": scored.attrs["method"],
-            "status": RangeStatus.from_code(code).name,
-            "n_arcs": int(count),
-            "percent": 100.0 * int(count) / len(scored),
-            "n_answered": int((scored.answered & (scored.status == code)).sum()),
-            "meaning": RangeStatus.from_code(code).advice,
-        }
-        for code, count in zip(codes, counts, strict=True)
-    ]

@@ -18,7 +18,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from neoranging.core.attributable import Attributables, from_fit
-from neoranging.core.admissible import is_admissible
 from neoranging.core.conformal import admissible_limits
 from neoranging.core.dcriteria import d_sh
 from neoranging.core.elements import state_to_elements

@@ -215,8 +215,7 @@ class TestCrossConformal:
     def test_holds_for_arcs_and_for_objects(self, level):
         held = held_out(700, 15, seed=2)
         crossed = cross_conformal(held, levels=(level,))
-        rows = {row["bin"]: row for row in crossed.coverage() if row["stratum"] == "answered"}
-        told = rows["answered"]
+        told = crossed.coverage().set_index("stratum").loc["answered"]
         bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / 700)
         assert told["n_objects"] <= 700
         assert abs(told["per_object"] - level) < bound
@@ -225,7 +224,7 @@ class TestCrossConformal:
     @LEVEL
     def test_holds_in_every_decile(self, level):
         held = held_out(6_000, 2, seed=3, shared=0.0)
-        rows = cross_conformal(held, levels=(level,)).coverage()
+        rows = cross_conformal(held, levels=(level,)).coverage().to_dict("records")
         deciles = [row for row in rows if row["stratum"] == "eta decile"]
         assert [row["bin"] for row in deciles] == list(range(1, 11))
         for row in deciles:
@@ -235,7 +234,7 @@ class TestCrossConformal:
     @LEVEL
     def test_holds_among_short_arcs_and_long_ones(self, level):
         held = held_out(16_000, 2, seed=8, shared=0.0, ok=1.0)  # six bins within each decile
-        rows = cross_conformal(held, levels=(level,)).coverage()
+        rows = cross_conformal(held, levels=(level,)).coverage().to_dict("records")
         terciles = {row["bin"]: row for row in rows if row["stratum"] == "span tercile"}
         assert set(terciles) == {"short", "mid", "long"}
         for row in terciles.values():
@@ -256,7 +255,8 @@ class TestCrossConformal:
     def test_rows(self):
         held = held_out(200, 5, seed=4)
         parity = np.arange(len(held)) % 2
-        rows = cross_conformal(held, levels=(0.5, 0.9), folds=5).coverage({"parity": parity})
+        rows = cross_conformal(held, levels=(0.5, 0.9), folds=5)
+        rows = rows.coverage({"parity": parity}).to_dict("records")
         by = {(r["level"], r["stratum"], r["bin"]): r for r in rows}
         assert len(by) == len(rows)
         given = held.answers.given
