@@ -10,10 +10,9 @@ from astropy import units as u
 
 from neoranging.arguments import values_in
 from neoranging.calibration import Calibration
-from neoranging.core.answers import Solutions
+from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
-from neoranging.core.conformal import Answers
 from neoranging.estimate import RangeEstimate
 from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import ConformalError, NotTrainedError
@@ -158,9 +157,9 @@ class ConformalEstimator(RangingEstimator):
                 f"got the shapes {truth.shape} and {names.shape}"
             )
         arcs = tracklets.arcs(self.origin)
-        answers = Answers.of(*self._solve(arcs, tracklets.arcs()), arcs.span)
         self._calibration = Calibration.fit(
-            answers,
+            self._solve(arcs, tracklets.arcs()),
+            arcs.span,
             truth,
             score=self.score,
             identity=self.identity,
@@ -182,10 +181,10 @@ class ConformalEstimator(RangingEstimator):
         """
         return self.base._answer(tracklets, on_failure, self._needed())
 
-    def _solve(self, arcs: Arcs, topocentric: Arcs) -> tuple[Attributables, Solutions]:
+    def _solve(self, arcs: Arcs, topocentric: Arcs) -> Answers:
         return self.base._solve(arcs, topocentric)
 
-    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
+    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         return self.base._estimate(arcs, attributables)
 
     def __repr__(self) -> str:
