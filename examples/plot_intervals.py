@@ -43,9 +43,9 @@ for each in held.values():
 # night whose neighbour was learnt from is no test.
 
 mlp = held["mlp"]
-objects = np.unique(mlp.objects)
+objects = np.unique(mlp.truth.designation)
 half = np.random.default_rng(1).permutation(objects)[: len(objects) // 2]
-known = np.isin(mlp.objects, half)
+known = np.isin(mlp.truth.designation, half)
 print(f"{known.sum()} arcs to learn from, {(~known).sum()} to test")
 
 # %%
@@ -55,7 +55,7 @@ print(f"{known.sum()} arcs to learn from, {(~known).sum()} to test")
 # answer over truth. Put these errors in order, and see below which of them 68 % lie. This number,
 # to either side of a new answer, is the interval.
 
-off = np.abs(np.log(mlp.answers.rho / mlp.truth))
+off = np.abs(np.log(mlp.answers.rho / mlp.truth.rho))
 width = np.quantile(off[known], 0.68)
 print(f"68 % of the answers are right within a factor of {np.exp(width):.2f}")
 print(f"on the other asteroids: {np.mean(off[~known] <= width):.1%}")
@@ -71,7 +71,7 @@ decile = np.searchsorted(edges, eta)
 widths = np.array([np.quantile(off[known & (decile == k)], 0.68) for k in range(10)])
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.2), layout="constrained")
-left.semilogx(np.degrees(eta), mlp.answers.rho / mlp.truth, ",", color="#0072B2", alpha=0.5)
+left.semilogx(np.degrees(eta), mlp.answers.rho / mlp.truth.rho, ",", color="#0072B2", alpha=0.5)
 ends = np.degrees([eta.min(), *edges, eta.max()])
 for sign in (-1, 1):
     left.stairs(np.exp(sign * widths), ends, baseline=None, color="#D55E00", linewidth=2)

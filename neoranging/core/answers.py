@@ -145,8 +145,12 @@ class Answers:
         numbers = (np.full((len(codes), *shape), np.nan) for shape in shapes)
         return cls(attributables, *numbers, codes)
 
-    def take(self, index: IntArray) -> Answers:
-        """Answers to some arcs, in that order; their candidates are renumbered."""
+    def take(self, rows: slice | npt.ArrayLike) -> Answers:
+        """Answers to some arcs: a slice, indices in any order, or a mask.
+
+        Candidates are renumbered; ``seconds`` stays that of all.
+        """
+        index = np.arange(len(self))[rows]
         some = columns.take(replace(self, candidates=None), index)
         if self.candidates is None:
             return some

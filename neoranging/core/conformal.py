@@ -321,12 +321,12 @@ def _padded(rows: Sequence[FloatArray]) -> FloatArray:
 class Coverage(NamedTuple):
     """Shares of truths inside of their intervals."""
 
+    n_arcs: int
+    n_objects: int
     per_arc: float
     """Share of the arcs; NaN of none."""
     per_object: float
     """Mean over the objects of the share of their arcs."""
-    n_arcs: int
-    n_objects: int
 
 
 def folds(objects: npt.NDArray, k: int, rng: np.random.Generator) -> IntArray:
@@ -371,7 +371,7 @@ def coverage(inside: BoolArray, objects: npt.NDArray) -> Coverage:
         Name or number of its object.
     """
     if not len(inside):
-        return Coverage(np.nan, np.nan, 0, 0)
+        return Coverage(0, 0, np.nan, np.nan)
     _, owner, counts = np.unique(objects, return_inverse=True, return_counts=True)
     shares = np.bincount(owner, weights=inside) / counts
-    return Coverage(float(np.mean(inside)), float(shares.mean()), len(inside), len(counts))
+    return Coverage(len(inside), len(counts), float(np.mean(inside)), float(shares.mean()))

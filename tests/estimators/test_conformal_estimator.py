@@ -9,10 +9,7 @@ from astropy import units as u
 import neoranging as nr
 from neoranging import calibration as conformal
 from neoranging.calibration import Calibration
-from neoranging.constants import C_AU_PER_DAY
-from neoranging.core.answers import Solutions
-from neoranging.core.conformal import admissible_limits
-from neoranging.core.prediction import object_state
+from neoranging.core.answers import Answers
 from neoranging.estimators import base as estimator_base
 from neoranging.estimators.conformal import ConformalEstimator
 from neoranging.estimators.gauss import GaussEstimator
@@ -40,16 +37,10 @@ class Constant(nr.RangingEstimator):
         self.rho = rho
 
     def _estimate(self, arcs, attributables):
-        a, m = attributables, len(arcs)
-        silent = np.modf(np.abs(a.ra) * 1e4)[0] < 0.1
+        silent = np.modf(np.abs(attributables.ra) * 1e4)[0] < 0.1
         rho = np.where(silent, np.nan, self.rho)
-        r, v = object_state(
-            *(a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity), rho, 0.0 * rho
-        )
         status = np.where(silent, nr.RangeStatus.NO_ROOT.code, nr.RangeStatus.OK.code)
-        nothing = np.full((m, 2, 2), np.nan)
-        epoch = a.epoch - rho / C_AU_PER_DAY
-        return Solutions(rho, 0.0 * rho, nothing, r, v, epoch, status.astype(np.int8))
+        return Answers.of(attributables, rho, 0.0 * rho, status)
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +217,7 @@ class TestDefaults:
         monkeypatch.setattr(estimator_base, "default_calibration", lambda _: None)
         estimate = new.tracklets()[:200].estimate("gauss")
         assert estimate.calibration is None
-        whole = admissible_limits(estimate.attributable._arrays)
+        whole = estimate.attributable._arrays.range_limits
         np.testing.assert_array_equal(estimate.interval().value[~estimate.ok], whole[~estimate.ok])
 
     def test_is_read_from_the_package_once(self, shipped, tmp_path, monkeypatch):

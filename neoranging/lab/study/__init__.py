@@ -2,14 +2,13 @@
 
 from neoranging.lab.study.calibration import calibrate, cross_conformal
 from neoranging.lab.study.metrics import METRICS, compare, summarise
-from neoranging.lab.study.predictions import Predictions, predict
+from neoranging.lab.study.predictions import predict
 from neoranging.lab.study.run import Study, run_study
 from neoranging.lab.study.scores import score, select
 from neoranging.lab.study.strata import cross, stratify
 
 __all__ = [
     "METRICS",
-    "Predictions",
     "Study",
     "calibrate",
     "compare",

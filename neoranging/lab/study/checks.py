@@ -14,10 +14,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from neoranging.core.dcriteria import d_sh
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.study.metrics import COLLAPSED
-from neoranging.lab.study.scores import ArcTruth, select
+from neoranging.lab.study.scores import ArcTruth, distances, select
 from neoranging.typing import BoolArray, FloatArray
 
 ENOUGH: Final = 30
@@ -282,13 +281,11 @@ def _units_of_labels(truth: ArcTruth) -> _Told:
 
 
 def _orbits_of_labels(truth: ArcTruth) -> _Told:
-    bound = (truth.pseudo[1] < 1.0) & (truth.catalogue[1] < 1.0)
-    bound &= np.isfinite(truth.pseudo).all(axis=0) & np.isfinite(truth.catalogue).all(axis=0)
-    if not bound.any():
+    distance, elliptic = distances(truth.pseudo, truth.catalogue)
+    if not elliptic.any():
         yield True, "not one true range gives an elliptic orbit"
         return
-    distance = d_sh(tuple(truth.pseudo[:, bound]), tuple(truth.catalogue[:, bound]))
-    middle = float(np.median(distance))
+    middle = float(np.median(distance[elliptic]))
     if middle > 0.15:
         yield (
             True,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from neoranging.lab.study.intervals import Cases
+from neoranging.lab.study.cases import Cases
 from neoranging.lab.study.page import number, table_of
 from neoranging.lab.study.report_opening import plain
 from neoranging.lab.study.run import Study

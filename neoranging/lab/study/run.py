@@ -1,8 +1,8 @@
 """A study: several methods asked for the same labelled arcs, and everything that is said of them.
 
-The methods answer first, which is kept; tables, intervals and remarks follow from the answers. What
-a study finds is a `Study`; `write_tables` puts its numbers into a folder, the figures are drawn by
-``neoranging.lab.study.figures.draw``, and `neoranging.lab.study.report` makes one page of all.
+The methods answer first, which is kept; `judge` works everything else out of the answers. What a
+study finds is a `Study`; ``write_tables`` puts its numbers into a folder, the figures are drawn by
+``neoranging.lab.study.figures.draw``, and ``neoranging.lab.study.report`` makes one page of all.
 """
 
 from __future__ import annotations
@@ -17,19 +17,28 @@ import numpy as np
 import pandas as pd
 
 from neoranging._version import __version__
+from neoranging.core.answers import Answers
 from neoranging.core.status import RangeStatus
+from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.progress import NoBar
 from neoranging.lab.sets.schema import ArcTable
+from neoranging.lab.study.calibration import (
+    INTERVAL_LEVEL,
+    HeldOut,
+    MethodIntervals,
+    without_verdicts,
+)
+from neoranging.lab.study.cases import CaseArcs, Cases, case_rows, draw_cases
 from neoranging.lab.study.checks import Remark, check_answers, check_labels, check_twins
 from neoranging.lab.study.classical import classical_comparison
-from neoranging.lab.study.intervals import Cases, Intervals, case_studies
 from neoranging.lab.study.methods import Contender, ask, contenders
 from neoranging.lab.study.metrics import summarise
-from neoranging.lab.study.predictions import Predictions
+from neoranging.lab.study.predictions import predict
 from neoranging.lab.study.published import PUBLISHED, SOURCE
 from neoranging.lab.study.scores import ArcTruth, score, select
-from neoranging.lab.study.selection import Selection, describe
-from neoranging.lab.study.strata import cross, stratify
+from neoranging.lab.study.selection import Selection, describe, is_same_part
+from neoranging.lab.study.strata import Strata, cross, stratify
+from neoranging.typing import FloatArray, StrArray
 
 HEADLINE: Final = (
     *("solved", "ok", "medae_rho", "median_relative_error", "median_relative_error_by_object"),
@@ -69,12 +78,12 @@ class Study:
         The methods, in the order of the tables.
     twins : tuple of Contender
         The classical ones among them with the observers in the centre of the Earth.
-    predictions : dict of str to Predictions
+    answers : dict of str to Answers
         By label, of both.
     scored : dict of str to DataFrame
         The same beside the truth; those of ``contenders`` with crosswise intervals.
     coverage : dict of str to list of dict
-        By label: rows of `CrossConformal.coverage`.
+        By label: rows of `neoranging.lab.study.calibration.coverage`.
     cases : Cases, optional
         Single objects with intervals.
     remarks : list of Remark
@@ -88,7 +97,7 @@ class Study:
     table: ArcTable
     contenders: tuple[Contender, ...]
     twins: tuple[Contender, ...]
-    predictions: dict[str, Predictions]
+    answers: dict[str, Answers]
     scored: dict[str, pd.DataFrame]
     coverage: dict[str, list[dict[str, Any]]]
     cases: Cases | None
@@ -169,79 +178,159 @@ def run_study(
     selection = selection or Selection()
     table = selection.read(folder)
     data = describe(folder, selection, table)
+    # what no method changes, once for each origin; labels are checked by the topocentre
+    origins = dict.fromkeys(["topocenter", *(each.estimator.origin for each in both)])
+    arcs = {origin: to_core(table, origin) for origin in origins}
+    truths = {origin: ArcTruth.of(table, origin, arcs[origin]) for origin in origins}
+    cases = draw_cases(folder, selection, table)
     with bar(len(both) * len(table), "asking", "arc") as shown:
-        predictions = {c.label: ask(c, table, kept, shown.update) for c in both}
+        answers = {c.label: ask(c, table, truths, arcs, kept, shown.update) for c in both}
+    unseen = {}
+    if cases is not None and cases.rows is None:
+        unseen = {c.label: predict(c.estimator, cases.table, label=c.label) for c in chosen}
     with bar(len(both) + len(chosen) + 6, "judging", "step") as shown:
-        truth = _truths(table, both)
-        scored, intervals = _scored(table, chosen, predictions, truth, folds, data, shown.update)
-        cases = case_studies(folder, selection, table, chosen, scored, intervals)
-        shown.update(1)
-        tables = _tables(chosen, twins, scored, n_boot, selection.seed, shown.update)
-    tables["coverage"] = [row for made in intervals.values() for row in made.rows]
-    tables["cases"] = [] if cases is None else cases.rows
+        return judge(
+            answers,
+            truths,
+            table,
+            chosen,
+            twins,
+            data,
+            cases=cases,
+            unseen=unseen,
+            n_boot=n_boot,
+            folds=folds,
+            progress=shown.update,
+        )
+
+
+def judge(
+    answers: Mapping[str, Answers],
+    truths: Mapping[str, ArcTruth],
+    table: ArcTable,
+    methods: Sequence[Contender],
+    twins: Sequence[Contender],
+    data: dict[str, Any],
+    *,
+    cases: CaseArcs | None = None,
+    unseen: Mapping[str, Answers] | None = None,
+    n_boot: int = 200,
+    folds: int = 10,
+    progress: Callable[[int], object] = lambda _: None,
+) -> Study:
+    """Study of answers that methods gave to the same labelled arcs.
+
+    Parameters
+    ----------
+    answers : mapping of str to Answers
+        By label, of the methods and their twins.
+    truths : mapping of str to ArcTruth
+        By origin; that from the topocentre among them.
+    table : ArcTable
+        The M arcs.
+    methods, twins : sequence of Contender
+    data : dict
+        `neoranging.lab.study.selection.describe`.
+    cases : CaseArcs, optional
+        Arcs of single objects.
+    unseen : mapping of str to Answers, optional
+        Answers to these arcs, by label, where they are not among those of the study.
+    n_boot, folds : int
+        As for `run_study`.
+    progress : callable
+        Called with the number of steps done since it was last called.
+    """
+    scored, intervals = {}, {}
+    for label, given in answers.items():
+        scored[label] = score(table, given, truth=truths[given.origin])
+        progress(1)
+    usual = np.flatnonzero(~table["is_close"])
+    for each in methods:
+        label, truth = each.label, truths[each.estimator.origin]
+        held = HeldOut(each.estimator.identity, answers[label], truth).take(usual)
+        calibration = each.estimator.calibration
+        if calibration is not None and is_same_part(calibration.description, data):
+            calibration = None  # judged by the arcs it was made of, it would look too good
+        terciles = {f"{axis} tercile": _terciles(scored[label], axis) for axis in ("eta", "rho")}
+        strata = {name: column[usual] for name, column in terciles.items()}
+        made = intervals[label] = MethodIntervals.of(held, strata, calibration, folds)
+        if made.bounds is not None:
+            bounds = np.full((len(table), 2), np.nan)
+            bounds[usual] = made.bounds
+            scored[label] = _with_bounds(scored[label], bounds)
+        progress(1)
+    shown = None if cases is None else _judge_cases(cases, unseen or {}, methods, scored, intervals)
+    progress(1)
+    tables = _tables(methods, twins, scored, n_boot, data["selection"]["seed"], progress)
+    tables["coverage"] = [
+        {"method": label, **row} for label, made in intervals.items() for row in made.rows
+    ]
+    tables["cases"] = [] if shown is None else shown.rows
+    main = [scored[each.label] for each in methods]
+    remarks = [
+        *check_labels(table, truths["topocenter"], data),
+        *check_twins(main),
+        *(remark for each in main for remark in check_answers(each)),
+        *(Remark(label, False, made.why) for label, made in intervals.items() if made.why),
+    ]
     return Study(
         data=data,
         settings={
             "neoranging": __version__,
-            "methods": {each.label: each.estimator.identity for each in both},
+            "methods": {each.label: each.estimator.identity for each in (*methods, *twins)},
             "n_boot": n_boot,
             "folds": folds,
         },
         table=table,
-        contenders=tuple(chosen),
+        contenders=tuple(methods),
         twins=tuple(twins),
-        predictions=predictions,
+        answers=dict(answers),
         scored=scored,
-        coverage={label: made.coverage for label, made in intervals.items() if made.coverage},
-        cases=cases,
-        remarks=_remarks(
-            check_labels(table, truth["topocenter"], data),
-            [scored[each.label] for each in chosen],
-            intervals,
-        ),
+        coverage={label: list(made.coverage) for label, made in intervals.items() if made.coverage},
+        cases=shown,
+        remarks=sorted(remarks, key=lambda remark: not remark.is_alarm),
         tables=tables,
     )
 
 
-def _scored(
-    table: ArcTable,
-    chosen: Sequence[Contender],
-    predictions: Mapping[str, Predictions],
-    truth: Mapping[str, ArcTruth],
-    folds: int,
-    data: Mapping[str, Any],
-    done: Callable[[int], object],
-) -> tuple[dict[str, pd.DataFrame], dict[str, Intervals]]:
-    """Scores of all predictions, and intervals of the methods, with which their scores come."""
-    scored, intervals = {}, {}
-    for label, found in predictions.items():
-        scored[label] = score(table, found, truth=truth[found.origin])
-        done(1)
-    for each in chosen:
-        label = each.label
-        made = Intervals.of(each, table, predictions[label], scored[label], folds=folds, data=data)
-        intervals[label], scored[label] = made, made.dress(scored[label])
-        done(1)
-    return scored, intervals
+def _terciles(scored: pd.DataFrame, axis: str) -> StrArray:
+    """Names of the terciles of the arcs along an axis."""
+    strata = Strata.of(scored, axis)
+    return np.array([*strata.names, "unknown"])[strata.cell]
 
 
-def _remarks(
-    labels: list[Remark], scored: Sequence[pd.DataFrame], intervals: Mapping[str, Intervals]
-) -> list[Remark]:
-    """All of them, alarms first."""
-    found = [
-        *labels,
-        *check_twins(scored),
-        *(remark for each in scored for remark in check_answers(each)),
-        *(Remark(label, False, each.why) for label, each in intervals.items() if each.why),
-    ]
-    return sorted(found, key=lambda remark: not remark.is_alarm)
+def _with_bounds(scored: pd.DataFrame, bounds: FloatArray) -> pd.DataFrame:
+    """Scores with the intervals of arcs that have an answer."""
+    bounds = np.where(scored.answered.to_numpy()[:, None], bounds, np.nan)
+    return scored.assign(low=bounds[:, 0], high=bounds[:, 1])
 
 
-def _truths(table: ArcTable, chosen: Sequence[Contender]) -> dict[str, ArcTruth]:
-    """By origin; that from the topocentre always, by which labels are checked."""
-    origins = dict.fromkeys(["topocenter", *(each.estimator.origin for each in chosen)])
-    return {origin: ArcTruth.of(table, origin) for origin in origins}
+def _judge_cases(
+    cases: CaseArcs,
+    unseen: Mapping[str, Answers],
+    methods: Sequence[Contender],
+    scored: Mapping[str, pd.DataFrame],
+    intervals: Mapping[str, MethodIntervals],
+) -> Cases:
+    """Scores of single objects: unseen ones with intervals from all arcs of the study."""
+    judged = []
+    for each in methods:
+        if cases.rows is not None:
+            judged.append(select(scored[each.label], cases.rows))
+            continue
+        given = unseen[each.label]
+        truth = ArcTruth.of(cases.table, given.origin)
+        scores, known = score(cases.table, given, truth=truth), intervals[each.label].held
+        if known is not None:
+            held = HeldOut(known.identity, given, truth)
+            if not known.answers.usable.any():  # verdicts that did not count there do not here
+                held = without_verdicts(held)
+            calibration = known.calibration()
+            bounds = held.intervals(calibration, INTERVAL_LEVEL, too_few="limits")
+            scores = _with_bounds(scores, bounds)
+        judged.append(scores)
+    rows = [row for scores in judged for row in case_rows(cases.table, scores)]
+    return Cases(cases.table, judged, cases.objects, cases.rows is None, rows)
 
 
 def _tables(

@@ -158,6 +158,22 @@ def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value not in (None, [], "")}
 
 
+def is_same_part(description: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
+    """Flag of a calibration that was made of the part of the set that a study looks at.
+
+    Parameters
+    ----------
+    description : mapping
+        `Calibration.description`.
+    data : mapping
+        As of `describe`.
+    """
+    return (
+        description.get("split", "") == data["selection"]["split"]
+        and plain_settings(description.get("set", {})) == data["settings"]
+    )
+
+
 def fingerprint(table: ArcTable) -> str:
     """Digest of what was observed, by which kept predictions are known to be of these arcs."""
     digest = hashlib.sha256(table.offsets.tobytes())

@@ -118,7 +118,7 @@ def _drawings(study: Study) -> Iterator[_Drawing]:
         "Best and median orbit of each method by D_SH from the pseudo-true orbit. Each method has "
         "its own ranking: this is no comparison arc by arc.",
         lambda: plot_orbits(
-            study.table, study.judged, [study.predictions[label] for label in study.labels]
+            study.table, study.judged, [study.answers[label] for label in study.labels]
         ),
     )
     yield from _strata(study)

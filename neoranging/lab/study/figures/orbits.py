@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from neoranging.core.answers import Answers
     from neoranging.lab.sets.schema import ArcTable
-    from neoranging.lab.study.predictions import Predictions
 
 
 class _Body(NamedTuple):
@@ -55,7 +55,7 @@ _SIDE: Final = 0.35
 def plot_orbits(
     table: ArcTable,
     scored: Sequence[pd.DataFrame],
-    predictions: Sequence[Predictions],
+    predictions: Sequence[Answers],
     fig: Figure | None = None,
 ) -> Figure:
     """Draw the median and the best orbit of each method by its D from the pseudo-truth.
@@ -66,7 +66,7 @@ def plot_orbits(
         The M arcs, with what `neoranging.lab.study.scores.score` needs and ``t2_mjd_tdb``.
     scored : sequence of DataFrame
         Methods on these arcs, a row each.
-    predictions : sequence of Predictions
+    predictions : sequence of Answers
         Of the same methods in the same order: the states that the orbits come from.
     fig : matplotlib.figure.Figure, optional
         Where to draw; a new one by default.
@@ -99,9 +99,7 @@ def plot_orbits(
     return fig
 
 
-def _check(
-    table: ArcTable, scored: Sequence[pd.DataFrame], predictions: Sequence[Predictions]
-) -> None:
+def _check(table: ArcTable, scored: Sequence[pd.DataFrame], predictions: Sequence[Answers]) -> None:
     judged, asked = [s.attrs["method"] for s in scored], [p.method for p in predictions]
     lengths = {len(table), *map(len, scored), *map(len, predictions)}
     if not judged or judged != asked or len(lengths) > 1:
@@ -121,7 +119,7 @@ def _ranked(scored: pd.DataFrame) -> dict[str, int]:
 
 
 def _states(
-    table: ArcTable, scored: pd.DataFrame, found: Predictions, arc: int
+    table: ArcTable, scored: pd.DataFrame, found: Answers, arc: int
 ) -> list[tuple[FloatArray, FloatArray]]:
     """Ecliptic states of the Earth, the pseudo-truth and the estimate, each of shape (1, 3)."""
     rows = [arc]
