@@ -54,7 +54,7 @@ class RuleOfThumb(nr.RangingEstimator):
         """What the answers depend on: a calibration is for one speed and no other."""
         return {**super().identity, "speed_au_d": self.speed}
 
-    def _estimate(self, arcs, attributables):
+    def _estimate(self, arcs, attributables):  # noqa: ARG002 (the motion says enough)
         rho = self.speed / attributables.proper_motion
         rho_dot = -0.5 * attributables.energy_coefficients[:, 1]
         return Answers.of(attributables, rho, rho_dot, nr.RangeStatus.UNDETERMINED)

@@ -141,11 +141,12 @@ class Answers:
     def unsolved(cls, attributables: Attributables, status: npt.ArrayLike) -> Answers:
         """No numbers, only verdicts: the codes of M arcs."""
         codes = np.array(status, dtype=np.int8)
-        shapes = ((), (), (2, 2), (3,), (3,), ())
-        numbers = (np.full((len(codes), *shape), np.nan) for shape in shapes)
-        return cls(attributables, *numbers, codes)
+        rho, rho_dot, covariance, r, v, epoch = (
+            np.full((len(codes), *shape), np.nan) for shape in ((), (), (2, 2), (3,), (3,), ())
+        )
+        return cls(attributables, rho, rho_dot, covariance, r, v, epoch, codes)
 
-    def take(self, rows: slice | npt.ArrayLike) -> Answers:
+    def take(self, rows: slice | Sequence[int] | IntArray | BoolArray) -> Answers:
         """Answers to some arcs: a slice, indices in any order, or a mask.
 
         Candidates are renumbered; ``seconds`` stays that of all.

@@ -124,7 +124,10 @@ def solve(
         values.append(value)
     status = _verdict(arcs, coefficients, found, candidates, pick, thresholds)
     status, remarks = _redundant(arcs, status, thresholds)
-    return Answers(attributables, *values, status, candidates, remarks)
+    rho, rho_dot, covariance, r, v, epoch = values
+    return Answers(
+        attributables, rho, rho_dot, covariance, r, v, epoch, status, candidates, remarks
+    )
 
 
 def _redundant(

@@ -53,4 +53,6 @@ def _names(record: Any) -> tuple[str, ...]:
 
 
 def _replaced(record: Any, columns: dict[str, Any]) -> Any:
-    return replace(record, **columns) if is_dataclass(record) else record._replace(**columns)
+    if hasattr(record, "_replace"):
+        return record._replace(**columns)
+    return replace(record, **columns)

@@ -261,10 +261,14 @@ class NestedBins:
             Points that a bin should hold: fewer bins are made rather than smaller ones. Of less
             points in all there is one bin.
         """
-        outer = _edges(first, n_bins[0], least)
+
+        def edges(values: FloatArray, most: int) -> FloatArray:
+            return quantile_edges(values, int(np.clip(len(values) // least, 1, most)))
+
+        outer = edges(first, n_bins[0])
         row = bin_of(outer, first)
-        rows = range(len(outer) + 1)
-        return cls(outer, _padded([_edges(second[row == k], n_bins[1], least) for k in rows]))
+        inner = [edges(second[row == k], n_bins[1]) for k in range(len(outer) + 1)]
+        return cls(outer, _padded(inner))
 
     @classmethod
     def from_lists(cls, outer: Sequence[float], inner: Sequence[Sequence[float]]) -> Self:
@@ -304,11 +308,8 @@ class NestedBins:
         return (np.cumsum(self.sizes) - self.sizes)[row] + column
 
 
-def _edges(values: FloatArray, n_bins: int, least: int) -> FloatArray:
-    return quantile_edges(values, int(np.clip(len(values) // least, 1, n_bins)))
-
-
 def _padded(rows: Sequence[FloatArray]) -> FloatArray:
+    """Rows of unequal length as a matrix that is infinite at their ends."""
     padded = np.full((len(rows), max(map(len, rows))), np.inf)
     for row, edges in zip(padded, rows, strict=True):
         row[: len(edges)] = edges

@@ -85,34 +85,6 @@ class ConformalEstimator(RangingEstimator):
         """The calibration that estimates get; None if there is none."""
         return self._calibration
 
-    def _needed(self) -> Calibration:
-        """The calibration, which has to be there and of these answers."""
-        if self._calibration is None:
-            raise NotTrainedError(
-                f"{self!r} is not calibrated: call .calibrate(tracklets, true_range) with "
-                "tracklets whose range is known, or give a calibration"
-            )
-        if not self._calibration.matches(self.identity):
-            raise NotTrainedError(
-                f"{self!r} answers otherwise than when it was calibrated: calibrate it again"
-            )
-        return self._calibration
-
-    def fit(self, *args: Any, **options: Any) -> Self:
-        """Train the base, if it can be, with its own arguments; calibrations before are void.
-
-        Raises
-        ------
-        ConformalError
-            If the base has nothing to train.
-        """
-        train = getattr(self.base, "fit", None)
-        if train is None:
-            raise ConformalError(f"{self.base!r} is not trained: calibrate it right away")
-        train(*args, **options)
-        self._calibration = None
-        return self
-
     def calibrate(
         self,
         tracklets: TrackletSet,
@@ -179,7 +151,16 @@ class ConformalEstimator(RangingEstimator):
         EstimationError
             With ``on_failure="raise"``.
         """
-        return self.base._answer(tracklets, on_failure, self._needed())
+        if self._calibration is None:
+            raise NotTrainedError(
+                f"{self!r} is not calibrated: call .calibrate(tracklets, true_range) with "
+                "tracklets whose range is known, or give a calibration"
+            )
+        if not self._calibration.matches(self.identity):
+            raise NotTrainedError(
+                f"{self!r} answers otherwise than when it was calibrated: calibrate it again"
+            )
+        return self.base._answer(tracklets, on_failure, self._calibration)
 
     def _solve(self, arcs: Arcs, topocentric: Arcs) -> Answers:
         return self.base._solve(arcs, topocentric)

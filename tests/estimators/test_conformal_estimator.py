@@ -33,9 +33,6 @@ class Constant(nr.RangingEstimator):
     def identity(self):
         return {**super().identity, "rho": self.rho}
 
-    def fit(self, rho):
-        self.rho = rho
-
     def _estimate(self, arcs, attributables):
         silent = np.modf(np.abs(attributables.ra) * 1e4)[0] < 0.1
         rho = np.where(silent, np.nan, self.rho)
@@ -96,7 +93,7 @@ class TestEstimator:
     def test_arrays_for_those_who_ask_the_core(self, known, new):
         made = calibrated(Constant(), known)
         arcs = new.tracklets()[:50].arcs()
-        wrapped, base = made._solve(arcs, arcs)[1], made.base._solve(arcs, arcs)[1]
+        wrapped, base = made._solve(arcs, arcs), made.base._solve(arcs, arcs)
         np.testing.assert_array_equal(wrapped.rho, base.rho)
 
     def test_failures_carry_it_too(self, known, new):
@@ -124,18 +121,6 @@ class TestEstimator:
         made.base.rho = 0.5
         with pytest.raises(NotTrainedError, match="calibrate it again"):
             new.tracklets().estimate(made)
-
-    def test_fit_goes_to_the_base(self, known, new):
-        made = calibrated(Constant(), known)
-        assert made.fit(0.4) is made
-        assert made.base.rho == 0.4
-        assert made.calibration is None
-        with pytest.raises(NotTrainedError, match="not calibrated"):
-            made.estimate(new.tracklets())
-        made.calibrate(known.tracklets(), known.rho * u.au)
-        assert np.nanmax(new.tracklets().estimate(made).range.value) == 0.4
-        with pytest.raises(ConformalError, match="not trained"):
-            ConformalEstimator(GaussEstimator()).fit()
 
     def test_what_it_was_made_of(self, known):
         made = ConformalEstimator(Constant())

@@ -283,9 +283,9 @@ class MethodIntervals(NamedTuple):
     """Answers that they were calibrated on; None where there are none."""
     bounds: FloatArray | None = None
     """Crosswise intervals of these arcs at `INTERVAL_LEVEL`, if that level is possible."""
-    coverage: Sequence[Mapping[str, Any]] = ()
+    coverage: Sequence[dict[str, Any]] = ()
     """Rows of `coverage`, crosswise at all levels."""
-    rows: Sequence[Mapping[str, Any]] = ()
+    rows: Sequence[dict[str, Any]] = ()
     """Rows of a table: ``source`` and those of ``coverage`` at `TABLE_LEVELS`, crosswise and of the
     calibration that comes with the method."""
     why: str = ""

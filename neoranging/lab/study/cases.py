@@ -100,4 +100,5 @@ def case_rows(table: ArcTable, scores: pd.DataFrame) -> list[dict[str, Any]]:
             "inside": (scores.low <= scores.rho_true) & (scores.rho_true <= scores.high),
         }
     )
-    return shown.to_dict("records")
+    rows: list[Any] = shown.to_dict("records")
+    return rows

@@ -180,7 +180,7 @@ def _of_answers(
     name: str,
     label: str,
     better: str,
-    values: Callable[[pd.DataFrame], AnyArray],
+    values: Callable[[pd.DataFrame], Any],
     unit: str = "%",
     statistic: Statistic = percent,
 ) -> Metric:

@@ -215,7 +215,7 @@ def score(table: ArcTable, answers: Answers, *, truth: ArcTruth | None = None) -
         "inc": truth.catalogue[:, 2],
         "span": truth.span,
         "object": number,
-        "designation": pd.Categorical.from_codes(number, names),
+        "designation": pd.Categorical.from_codes(number, pd.Index(names)),
     }
     scores = pd.DataFrame(values)
     scores.attrs = {name: getattr(answers, name) for name in ("method", "origin", "seconds")}

@@ -154,7 +154,7 @@ def plot_collapse(
 
 
 def _draw_pair(ax: Axes, geocentric: pd.DataFrame, topocentric: pd.DataFrame) -> None:
-    x, y = topocentric.rho, geocentric.rho
+    x, y = topocentric.rho.to_numpy(), geocentric.rho.to_numpy()
     kept = (x > 0.0) & (y > 0.0)
     across, upward = study_style.log_limits(x[kept]), study_style.log_limits(y[kept])
     _density(ax, x[kept], y[kept], across, upward)
