@@ -156,7 +156,7 @@ class RangeEstimate:
 
     @property
     def ok(self) -> Any:
-        """Whether the status is OK, bool or shape (M,)."""
+        """Flag of the status OK, bool or shape (M,)."""
         flag = self._solutions.status == RangeStatus.OK.code
         return bool(flag[0]) if self._scalar else flag
 
@@ -175,7 +175,7 @@ class RangeEstimate:
 
     @property
     def admissible(self) -> Any:
-        """Whether the estimate is in the admissible region and its orbit bound, bool or (M,)."""
+        """Flag of an estimate in the admissible region whose orbit is bound, bool or (M,)."""
         s = self._solutions
         with np.errstate(invalid="ignore"):
             inside = is_admissible(self._coefficients, s.rho, s.rho_dot, orbital_energy(s.r, s.v))
@@ -383,8 +383,8 @@ class RangeEstimate:
         verdicts = ", ".join(
             f"{RangeStatus.from_code(c).name} {n}" for c, n in zip(names, counts, strict=True)
         )
-        known = f" ({verdicts})" if verdicts else ""
-        return f"<RangeEstimate {self.method}, {self.origin}: {many(len(self), 'tracklet')}{known}>"
+        summary = f"{self.method}, {self.origin}: {many(len(self), 'tracklet')}"
+        return f"<RangeEstimate {summary}{f' ({verdicts})' if verdicts else ''}>"
 
     def _repr_html_(self) -> str:
         if not self._scalar:
