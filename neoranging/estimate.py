@@ -148,7 +148,7 @@ class RangeEstimate:
 
     @property
     def ok(self) -> Any:
-        """Whether the status is OK, bool or shape (M,)."""
+        """Flag of the status OK, bool or shape (M,)."""
         flag = self._answers.ok
         return bool(flag[0]) if self._scalar else flag
 
@@ -167,7 +167,7 @@ class RangeEstimate:
 
     @property
     def admissible(self) -> Any:
-        """Whether the estimate is in the admissible region and its orbit bound, bool or (M,)."""
+        """Flag of an estimate in the admissible region whose orbit is bound, bool or (M,)."""
         inside = self._answers.admissible
         return bool(inside[0]) if self._scalar else inside
 
@@ -368,8 +368,8 @@ class RangeEstimate:
         verdicts = ", ".join(
             f"{RangeStatus.from_code(c).name} {n}" for c, n in zip(names, counts, strict=True)
         )
-        known = f" ({verdicts})" if verdicts else ""
-        return f"<RangeEstimate {self.method}, {self.origin}: {many(len(self), 'tracklet')}{known}>"
+        summary = f"{self.method}, {self.origin}: {many(len(self), 'tracklet')}"
+        return f"<RangeEstimate {summary}{f' ({verdicts})' if verdicts else ''}>"
 
     def _repr_html_(self) -> str:
         if not self._scalar:
