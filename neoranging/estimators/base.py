@@ -1,4 +1,4 @@
-"""What an estimator is: one method to write, everything else done once here."""
+"""The interface of an estimator: one method to write, everything else done once here."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class RangingEstimator(ABC):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What its answers depend on, as plain data: the class, the origin, options and weights.
+        """Everything its answers depend on, as plain data: class, origin, options and weights.
 
         A calibration is of one identity and used for no other; a subclass with options of its own
         adds them.
@@ -124,13 +124,13 @@ class RangingEstimator(ABC):
 
     @property
     def calibration(self) -> Calibration | None:
-        """What the intervals of its estimates come from; None if it was never calibrated.
+        """Calibration that its intervals come from; None if it was never calibrated.
 
         That of the package, if one comes with it for this method, its options and weights.
         """
         name = self._calibration_name
-        found = None if name is None else default_calibration(name)
-        return found if found is not None and found.matches(self.identity) else None
+        default = None if name is None else default_calibration(name)
+        return default if default is not None and default.matches(self.identity) else None
 
     @property
     def _calibration_name(self) -> str | None:
@@ -195,10 +195,10 @@ class RangingEstimator(ABC):
         arcs, topocentric = both
         attributables = from_fit(arcs)
         enough = arcs.n_epochs >= self.min_observations
-        known = arcs.sum(~np.isfinite(arcs.position[:, 0]) + 0) == 0
+        placed = arcs.sum(~np.isfinite(arcs.position[:, 0]) + 0) == 0
         # of velocities only that at the reference epoch matters: the range-rate counts from it
-        known &= np.isfinite(arcs.velocity[arcs.triplet[:, 1], 0])
-        usable = np.nonzero(enough & known)[0]
+        placed &= np.isfinite(arcs.velocity[arcs.triplet[:, 1], 0])
+        usable = np.nonzero(enough & placed)[0]
         if len(usable) == len(arcs):
             return self._checked_estimate(arcs, attributables, topocentric)
         status = np.where(

@@ -9,7 +9,7 @@ sample and are left out.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_args
@@ -314,13 +314,14 @@ class MethodIntervals(NamedTuple):
         folds = min(folds, len(held.truth.objects[0]))
         if folds < 2:
             return cls(why="no intervals: all arcs are of one object")
-        n_usable = int((core.answered(held.answers) & held.answers.usable).sum())
-        why, some = "", held
-        if n_usable > 0 and _least_of_folds(held, folds) < core.arcs_needed(max(TABLE_LEVELS)):
-            why = (
-                f"only {n_usable} answers are usable: its intervals are calibrated on all together"
-            )
-            some, n_usable = without_verdicts(held), 0
+        usable = core.answered(held.answers) & held.answers.usable
+        n_usable, some, why = int(usable.sum()), held, ""
+        # a fold is calibrated on the others, and one object may own most of the usable answers
+        fold = core.folds(held.truth.designation, folds, np.random.default_rng(0))
+        least = n_usable - int(np.bincount(fold[usable], minlength=1).max())
+        if n_usable and least < core.arcs_needed(max(TABLE_LEVELS)):
+            some, why = without_verdicts(held), f"only {n_usable} answers are usable: its intervals"
+            why, n_usable = f"{why} are calibrated on all together", 0
         # bins hold hundreds of arcs unless there are fewer in all; folds of objects are uneven
         least = 0.5 * min(n_usable or len(held), 400)
         levels = [x for x in STUDY_LEVELS if x <= 0.95 or core.arcs_needed(x) <= least]
@@ -340,14 +341,6 @@ def without_verdicts(held: HeldOut) -> HeldOut:
     """The same answers with no one usable, so that all are calibrated together."""
     status = np.full(len(held), RangeStatus.UNDETERMINED.code, dtype=np.int8)
     return replace(held, answers=replace(held.answers, status=status))
-
-
-def _least_of_folds(held: HeldOut, folds: int) -> int:
-    """Usable answers that are left to calibrate the fold with most of them."""
-    # a fold is calibrated on the others, and one object may own most of the answers that are OK
-    usable = core.answered(held.answers) & held.answers.usable
-    fold = core.folds(held.truth.designation, folds, np.random.default_rng(0))
-    return int(usable.sum()) - int(np.bincount(fold[usable], minlength=1).max())
 
 
 # ---------------------------------------------------------------------- calibrations
@@ -388,7 +381,7 @@ def calibrate(
 
 
 def provenance(folder: str | os.PathLike[str], split: str) -> dict[str, Any]:
-    """Which arcs a calibration was made of, for its description.
+    """Arcs that a calibration was made of, for its description.
 
     Raises
     ------
@@ -432,30 +425,21 @@ def calibrate_defaults(
         ``gauss.json``, ``laplace.json``, and ``<model>-<representation>.json`` of all weights that
         come with the package.
     """
+    from neoranging.estimators.learned import Representation
+
     target = Path(out)
     target.mkdir(parents=True, exist_ok=True)
+    networks = [f"{model}@{kind}" for model in ("mlp", "pinn") for kind in get_args(Representation)]
     written = []
-    for method in _default_methods():
+    for name in ("gauss", "laplace", *networks):
+        method = get_estimator(name)
+        try:
+            _ = method.identity
+        except NotTrainedError:  # no weights come with this installation
+            continue
         path = target / f"{method._calibration_name}.json"
         source = folder if claimed is None or method.is_learned else claimed
         calibrate(method, source, split).write(path)
         written.append(path)
     default_calibration.cache_clear()
     return written
-
-
-def _default_methods() -> Iterator[RangingEstimator]:
-    from neoranging.estimators.gauss import GaussEstimator
-    from neoranging.estimators.laplace import LaplaceEstimator
-    from neoranging.estimators.learned import Representation, default_weights
-    from neoranging.estimators.mlp import MLPEstimator
-    from neoranging.estimators.pinn import PINNEstimator
-
-    yield from (GaussEstimator(), LaplaceEstimator())
-    for network in (MLPEstimator, PINNEstimator):
-        for representation in get_args(Representation):
-            try:
-                default_weights(network.name, representation)
-            except NotTrainedError:
-                continue
-            yield network(representation=representation)

@@ -66,26 +66,25 @@ class Contender:
 
     @property
     def is_classical(self) -> bool:
-        """Whether it solves for the roots of a polynomial."""
+        """Flag of a method that solves for the roots of a polynomial."""
         return isinstance(self._solver, ClassicalEstimator)
 
     @property
     def _solver(self) -> RangingEstimator:
-        """What answers, without the calibration around it."""
-        known = self.estimator
-        return known.base if isinstance(known, ConformalEstimator) else known
+        """Estimator that answers, without the calibration around it."""
+        whole = self.estimator
+        return whole.base if isinstance(whole, ConformalEstimator) else whole
 
     def from_geocenter(self) -> Self | None:
         """The same method with all observers in the centre of the Earth, as the literature has it.
 
         None unless it is a classical method that knows where they stood.
         """
-        known = self._solver
-        if not isinstance(known, ClassicalEstimator) or known.origin == "geocenter":
+        solver = self._solver
+        if not isinstance(solver, ClassicalEstimator) or solver.origin == "geocenter":
             return None
-        options = {"refine": known.refine, **asdict(known.thresholds)}
-        twin = type(known)(origin="geocenter", **options)
-        return type(self)(f"{self.label} (geocentre)", twin)
+        options = {"refine": solver.refine, **asdict(solver.thresholds)}
+        return type(self)(f"{self.label} (geocentre)", type(solver)(origin="geocenter", **options))
 
     @property
     def slug(self) -> str:

@@ -38,7 +38,7 @@ from neoranging.lab.study.published import PUBLISHED, SOURCE
 from neoranging.lab.study.scores import ArcTruth, score, select
 from neoranging.lab.study.selection import Selection, describe, is_same_part
 from neoranging.lab.study.strata import Strata, cross, stratify
-from neoranging.typing import FloatArray, StrArray
+from neoranging.typing import FloatArray
 
 HEADLINE: Final = (
     *("solved", "ok", "medae_rho", "median_relative_error", "median_relative_error_by_object"),
@@ -241,29 +241,32 @@ def judge(
         Called with the number of steps done since it was last called.
     """
     scored, intervals = {}, {}
-    for label, given in answers.items():
-        scored[label] = score(table, given, truth=truths[given.origin])
+    for label, each in answers.items():
+        scored[label] = score(table, each, truth=truths[each.origin])
         progress(1)
     usual = np.flatnonzero(~table["is_close"])
-    for each in methods:
-        label, truth = each.label, truths[each.estimator.origin]
-        held = HeldOut(each.estimator.identity, answers[label], truth).take(usual)
-        calibration = each.estimator.calibration
+    for method in methods:
+        label, truth = method.label, truths[method.estimator.origin]
+        held = HeldOut(method.estimator.identity, answers[label], truth).take(usual)
+        calibration = method.estimator.calibration
         if calibration is not None and is_same_part(calibration.description, data):
             calibration = None  # judged by the arcs it was made of, it would look too good
-        terciles = {f"{axis} tercile": _terciles(scored[label], axis) for axis in ("eta", "rho")}
-        strata = {name: column[usual] for name, column in terciles.items()}
-        made = intervals[label] = MethodIntervals.of(held, strata, calibration, folds)
-        if made.bounds is not None:
+        strata = {axis: Strata.of(scored[label], axis) for axis in ("eta", "rho")}
+        terciles = {
+            f"{axis} tercile": np.array([*cells.names, "unknown"])[cells.cell[usual]]
+            for axis, cells in strata.items()
+        }
+        own = intervals[label] = MethodIntervals.of(held, terciles, calibration, folds)
+        if own.bounds is not None:
             bounds = np.full((len(table), 2), np.nan)
-            bounds[usual] = made.bounds
+            bounds[usual] = own.bounds
             scored[label] = _with_bounds(scored[label], bounds)
         progress(1)
     shown = None if cases is None else _judge_cases(cases, unseen or {}, methods, scored, intervals)
     progress(1)
     tables = _tables(methods, twins, scored, n_boot, data["selection"]["seed"], progress)
     tables["coverage"] = [
-        {"method": label, **row} for label, made in intervals.items() for row in made.rows
+        {"method": label, **row} for label, own in intervals.items() for row in own.rows
     ]
     tables["cases"] = [] if shown is None else shown.rows
     main = [scored[each.label] for each in methods]
@@ -271,7 +274,7 @@ def judge(
         *check_labels(table, truths["topocenter"], data),
         *check_twins(main),
         *(remark for each in main for remark in check_answers(each)),
-        *(Remark(label, False, made.why) for label, made in intervals.items() if made.why),
+        *(Remark(label, False, own.why) for label, own in intervals.items() if own.why),
     ]
     return Study(
         data=data,
@@ -286,17 +289,11 @@ def judge(
         twins=tuple(twins),
         answers=dict(answers),
         scored=scored,
-        coverage={label: list(made.coverage) for label, made in intervals.items() if made.coverage},
+        coverage={label: list(own.coverage) for label, own in intervals.items() if own.coverage},
         cases=shown,
         remarks=sorted(remarks, key=lambda remark: not remark.is_alarm),
         tables=tables,
     )
-
-
-def _terciles(scored: pd.DataFrame, axis: str) -> StrArray:
-    """Names of the terciles of the arcs along an axis."""
-    strata = Strata.of(scored, axis)
-    return np.array([*strata.names, "unknown"])[strata.cell]
 
 
 def _with_bounds(scored: pd.DataFrame, bounds: FloatArray) -> pd.DataFrame:
@@ -318,14 +315,14 @@ def _judge_cases(
         if cases.rows is not None:
             judged.append(select(scored[each.label], cases.rows))
             continue
-        given = unseen[each.label]
-        truth = ArcTruth.of(cases.table, given.origin)
-        scores, known = score(cases.table, given, truth=truth), intervals[each.label].held
-        if known is not None:
-            held = HeldOut(known.identity, given, truth)
-            if not known.answers.usable.any():  # verdicts that did not count there do not here
+        answers, of_study = unseen[each.label], intervals[each.label].held
+        truth = ArcTruth.of(cases.table, answers.origin)
+        scores = score(cases.table, answers, truth=truth)
+        if of_study is not None:
+            held = HeldOut(of_study.identity, answers, truth)
+            if not of_study.answers.usable.any():  # verdicts that did not count there do not here
                 held = without_verdicts(held)
-            calibration = known.calibration()
+            calibration = of_study.calibration()
             bounds = held.intervals(calibration, INTERVAL_LEVEL, too_few="limits")
             scores = _with_bounds(scores, bounds)
         judged.append(scores)
@@ -347,7 +344,11 @@ def _tables(
     tables["figures"] = [row for each in main for row in summarise(each, **options)]
     done(1)
     tables["headline"] = _headline(tables["figures"], main, options)
-    tables["published"] = _published()
+    tables["published"] = [
+        {"method": each.method, "origin": "geocenter", "source": SOURCE, "n_arcs": each.n_arcs}
+        | dict(each.values)
+        for each in PUBLISHED
+    ]
     tables["status"] = [row for each in scored.values() for row in _statuses(each)]
     tables["strata"] = stratify(main, metrics=STRATA_METRICS, **options)
     done(1)
@@ -379,57 +380,45 @@ def _headline(
 ) -> list[dict[str, Any]]:
     """One row for each method, a value with bounds and number of arcs for each figure.
 
-    A method that vouches for a part of its answers has a second row, of these.
+    A method that stands by a part of its answers has a second row, of these.
     """
     rows = []
     for each in scored:
-        mine = [figure for figure in figures if figure["method"] == each.attrs["method"]]
-        rows.append(_headline_row(each, "all", mine))
+        method = each.attrs["method"]
+        parts = [("all", each, [row for row in figures if row["method"] == method])]
         if 0 < each.ok.sum() < 0.95 * each.answered.sum():
-            vouched = select(each, each.ok)
-            found = summarise(vouched, metrics=HEADLINE, **options)
-            rows.append(_headline_row(vouched, "OK", found))
+            some = select(each, each.ok)
+            parts.append(("OK", some, summarise(some, metrics=HEADLINE, **options)))
+        for answers, some, values in parts:
+            row = {
+                "method": method,
+                "answers": answers,
+                "origin": each.attrs["origin"],
+                "source": "this study",
+                "n_arcs": len(some),
+                "n_answered": int(some.answered.sum()),
+                "n_objects": some.object.nunique(),
+                "seconds": each.attrs["seconds"],
+            }
+            by_name = {value["metric"]: value for value in values}
+            for name in HEADLINE:
+                row[name] = by_name[name]["value"]
+                row |= {f"{name}_{end}": by_name[name][end] for end in ("low", "high", "n_arcs")}
+            rows.append(row)
     return rows
 
 
-def _headline_row(
-    scored: pd.DataFrame, answers: str, figures: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "method": scored.attrs["method"],
-        "answers": answers,
-        "origin": scored.attrs["origin"],
-        "source": "this study",
-        "n_arcs": len(scored),
-        "n_answered": int(scored.answered.sum()),
-        "n_objects": scored.object.nunique(),
-        "seconds": scored.attrs["seconds"],
-    }
-    by_name = {figure["metric"]: figure for figure in figures}
-    for name in HEADLINE:
-        row[name] = by_name[name]["value"]
-        row |= {f"{name}_{end}": by_name[name][end] for end in ("low", "high", "n_arcs")}
-    return row
-
-
-def _published() -> list[dict[str, Any]]:
-    return [
-        {"method": each.method, "origin": "geocenter", "source": SOURCE, "n_arcs": each.n_arcs}
-        | dict(each.values)
-        for each in PUBLISHED
-    ]
-
-
 def _statuses(scored: pd.DataFrame) -> list[dict[str, Any]]:
-    codes, counts = np.unique(scored.status, return_counts=True)
+    """One row for each status that a method gives."""
+    counts = scored.groupby("status").answered.agg(["size", "sum"])
     return [
         {
             "method": scored.attrs["method"],
             "status": RangeStatus.from_code(code).name,
-            "n_arcs": int(count),
-            "percent": 100.0 * int(count) / len(scored),
-            "n_answered": int((scored.answered & (scored.status == code)).sum()),
+            "n_arcs": int(n),
+            "percent": 100.0 * int(n) / len(scored),
+            "n_answered": int(n_answered),
             "meaning": RangeStatus.from_code(code).advice,
         }
-        for code, count in zip(codes, counts, strict=True)
+        for code, n, n_answered in counts.itertuples()
     ]
