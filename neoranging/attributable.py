@@ -80,14 +80,14 @@ class Attributable:
         observer_velocity: u.Quantity | None = None,
     ) -> None:
         require_time("epoch", epoch)
-        given = [x for x in (observer_position, observer_velocity) if x is not None]
-        if len(given) != (2 if station is None else 0):
+        states = [x for x in (observer_position, observer_velocity) if x is not None]
+        if len(states) != (2 if station is None else 0):
             raise TrackletError(
                 "an attributable needs the place of its observer once: give station= (an MPC "
                 "code, an EarthLocation, or '500' for the geocentre) or both observer_position= "
                 "and observer_velocity="
             )
-        observer = given or ephemeris.observer_posvel(epoch, station)
+        observer = states or ephemeris.observer_posvel(epoch, station)
         angles = [
             values_in(name, x, unit)
             for name, x, unit in (
@@ -205,7 +205,7 @@ class Attributable:
 
     @property
     def covariance(self) -> FloatArray:
-        """Of (ra, dec, ra_rate, dec_rate) in rad and rad/d, shape (..., 4, 4); NaN if unknown."""
+        """Covariance of (ra, dec, ra_rate, dec_rate) [rad, rad/d], (..., 4, 4); NaN if unknown."""
         return self._read_only(self._arrays.covariance)
 
     @property
@@ -215,7 +215,7 @@ class Attributable:
 
     @property
     def curvature_covariance(self) -> FloatArray:
-        """Of the two components of `curvature` in (rad/d^2)^2, shape (..., 2, 2)."""
+        """Covariance of the components of `curvature` [(rad/d^2)^2], shape (..., 2, 2)."""
         return self._read_only(self._arrays.curvature_covariance)
 
     @property

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from neoranging.lab.study.page import number
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import neoranging
 from neoranging.calibration import Calibration
 from neoranging.lab.study.metrics import METRICS
+from neoranging.tables import number
 
 DATA = Path(neoranging.__file__).parent / "data"
 FIGURES = "value, low, high"

@@ -64,7 +64,7 @@ class CommandError(click.ClickException):
 
     def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED) -> None:
         super().__init__(message)
-        self.exit_code = exit_code
+        self.exit_code = exit_code  # type: ignore[misc]  # click sets it by class
 
     def format_message(self) -> str:
         """The message, fit for a terminal."""

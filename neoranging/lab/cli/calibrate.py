@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -16,10 +16,6 @@ from neoranging.cli.options import (
     split_option,
 )
 from neoranging.tables import text_table
-
-if TYPE_CHECKING:
-    from neoranging.lab.study.calibration import HeldOut
-
 
 LEVELS: Final = (0.68, 0.95)
 """Confidence levels at which the arcs judge their own intervals."""
@@ -50,8 +46,8 @@ def calibrate(
 ) -> None:
     """Learn from labelled arcs how far off a method is, for intervals that hold.
 
-    Then the same arcs are dealt into folds by object, and it is told how often the truth lies in
-    intervals that were made of the other folds.
+    Then the same arcs are dealt into folds by object, and the share of truths is counted that
+    lie in intervals made of the other folds.
 
     \b
     Examples:
@@ -59,7 +55,8 @@ def calibrate(
       neoranging estimate night.obs80 --method run/network.safetensors --calibration mine.json
     """  # noqa: D301 (the character by which click keeps lines apart)
     from neoranging.estimators.registry import get_estimator
-    from neoranging.lab.study.calibration import HeldOut, provenance
+    from neoranging.exceptions import ConformalError
+    from neoranging.lab.study.calibration import HeldOut, coverage, cross_conformal, provenance
 
     if out.exists() and not overwrite:
         raise CommandError(f"{out} is there already: --overwrite replaces it")
@@ -68,29 +65,20 @@ def calibrate(
     out.parent.mkdir(parents=True, exist_ok=True)
     calibration.write(out)
     echo(repr(calibration))
-    _echo_coverage(held, score)
-    echo(str(out))
-
-
-def _echo_coverage(held: HeldOut, score: str | None) -> None:
-    """Write how often the arcs lie in intervals made of the other folds."""
-    from neoranging.exceptions import ConformalError
-    from neoranging.lab.study.calibration import cross_conformal
-
     try:
-        crosswise = cross_conformal(held, levels=LEVELS, score=score)
+        rows = coverage(held, cross_conformal(held, levels=LEVELS, score=score))
     except ConformalError as error:
         echo(f"Warning: the arcs are too few to judge their own intervals: {error}", err=True)
-        return
-    rows = crosswise.coverage()
-    rows = rows[rows["stratum"].isin(["answered", "verdict"])]
-    columns = {
-        "level": [f"{100.0 * level:g} %" for level in rows["level"]],
-        "arcs": rows["bin"],
-        "n": rows["n_arcs"],
-        "objects": rows["n_objects"],
-        "inside, per arc [%]": 100.0 * rows["per_arc"],
-        "per object [%]": 100.0 * rows["per_object"],
-        "median upper / lower": rows["median_ratio"],
-    }
-    echo(text_table(columns))
+    else:
+        rows = rows[rows["stratum"].isin(["answered", "verdict"])]
+        columns = {
+            "level": [f"{100.0 * level:g} %" for level in rows["level"]],
+            "arcs": rows["bin"],
+            "n": rows["n_arcs"],
+            "objects": rows["n_objects"],
+            "inside, per arc [%]": 100.0 * rows["per_arc"],
+            "per object [%]": 100.0 * rows["per_object"],
+            "median upper / lower": rows["median_ratio"],
+        }
+        echo(text_table(columns))
+    echo(str(out))

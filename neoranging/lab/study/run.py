@@ -1,8 +1,8 @@
 """A study: several methods asked for the same labelled arcs, and everything that is said of them.
 
-The methods answer first, which is kept; tables, intervals and remarks follow from the answers. What
-a study finds is a `Study`; the figures are drawn by ``neoranging.lab.study.figures.draw``,
-`neoranging.lab.study.report` makes one page of all, and `neoranging.lab.study.folder` writes it.
+The methods answer first, which is kept; `judge` works everything else out of the answers. What a
+study finds is a `Study`; ``neoranging.lab.study.figures.draw`` draws its figures,
+``neoranging.lab.study.report`` makes a page of all, and ``neoranging.lab.study.folder`` writes it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from neoranging._version import __version__
+from neoranging.core.answers import Answers
+from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.progress import NoBar
 from neoranging.lab.sets.schema import ArcTable
+from neoranging.lab.study.calibration import (
+    INTERVAL_LEVEL,
+    HeldOut,
+    MethodIntervals,
+    without_verdicts,
+)
+from neoranging.lab.study.cases import CaseArcs, Cases, case_rows, draw_cases
 from neoranging.lab.study.checks import Remark, check_answers, check_labels, check_twins
-from neoranging.lab.study.intervals import Cases, Intervals, case_studies
 from neoranging.lab.study.methods import Contender, ask, contenders
-from neoranging.lab.study.predictions import Predictions
-from neoranging.lab.study.scores import ArcTruth, score
-from neoranging.lab.study.selection import Selection, describe
+from neoranging.lab.study.predictions import predict
+from neoranging.lab.study.scores import ArcTruth, score, select
+from neoranging.lab.study.selection import Selection, describe, is_same_part
+from neoranging.lab.study.strata import Strata
 from neoranging.lab.study.tables import study_tables
+from neoranging.typing import FloatArray
 
 Bar = Callable[..., Any]
 """Makes a progress bar of a total, a description and a unit; see `progress_bar`."""
@@ -51,12 +62,12 @@ class Study:
         The methods, in the order of the tables.
     twins : tuple of Contender
         The classical ones among them with the observers in the centre of the Earth.
-    predictions : dict of str to Predictions
+    answers : dict of str to Answers
         By label, of both.
     scored : dict of str to DataFrame
         The same beside the truth; those of ``contenders`` with crosswise intervals.
     coverage : dict of str to DataFrame
-        By label: `CrossConformal.coverage`.
+        By label: `neoranging.lab.study.calibration.coverage`.
     cases : Cases, optional
         Single objects with intervals.
     remarks : list of Remark
@@ -70,7 +81,7 @@ class Study:
     table: ArcTable
     contenders: tuple[Contender, ...]
     twins: tuple[Contender, ...]
-    predictions: dict[str, Predictions]
+    answers: dict[str, Answers]
     scored: dict[str, pd.DataFrame]
     coverage: dict[str, pd.DataFrame]
     cases: Cases | None
@@ -151,79 +162,158 @@ def run_study(
     selection = selection or Selection()
     table = selection.read(folder)
     data = describe(folder, selection, table)
+    # what no method changes, once for each origin; labels are checked by the topocentre
+    origins = dict.fromkeys(["topocenter", *(each.estimator.origin for each in both)])
+    arcs = {origin: to_core(table, origin) for origin in origins}
+    truths = {origin: ArcTruth.of(table, origin, arcs[origin]) for origin in origins}
+    cases = draw_cases(folder, selection, table)
     with bar(len(both) * len(table), "asking", "arc") as shown:
-        predictions = {c.label: ask(c, table, kept, shown.update) for c in both}
+        answers = {c.label: ask(c, table, truths, arcs, kept, shown.update) for c in both}
+    unseen = {}
+    if cases is not None and cases.rows is None:
+        unseen = {c.label: predict(c.estimator, cases.table, label=c.label) for c in chosen}
     with bar(len(both) + len(chosen) + 6, "judging", "step") as shown:
-        truth = _truths(table, both)
-        scored, intervals = _scored(table, chosen, predictions, truth, folds, data, shown.update)
-        cases = case_studies(folder, selection, table, chosen, scored, intervals)
-        shown.update(1)
-        tables = study_tables(
-            chosen, twins, scored, n_boot=n_boot, rng=selection.seed, done=shown.update
+        return judge(
+            answers,
+            truths,
+            table,
+            chosen,
+            twins,
+            data,
+            cases=cases,
+            unseen=unseen,
+            n_boot=n_boot,
+            folds=folds,
+            progress=shown.update,
         )
-    coverage = [made.rows for made in intervals.values() if len(made.rows)]
-    tables["coverage"] = pd.concat(coverage, ignore_index=True) if coverage else pd.DataFrame()
-    tables["cases"] = pd.DataFrame() if cases is None else cases.rows
+
+
+def judge(
+    answers: Mapping[str, Answers],
+    truths: Mapping[str, ArcTruth],
+    table: ArcTable,
+    methods: Sequence[Contender],
+    twins: Sequence[Contender],
+    data: dict[str, Any],
+    *,
+    cases: CaseArcs | None = None,
+    unseen: Mapping[str, Answers] | None = None,
+    n_boot: int = 200,
+    folds: int = 10,
+    progress: Callable[[int], object] = lambda _: None,
+) -> Study:
+    """Study of answers that methods gave to the same labelled arcs.
+
+    Parameters
+    ----------
+    answers : mapping of str to Answers
+        By label, of the methods and their twins.
+    truths : mapping of str to ArcTruth
+        By origin; that from the topocentre among them.
+    table : ArcTable
+        The M arcs.
+    methods, twins : sequence of Contender
+    data : dict
+        `neoranging.lab.study.selection.describe`.
+    cases : CaseArcs, optional
+        Arcs of single objects.
+    unseen : mapping of str to Answers, optional
+        Answers to these arcs, by label, where they are not among those of the study.
+    n_boot, folds : int
+        As for `run_study`.
+    progress : callable
+        Called with the number of steps done since it was last called.
+    """
+    scored, intervals = {}, {}
+    for label, each in answers.items():
+        scored[label] = score(table, each, truth=truths[each.origin])
+        progress(1)
+    usual = np.flatnonzero(~table["is_close"])
+    for method in methods:
+        label, truth = method.label, truths[method.estimator.origin]
+        held = HeldOut(method.estimator.identity, answers[label], truth).take(usual)
+        calibration = method.estimator.calibration
+        if calibration is not None and is_same_part(calibration.description, data):
+            calibration = None  # judged by the arcs it was made of, it would look too good
+        strata = {axis: Strata.of(scored[label], axis) for axis in ("eta", "rho")}
+        terciles = {
+            f"{axis} tercile": np.array([*cells.names, "unknown"])[cells.cell[usual]]
+            for axis, cells in strata.items()
+        }
+        own = intervals[label] = MethodIntervals.of(held, terciles, calibration, folds)
+        if own.bounds is not None:
+            bounds = np.full((len(table), 2), np.nan)
+            bounds[usual] = own.bounds
+            scored[label] = _with_bounds(scored[label], bounds)
+        progress(1)
+    shown = None if cases is None else _judge_cases(cases, unseen or {}, methods, scored, intervals)
+    progress(1)
+    seed = data["selection"]["seed"]
+    tables = study_tables(methods, twins, scored, n_boot=n_boot, rng=seed, done=progress)
+    covered = {label: own.rows for label, own in intervals.items() if own.rows is not None}
+    tables["coverage"] = pd.DataFrame()
+    if covered:
+        rows = pd.concat(covered, names=["method", None])
+        tables["coverage"] = rows.reset_index("method").reset_index(drop=True)
+    tables["cases"] = pd.DataFrame() if shown is None else shown.rows
+    main = [scored[each.label] for each in methods]
+    remarks = [
+        *check_labels(table, truths["topocenter"], data),
+        *check_twins(main),
+        *(remark for each in main for remark in check_answers(each)),
+        *(Remark(label, False, own.why) for label, own in intervals.items() if own.why),
+    ]
     return Study(
         data=data,
         settings={
             "neoranging": __version__,
-            "methods": {each.label: each.estimator.identity for each in both},
+            "methods": {each.label: each.estimator.identity for each in (*methods, *twins)},
             "n_boot": n_boot,
             "folds": folds,
         },
         table=table,
-        contenders=tuple(chosen),
+        contenders=tuple(methods),
         twins=tuple(twins),
-        predictions=predictions,
+        answers=dict(answers),
         scored=scored,
-        coverage={label: made.coverage for label, made in intervals.items() if len(made.coverage)},
-        cases=cases,
-        remarks=_remarks(
-            check_labels(table, truth["topocenter"], data),
-            [scored[each.label] for each in chosen],
-            intervals,
-        ),
+        coverage={
+            label: own.coverage for label, own in intervals.items() if own.coverage is not None
+        },
+        cases=shown,
+        remarks=sorted(remarks, key=lambda remark: not remark.is_alarm),
         tables=tables,
     )
 
 
-def _scored(
-    table: ArcTable,
-    chosen: Sequence[Contender],
-    predictions: Mapping[str, Predictions],
-    truth: Mapping[str, ArcTruth],
-    folds: int,
-    data: Mapping[str, Any],
-    done: Callable[[int], object],
-) -> tuple[dict[str, pd.DataFrame], dict[str, Intervals]]:
-    """Scores of all predictions, and intervals of the methods, with which their scores come."""
-    scored, intervals = {}, {}
-    for label, found in predictions.items():
-        scored[label] = score(table, found, truth=truth[found.origin])
-        done(1)
-    for each in chosen:
-        label = each.label
-        made = Intervals.of(each, table, predictions[label], scored[label], folds=folds, data=data)
-        intervals[label], scored[label] = made, made.dress(scored[label])
-        done(1)
-    return scored, intervals
+def _with_bounds(scored: pd.DataFrame, bounds: FloatArray) -> pd.DataFrame:
+    """Scores with the intervals of arcs that have an answer."""
+    bounds = np.where(scored.answered.to_numpy()[:, None], bounds, np.nan)
+    return scored.assign(low=bounds[:, 0], high=bounds[:, 1])
 
 
-def _remarks(
-    labels: list[Remark], scored: Sequence[pd.DataFrame], intervals: Mapping[str, Intervals]
-) -> list[Remark]:
-    """All of them, alarms first."""
-    found = [
-        *labels,
-        *check_twins(scored),
-        *(remark for each in scored for remark in check_answers(each)),
-        *(Remark(label, False, each.why) for label, each in intervals.items() if each.why),
-    ]
-    return sorted(found, key=lambda remark: not remark.is_alarm)
-
-
-def _truths(table: ArcTable, chosen: Sequence[Contender]) -> dict[str, ArcTruth]:
-    """By origin; that from the topocentre always, by which labels are checked."""
-    origins = dict.fromkeys(["topocenter", *(each.estimator.origin for each in chosen)])
-    return {origin: ArcTruth.of(table, origin) for origin in origins}
+def _judge_cases(
+    cases: CaseArcs,
+    unseen: Mapping[str, Answers],
+    methods: Sequence[Contender],
+    scored: Mapping[str, pd.DataFrame],
+    intervals: Mapping[str, MethodIntervals],
+) -> Cases:
+    """Scores of single objects: unseen ones with intervals from all arcs of the study."""
+    judged = []
+    for each in methods:
+        if cases.rows is not None:
+            judged.append(select(scored[each.label], cases.rows))
+            continue
+        answers, of_study = unseen[each.label], intervals[each.label].held
+        truth = ArcTruth.of(cases.table, answers.origin)
+        scores = score(cases.table, answers, truth=truth)
+        if of_study is not None:
+            held = HeldOut(of_study.identity, answers, truth)
+            if not of_study.answers.usable.any():  # verdicts that did not count there do not here
+                held = without_verdicts(held)
+            calibration = of_study.calibration()
+            bounds = held.intervals(calibration, INTERVAL_LEVEL, too_few="limits")
+            scores = _with_bounds(scores, bounds)
+        judged.append(scores)
+    rows = pd.concat([case_rows(cases.table, scores) for scores in judged], ignore_index=True)
+    return Cases(cases.table, judged, cases.objects, cases.rows is None, rows)

@@ -1,4 +1,4 @@
-"""Predictions beside the truth: errors and distances of orbits, arc by arc.
+"""Answers beside the truth: errors and distances of orbits, arc by arc.
 
 The truth of an arc is the label that counts from where the method's ranges count. Two orbits stand
 for it. The *catalogue* orbit is what the object moves on. The *pseudo-true* orbit is the observed
@@ -11,22 +11,23 @@ it is, but for the plane it is fitted in, that of the literature.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from neoranging.core.attributable import Attributables, from_fit
-from neoranging.core.conformal import admissible_limits
+from neoranging.core import columns
+from neoranging.core.answers import Answers
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import Attributables, Completion, from_fit
 from neoranging.core.dcriteria import d_sh
 from neoranging.core.elements import state_to_elements
 from neoranging.core.geometry import equatorial_to_ecliptic
-from neoranging.core.prediction import object_state
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.sets.arcs import OBSERVED, to_core
 from neoranging.lab.sets.schema import TRUE_COLUMNS, ArcTable
-from neoranging.lab.study.predictions import Predictions
 from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
 
 _CATALOGUE: Final = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
@@ -35,12 +36,12 @@ COLUMNS_NEEDED: Final = (
     *OBSERVED,
     *(name for names in TRUE_COLUMNS.values() for name in names),
     *_CATALOGUE,
-    *("designation", "span_d"),
+    "designation",
 )
 """Columns of a set that methods are asked with and judged by."""
 
 _SAME = 1e-9
-"""Relative difference of proper motions up to which predictions belong to an arc."""
+"""Relative difference of proper motions up to which answers belong to an arc."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,20 +57,12 @@ class ArcTruth:
         Least and greatest admissible range of the attributables [au].
     rho, rho_dot : ndarray, shape (M,)
         True range [au] and range-rate [au/d].
-    pseudo : ndarray, shape (5, M)
-        Pseudo-true orbit ``q, ecc, inc, raan, argp`` [au, -, rad, rad, rad], ecliptic J2000.
-    catalogue : ndarray, shape (5, M)
-        The same of the catalogue.
-    admissible : ndarray of bool, shape (M,)
-        The true range lies in the admissible region of the observed attributable.
-    eta : ndarray, shape (M,)
-        Proper motion of the attributables [rad/d].
+    catalogue : ndarray, shape (M, 5)
+        Catalogue orbit ``q, ecc, inc, raan, argp`` [au, -, rad, rad, rad], ecliptic J2000.
     span : ndarray, shape (M,)
         From the first to the last observation [d].
-    object : ndarray of int, shape (M,)
-        Number of the object of each arc in ``designations``.
-    designations : ndarray of str, shape (K,)
-        The objects, in alphabetical order.
+    designation : ndarray of str, shape (M,)
+        Object of each arc.
     """
 
     origin: str
@@ -77,16 +70,12 @@ class ArcTruth:
     limits: FloatArray
     rho: FloatArray
     rho_dot: FloatArray
-    pseudo: FloatArray
     catalogue: FloatArray
-    admissible: BoolArray
-    eta: FloatArray
     span: FloatArray
-    object: IntArray
-    designations: StrArray
+    designation: StrArray
 
     @classmethod
-    def of(cls, table: ArcTable, origin: str = "topocenter") -> Self:
+    def of(cls, table: ArcTable, origin: str = "topocenter", arcs: Arcs | None = None) -> Self:
         """Truth of labelled arcs.
 
         Parameters
@@ -94,59 +83,69 @@ class ArcTruth:
         table : ArcTable
             With `COLUMNS_NEEDED`.
         origin : {"topocenter", "geocenter"}
+        arcs : Arcs, optional
+            ``to_core(table, origin)``, where it is at hand.
 
         Raises
         ------
         DatasetError
             If a column is missing or the origin is unknown.
         EvaluationError
-            If an arc has no label.
+            If an arc has no true range.
         """
         if not len(table):
             raise EvaluationError("there are no arcs to score: is it the right split?")
-        a = from_fit(to_core(table, origin))
+        arcs = to_core(table, origin) if arcs is None else arcs
         rho, rho_dot = (table[name] for name in TRUE_COLUMNS[origin])
-        unlabelled = int(np.sum(~(np.isfinite(rho) & np.isfinite(rho_dot))))
+        unlabelled = int(np.sum(~np.isfinite(rho)))
         if unlabelled:
             raise EvaluationError(
                 f"{unlabelled} of {len(table)} arcs have no true range: only labelled arcs can be "
                 "scored; take the others out of the table"
             )
-        r, v = object_state(
-            a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, rho, rho_dot
-        )
-        designations, number = np.unique(table["designation"], return_inverse=True)
-        return cls(
-            origin=origin,
-            attributables=a,
-            limits=admissible_limits(a),
-            rho=rho,
-            rho_dot=rho_dot,
-            pseudo=_five_elements(r, v),
-            catalogue=np.stack([table[name] for name in _CATALOGUE]),
-            admissible=a.complete(rho, rho_dot).admissible,
-            eta=a.proper_motion,
-            span=table["span_d"],
-            object=number.astype(np.int64),
-            designations=designations,
-        )
+        attributables = from_fit(arcs)
+        catalogue = np.stack([table[name] for name in _CATALOGUE], axis=1)
+        limits, names = attributables.range_limits, table["designation"]
+        return cls(origin, attributables, limits, rho, rho_dot, catalogue, arcs.span, names)
 
     def __len__(self) -> int:
         return len(self.rho)
 
+    def take(self, rows: npt.NDArray) -> Self:
+        """Truth of some of the arcs: indices or a mask."""
+        return columns.take(self, rows)
 
-def score(
-    table: ArcTable, predictions: Predictions, *, truth: ArcTruth | None = None
-) -> pd.DataFrame:
-    """Hold predictions against the truth.
+    @cached_property
+    def _completion(self) -> Completion:
+        return self.attributables.complete(self.rho, self.rho_dot)
+
+    @cached_property
+    def pseudo(self) -> FloatArray:
+        """Pseudo-true orbits ``q, ecc, inc, raan, argp``, as those of the catalogue, (M, 5)."""
+        return _five_elements(self._completion.r, self._completion.v)
+
+    @property
+    def admissible(self) -> BoolArray:
+        """Flags of true ranges in the admissible region of the attributable, shape (M,)."""
+        return self._completion.admissible
+
+    @cached_property
+    def objects(self) -> tuple[StrArray, IntArray]:
+        """Objects in alphabetical order, shape (K,), and the number of each arc's, shape (M,)."""
+        names, number = np.unique(self.designation, return_inverse=True)
+        return names, number.astype(np.int64)
+
+
+def score(table: ArcTable, answers: Answers, *, truth: ArcTruth | None = None) -> pd.DataFrame:
+    """Hold answers against the truth.
 
     Parameters
     ----------
     table : ArcTable
         The M arcs that the method was asked for, labelled, in the same order.
-    predictions : Predictions
+    answers : Answers
     truth : ArcTruth, optional
-        ``ArcTruth.of(table, predictions.origin)``, where several methods share it.
+        ``ArcTruth.of(table, answers.origin)``, where several methods share it.
 
     Returns
     -------
@@ -156,7 +155,7 @@ def score(
         where an orbit is not elliptic.
 
         ``rho``, ``rho_dot``, ``rho_true``, ``rho_dot_true``
-            Predicted and true range [au] and range-rate [au/d].
+            Answered and true range [au] and range-rate [au/d].
         ``low``, ``high``
             Bounds of an interval of the range [au]; NaN where none was made.
         ``status``, ``answered``, ``ok``
@@ -177,45 +176,49 @@ def score(
     Raises
     ------
     EvaluationError
-        If an arc has no label, or the predictions are those of other arcs.
+        If an arc has no label, or the answers are to other arcs.
     DatasetError
         If the table lacks a column.
     """
-    true = ArcTruth.of(table, predictions.origin) if truth is None else truth
-    p = predictions
-    _check_same_arcs(true, p)
-    ratio = p.rho / true.rho
+    if truth is None:
+        truth = ArcTruth.of(table, answers.origin)
+    _check_same_arcs(truth, answers)
+    answered = answers.answered
+    rho, rho_dot = (np.where(answered, x, np.nan) for x in (answers.rho, answers.rho_dot))
+    ratio = rho / truth.rho
     with np.errstate(divide="ignore", invalid="ignore"):
         dex = np.where(ratio > 0.0, np.abs(np.log10(ratio)), np.where(ratio <= 0, np.inf, np.nan))
-    orbit = _five_elements(p.r, p.v)
-    d_sh_pseudo, elliptic_pseudo = _distance(orbit, true.pseudo)
-    d_sh_catalogue, elliptic_catalogue = _distance(orbit, true.catalogue)
-    columns = {
-        "rho": p.rho,
-        "rho_dot": p.rho_dot,
-        "rho_true": true.rho,
-        "rho_dot_true": true.rho_dot,
-        "low": np.nan if p.low is None else p.low,
-        "high": np.nan if p.high is None else p.high,
-        "status": p.status,
-        "answered": p.answered,
-        "ok": p.ok,
+    r, v = (np.where(answered[:, None], x, np.nan) for x in (answers.r, answers.v))
+    orbit = _five_elements(r, v)
+    d_sh_pseudo, elliptic_pseudo = distances(orbit, truth.pseudo)
+    d_sh_catalogue, elliptic_catalogue = distances(orbit, truth.catalogue)
+    names, number = truth.objects
+    values = {
+        "rho": rho,
+        "rho_dot": rho_dot,
+        "rho_true": truth.rho,
+        "rho_dot_true": truth.rho_dot,
+        "low": np.nan,
+        "high": np.nan,
+        "status": answers.status,
+        "answered": answered,
+        "ok": answers.ok,
         "relative_error": np.abs(ratio - 1.0),
         "log10_error": dex,
         "d_sh_pseudo": d_sh_pseudo,
         "d_sh_catalogue": d_sh_catalogue,
         "elliptic_pseudo": elliptic_pseudo,
         "elliptic_catalogue": elliptic_catalogue,
-        "admissible": p.admissible,
-        "pseudo_admissible": true.admissible,
-        "eta": true.eta,
-        "inc": true.catalogue[2],
-        "span": true.span,
-        "object": true.object,
-        "designation": pd.Categorical.from_codes(true.object, true.designations),
+        "admissible": answered & answers.admissible,
+        "pseudo_admissible": truth.admissible,
+        "eta": truth.attributables.proper_motion,
+        "inc": truth.catalogue[:, 2],
+        "span": truth.span,
+        "object": number,
+        "designation": pd.Categorical.from_codes(number, pd.Index(names)),
     }
-    scores = pd.DataFrame(columns)
-    scores.attrs = {"method": p.method, "origin": p.origin, "seconds": p.seconds}
+    scores = pd.DataFrame(values)
+    scores.attrs = {name: getattr(answers, name) for name in ("method", "origin", "seconds")}
     return scores
 
 
@@ -228,34 +231,38 @@ def select(scores: pd.DataFrame, rows: slice | npt.ArrayLike) -> pd.DataFrame:
 
 
 def _five_elements(r: FloatArray, v: FloatArray) -> FloatArray:
-    """Elements q, ecc, inc, raan, argp of equatorial states, shape (5, M)."""
+    """Elements q, ecc, inc, raan, argp of equatorial states, shape (M, 5)."""
     elements = state_to_elements(equatorial_to_ecliptic(r), equatorial_to_ecliptic(v))
-    return np.stack(elements[:5])
+    return np.stack(elements[:5], axis=1)
 
 
-def _check_same_arcs(truth: ArcTruth, predictions: Predictions) -> None:
-    p = predictions
-    if truth.origin != p.origin:
+def _check_same_arcs(truth: ArcTruth, answers: Answers) -> None:
+    name = answers.method
+    if truth.origin != answers.origin:
         raise EvaluationError(
-            f"the ranges of {p.method!r} count from the {p.origin}, the truth from the "
-            f"{truth.origin}: make ArcTruth.of(table, {p.origin!r})"
+            f"the ranges of {name!r} count from the {answers.origin}, the truth from the "
+            f"{truth.origin}: make ArcTruth.of(table, {answers.origin!r})"
         )
-    if len(p) != len(truth):
-        raise EvaluationError(f"{p.method!r} has {len(p)} predictions for {len(truth)} arcs")
+    if len(answers) != len(truth):
+        raise EvaluationError(f"{name!r} has {len(answers)} answers for {len(truth)} arcs")
     # the motion on the sky of an arc is as good as its name
-    other = ~(np.abs(p.eta - truth.eta) <= _SAME * truth.eta)
+    eta = truth.attributables.proper_motion
+    other = ~(np.abs(answers.eta - eta) <= _SAME * eta)
     if other.any():
         raise EvaluationError(
-            f"predictions of {p.method!r} belong to other arcs, or to these in another order: "
-            f"{int(other.sum())} of {len(p)} proper motions differ; ask the method again"
+            f"answers of {name!r} belong to other arcs, or to these in another order: "
+            f"{int(other.sum())} of {len(answers)} proper motions differ; ask the method again"
         )
 
 
-def _distance(orbit: FloatArray, reference: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """D between orbits (5, M), NaN where one is no ellipse, and where both are."""
-    both = (orbit[1] < 1.0) & (reference[1] < 1.0)
+def distances(orbit: FloatArray, reference: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """D of Southworth and Hawkins between orbits (M, 5), and flags of pairs of ellipses.
+
+    D is NaN where one of the two is no ellipse.
+    """
+    both = (orbit[:, 1] < 1.0) & (reference[:, 1] < 1.0)
     # a straight fall into the Sun has no plane: comparable with nothing, like the unbound
-    both &= np.isfinite(orbit).all(axis=0) & np.isfinite(reference).all(axis=0)
+    both &= np.isfinite(orbit).all(axis=1) & np.isfinite(reference).all(axis=1)
     distance = np.full(len(both), np.nan)
-    distance[both] = d_sh(tuple(orbit[:, both]), tuple(reference[:, both]))
+    distance[both] = d_sh(tuple(orbit[both].T), tuple(reference[both].T))
     return distance, both

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neoranging.core.answers import Solutions
-from neoranging.core.prediction import object_state
+from neoranging.core.answers import Answers
 from neoranging.core.status import RangeStatus
 from neoranging.estimators.base import RangingEstimator
 from neoranging.lab.sets.splits import split_set
@@ -52,13 +51,8 @@ class Oracle(RangingEstimator):
         order = np.argsort(self.epochs)
         begins = arcs.t[arcs.offsets[:-1]]
         rho, rho_dot = self.answers[:, order[np.searchsorted(self.epochs[order], begins)]]
-        a = attributables
-        state = object_state(
-            a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, rho, rho_dot
-        )
         status = np.where(np.isfinite(rho), RangeStatus.OK.code, RangeStatus.NO_ROOT.code)
-        covariance = np.full((len(rho), 2, 2), np.nan)
-        return Solutions(rho, rho_dot, covariance, *state, a.epoch, status.astype(np.int8))
+        return Answers.of(attributables, rho, rho_dot, status)
 
 
 @pytest.fixture(scope="session")

@@ -121,7 +121,7 @@ def test_predictions_of_other_arcs_are_refused(table, oracle):
     found = predict(oracle(table), table)
     with pytest.raises(EvaluationError, match="another order"):
         score(table, found.take(np.arange(len(table))[::-1]))
-    with pytest.raises(EvaluationError, match="199 predictions for 200 arcs"):
+    with pytest.raises(EvaluationError, match="199 answers for 200 arcs"):
         score(table, found.take(slice(1, None)))
 
 
@@ -152,7 +152,7 @@ def test_order_of_arcs_does_not_matter(table, oracle, seed):
 
 def test_some_of_them(table, oracle):
     whole = predict(oracle(table), table)
-    scored = score(table, whole.with_interval(0.5 * whole.rho, 2.0 * whole.rho))
+    scored = score(table, whole).assign(low=0.5 * whole.rho, high=2.0 * whole.rho)
     few = select(scored, scored.rho > np.median(scored.rho))
     assert len(few) == 100
     assert few.low.shape == few.high.shape == (100,)

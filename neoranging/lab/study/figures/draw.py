@@ -112,11 +112,11 @@ def _drawings(study: Study) -> Iterator[_Drawing]:
         "Predicted against true range and range-rate, with the distributions of both. Along the "
         "diagonal answers are right; a horizontal band is a method that answers the same to all.",
     )
-    predictions = [study.predictions[label] for label in study.labels]
+    answers = [study.answers[label] for label in study.labels]
     yield _Drawing(
         "orbits",
         "orbits",
-        partial(plot_orbits, study.table, study.judged, predictions),
+        partial(plot_orbits, study.table, study.judged, answers),
         "Best and median orbit of each method by D_SH from the pseudo-true orbit. Each method has "
         "its own ranking: this is no comparison arc by arc.",
     )

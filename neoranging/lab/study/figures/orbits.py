@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from neoranging.core.answers import Answers
     from neoranging.lab.sets.schema import ArcTable
-    from neoranging.lab.study.predictions import Predictions
 
     State = tuple[FloatArray, FloatArray]
 
@@ -55,7 +55,7 @@ _SIDE: Final = 0.35
 
 @style.print_size()
 def plot_orbits(
-    table: ArcTable, scored: Sequence[pd.DataFrame], predictions: Sequence[Predictions]
+    table: ArcTable, scored: Sequence[pd.DataFrame], answers: Sequence[Answers]
 ) -> Figure:
     """Draw the median and the best orbit of each method by its D from the pseudo-truth.
 
@@ -65,7 +65,7 @@ def plot_orbits(
         The M arcs, with what `neoranging.lab.study.scores.score` needs and ``t2_mjd_tdb``.
     scored : sequence of DataFrame
         Scores of methods on these arcs, a row of panels each.
-    predictions : sequence of Predictions
+    answers : sequence of Answers
         Of the same methods in the same order: the states that the orbits come from.
 
     Returns
@@ -77,22 +77,22 @@ def plot_orbits(
     Raises
     ------
     EvaluationError
-        If scores and predictions do not belong together, or a method has no elliptic orbit.
+        If scores and answers do not belong together, or a method has no elliptic orbit.
     """
-    judged, asked = [s.attrs["method"] for s in scored], [p.method for p in predictions]
-    lengths = {len(table), *map(len, scored), *map(len, predictions)}
+    judged, asked = [s.attrs["method"] for s in scored], [a.method for a in answers]
+    lengths = {len(table), *map(len, scored), *map(len, answers)}
     if not judged or judged != asked or len(lengths) > 1:
         raise EvaluationError(
-            f"scores are of {judged}, predictions of {asked}, for a table of {len(table)} "
+            f"scores are of {judged}, answers of {asked}, for a table of {len(table)} "
             "arcs: give both of the same methods and arcs, in the same order"
         )
     fig = style.new_figure(style.TWO_COLUMNS, 0.4 + 4.4 * len(scored))
     ratios = [1.0, _SIDE] * len(scored)
     axes = fig.subplots(2 * len(scored), 2, height_ratios=ratios, squeeze=False)
-    for k, (scores, answers) in enumerate(zip(scored, predictions, strict=True)):
+    for k, (scores, solved) in enumerate(zip(scored, answers, strict=True)):
         for column, (name, arc) in enumerate(_ranked(scores).items()):
             views = axes[2 * k, column], axes[2 * k + 1, column]
-            _draw_arc(views, _states(table, scores, answers, arc))
+            _draw_arc(views, _states(table, scores, solved, arc))
             utc = Time(table["t2_mjd_tdb"][arc], format="mjd", scale="tdb").utc
             views[0].set_title(
                 f"{scores.attrs['method']}, {name}: {style.D_SH} = {scores.d_sh_pseudo[arc]:.2g}\n"
@@ -113,7 +113,7 @@ def _ranked(scored: pd.DataFrame) -> dict[str, int]:
     return {"median": int(order[len(order) // 2]), "best": int(order[0])}
 
 
-def _states(table: ArcTable, scored: pd.DataFrame, answers: Predictions, arc: int) -> list[State]:
+def _states(table: ArcTable, scored: pd.DataFrame, answers: Answers, arc: int) -> list[State]:
     """Ecliptic states of the Earth, the pseudo-truth and the estimate, each of shape (1, 3)."""
     a = from_fit(to_core(table.take([arc]), scored.attrs["origin"]))
     rho, rho_dot = (scored[name].to_numpy()[[arc]] for name in ("rho_true", "rho_dot_true"))
