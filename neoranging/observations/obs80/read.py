@@ -13,6 +13,7 @@ Natural Satellites", https://www.minorplanetcenter.net/iau/info/OpticalObs.html.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import erfa
@@ -21,6 +22,7 @@ from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.constants import AU_KM, DAY_S
+from neoranging.observations.columns import Columns, Observations, julian_date
 from neoranging.observations.designation import unpack_fields
 from neoranging.observations.fixed_width import (
     BLANK,
@@ -35,11 +37,9 @@ from neoranging.observations.fixed_width import (
 from neoranging.observations.mpc_codes import divide_note1
 from neoranging.observations.obs80.lines import WIDTH, Records, find_records
 from neoranging.observations.report import Note, ReadReport, Reason
-from neoranging.observations.source import TextSource
+from neoranging.observations.source import TextSource, read_text
 from neoranging.observations.stations import check_stations, station_notes
-from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import sigma_columns
-from neoranging.observations.wrapping import read_text
 from neoranging.records import Rejections, many
 from neoranging.typing import BoolArray, ByteArray, IntArray
 
@@ -85,6 +85,11 @@ def read_obs80(source: TextSource, *, default_sigma: Any = None) -> QTable:
     NeoRangingWarning
         If station codes are not in the list of observatories.
     """
+    return parse_obs80(source, default_sigma=default_sigma).to_table()
+
+
+def parse_obs80(source: TextSource, *, default_sigma: Any = None) -> Observations:
+    """Observations of a file in the MPC 80-column format; see `read_obs80`."""
     content, name = read_text(source)
     records, n_ignored = find_records(split_lines(content), name)
     rejections = Rejections(len(records.line))
@@ -103,7 +108,7 @@ def read_obs80(source: TextSource, *, default_sigma: Any = None) -> QTable:
         n_ignored_lines=n_ignored,
         source=name,
     )
-    return observation_table(_columns(records, sky, site, used, default_sigma), report)
+    return _observations(records, sky, site, used, default_sigma, {"report": report})
 
 
 # What the records hold --------------------------------------------------------------------------
@@ -204,14 +209,19 @@ class _Sky:
 # The table ----------------------------------------------------------------------------------------
 
 
-def _columns(
-    records: Records, sky: _Sky, site: _Site, used: IntArray, default_sigma: Any
-) -> ObservationColumns:
+def _observations(
+    records: Records,
+    sky: _Sky,
+    site: _Site,
+    used: IntArray,
+    default_sigma: Any,
+    meta: Mapping[str, Any],
+) -> Observations:
     text = records.first[used]
     program, notes = divide_note1(field_strings(text[:, 13:14]), site.station[used])
     catalog = field_strings(text[:, 71:72])
     resolution = sky.ra_resolution[used], sky.dec_resolution[used]
-    sigma_ra, sigma_dec = sigma_columns(
+    sigma = sigma_columns(
         default_sigma,
         station=site.station[used],
         note2=site.note2[used],
@@ -219,33 +229,35 @@ def _columns(
         year=sky.year[used],
         resolution=(resolution[0] * np.cos(np.radians(sky.dec[used])), resolution[1]),
     )
-    return ObservationColumns(
-        designation=unpack_fields(field_strings(text[:, :12], strip=False)),
-        mjd_day=sky.mjd_day[used],
-        mjd_fraction=sky.mjd_fraction[used],
+    columns = Columns(
+        *julian_date(sky.mjd_day[used], sky.mjd_fraction[used]),
         ra=sky.ra[used],
         dec=sky.dec[used],
-        sigma_ra=sigma_ra,
-        sigma_dec=sigma_dec,
-        sigma_source=np.full(len(used), "default"),
+        sigma=np.stack(sigma, axis=1),
+        station=site.station[used],
+        itrf=site.itrf[used],
+        gcrs=site.gcrs[used],
         mag=sky.mag.value[used],
         band=field_strings(text[:, 70:71]),
-        station=site.station[used],
-        kind=site.kind[used],
-        observer_itrf=site.itrf[used],
-        observer_gcrs=site.gcrs[used],
         note2=site.note2[used],
-        program=program,
-        catalog=catalog,
-        discovery=text[:, 12] == ord("*"),
-        line=records.line[used],
+    )
+    return Observations(
+        columns=columns,
+        designation=unpack_fields(field_strings(text[:, :12], strip=False)),
+        kind=site.kind[used],
         extra={
+            "sigma_source": np.full(len(used), "default"),
+            "program": program,
+            "catalog": catalog,
+            "discovery": text[:, 12] == ord("*"),
+            "line": records.line[used],
             "notes": notes,
             "reference": field_strings(text[:, 72:77]),
             "time_resolution": u.Quantity(sky.time_resolution[used], u.s, copy=False),
             "ra_resolution": u.Quantity(resolution[0], u.arcsec, copy=False),
             "dec_resolution": u.Quantity(resolution[1], u.arcsec, copy=False),
         },
+        meta=meta,
     )
 
 
