@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +19,10 @@ from neoranging.exceptions import (
     OrbitFormatError,
     ResourceNotFoundError,
 )
-from neoranging.lab.archive.astroquery_lists import query_astroquery
-from neoranging.lab.archive.client import NeodysClient
-from neoranging.lab.archive.http import Politeness
+from neoranging.lab.archive import NeodysClient, Politeness, Portal, query_astroquery
+from neoranging.lab.archive.client import cache_folder
 from neoranging.lab.archive.manifest import Status
-from neoranging.lab.archive.portal import BASE_URL, Portal
+from neoranging.lab.archive.portal import BASE_URL
 
 pytest.importorskip("requests")
 
@@ -71,7 +71,7 @@ def test_a_redirect_on_the_same_host_is_followed(client, portal, make_rwo, misha
 def test_a_web_page_with_status_200_is_set_aside_by_whatever_asks(client, portal, ask):
     keys = {
         "observations": YR4,
-        "orbit": client.portal.orbit_path("2024 YR4", "keplerian", "present"),
+        "orbit": client.portal.orbit_file("2024 YR4", epoch="present").key,
         "catalogue": client.portal.catalogue,
     }
     portal.put(keys[ask], HTML)
@@ -239,7 +239,9 @@ def test_many_files_once_each(client, portal, many):
     steps = []
     report = client.download(client.observation_files(many), on_step=steps.append)
     assert report.counts.n_used == report.n_new == len(steps) == 40
-    assert [entry.name for entry in report.entries] == many
+    assert [file.key for file in report.files] == [
+        client.portal.observation_file(name).key for name in many
+    ]
     assert "40 read, 40 used" in str(report)
     again = client.download(client.observation_files([*many, *many]))
     assert again.n_new == 0
@@ -320,6 +322,14 @@ def test_the_base_address_by_argument_environment_and_default(monkeypatch):
     monkeypatch.setenv("NEORANGING_NEODYS_URL", "http://mirror/neodys/")
     assert Portal().url("neodys.cat") == "http://mirror/neodys/neodys.cat"
     assert Portal(base_url="http://x").url("a b") == "http://x/a%20b"
+
+
+def test_where_the_cache_is(monkeypatch):
+    monkeypatch.setenv("NEORANGING_CACHE", "/data/cache")
+    assert cache_folder() == Path("/data/cache/neodys")
+    monkeypatch.delenv("NEORANGING_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/home/a/cache")
+    assert cache_folder() == Path("/home/a/cache/neoranging/neodys")
 
 
 def test_other_paths(tmp_path, portal, make_rwo, fast):

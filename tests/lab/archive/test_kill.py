@@ -10,14 +10,13 @@ import time
 
 import pytest
 
-from neoranging.lab.archive.manifest import MANIFEST, FileStore, Status, read_entries
+from neoranging.lab.archive.manifest import MANIFEST, FileStore, Status, read_manifest
 
 pytest.importorskip("requests")
 
 SCRIPT = """
 import sys
-from neoranging.lab.archive.client import NeodysClient
-from neoranging.lab.archive.http import Politeness
+from neoranging.lab.archive import NeodysClient, Politeness
 
 folder, url, *names = sys.argv[1:]
 limits = Politeness(requests_per_second=2000.0, concurrency=4, timeout_s=5.0, backoff_s=1e-3)
@@ -47,7 +46,7 @@ def test_sigkill_at_random_instants(tmp_path, portal, make_rwo, mishaps, seed):
     kills = len(done) - 1
     assert done == sorted(done)
     assert len({n for n in done if 0 < n < len(NAMES)}) >= 2, "no kill in the midst of it"
-    recorded = set(read_entries(tmp_path))
+    recorded = set(read_manifest(tmp_path))
     before = portal.asked.copy()
     assert _run(tmp_path, portal)
     assert not recorded & set(portal.asked - before)  # what is recorded is not asked for again
