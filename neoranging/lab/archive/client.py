@@ -26,13 +26,14 @@ from neoranging.lab.archive.manifest import SET_ASIDE, FileRecord, FileStore, St
 from neoranging.lab.archive.oef import OrbitRecord, read_catalogue, read_orbit
 from neoranging.lab.archive.portal import Epoch, Kind, Portal, RemoteFile
 from neoranging.observations.rwo.read import read_rwo
-from neoranging.records import Counts
+from neoranging.records import RecordCount
 
 if TYPE_CHECKING:
     from astropy.table import QTable
 
 
 N_SHOWN: Final = 10  # files that the printed report names
+NOT_ARRIVED: Final = "did not arrive"
 CACHE_VARIABLE: Final = "NEORANGING_CACHE"
 
 
@@ -57,25 +58,29 @@ class DownloadReport:
         return tuple(file for file in self.files if file.status is not Status.OK)
 
     @property
-    def n_failed(self) -> int:
-        """Number of files that did not arrive, and may at another time."""
-        return sum(file.status is Status.FAILED for file in self.files)
-
-    @property
-    def counts(self) -> Counts:
+    def count(self) -> RecordCount:
         """Number of files asked for, at hand, and missing by reason."""
-        words = {Status.ABSENT: "not on the portal", Status.FAILED: "did not arrive"}
+        words = {Status.ABSENT: "not on the portal", Status.FAILED: NOT_ARRIVED}
         reasons = Counter(
             # the details behind the colon differ from file to file
-            words.get(file.status) or f"set aside, {file.reason.split(':')[0]}"
+            words.get(file.status) or f"not what it should be, {file.reason.split(':')[0]}"
             for file in self.problems
         )
-        return Counts(len(self.files), len(self.files) - len(self.problems), reasons)
+        return RecordCount(len(self.files), len(self.files) - len(self.problems), reasons)
+
+    @property
+    def n_failed(self) -> int:
+        """Number of files that did not arrive, and may at another time."""
+        return self.count.reasons.get(NOT_ARRIVED, 0)
 
     def __str__(self) -> str:
         problems = self.problems
-        lines = [f"files: {self.counts}", f"  {self.n_new:8d} asked for now, the rest was settled"]
-        lines += [f"    {file.key}: {file.reason}" for file in problems[:N_SHOWN]]
+        lines = [
+            self.count.headline("file"),
+            *self.count.reason_lines(),
+            f"  {self.n_new:6d} asked for now, the rest was settled",
+            *(f"    {file.key}: {file.reason}" for file in problems[:N_SHOWN]),
+        ]
         if len(problems) > N_SHOWN:
             lines.append(f"    ... and {len(problems) - N_SHOWN} more, see manifest.jsonl")
         return "\n".join(lines)
@@ -282,7 +287,7 @@ class NeodysClient:
         self, file: RemoteFile, refresh: bool, again: bool
     ) -> tuple[FileRecord, Status | None]:
         """Record of a file, fetched if need be, and how the portal answered if it was asked."""
-        old = self.store.get(file.key)
+        old = self.store.records.get(file.key)
         at_hand = old if old and old.status is Status.OK and self.store.is_whole(old) else None
         is_settled = at_hand or (old and old.status in (Status.ABSENT, Status.SET_ASIDE))
         if old and is_settled and not (refresh or (again and not at_hand)):

@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -82,6 +81,11 @@ class FileStore:
     folder : path-like
         Made if it is not there.
 
+    Attributes
+    ----------
+    records : dict of str to FileRecord
+        Last record of each file by its key.
+
     Raises
     ------
     BusyFolderError
@@ -102,7 +106,7 @@ class FileStore:
         try:
             for left_over in self.folder.rglob(f".*{TEMPORARY}"):
                 left_over.unlink(missing_ok=True)
-            self._records = read_manifest(self.folder)
+            self.records = read_manifest(self.folder)
             self._manifest = (self.folder / MANIFEST).open("ab", buffering=0)
         except BaseException:
             self._lock.release()
@@ -118,16 +122,6 @@ class FileStore:
         """Give the folder free."""
         self._manifest.close()
         self._lock.release()
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def __iter__(self) -> Iterator[FileRecord]:
-        return iter(list(self._records.values()))
-
-    def get(self, key: str) -> FileRecord | None:
-        """Record of a file, None if there is none."""
-        return self._records.get(key)
 
     def path(self, key: str) -> Path:
         """Path of a file.
@@ -175,7 +169,7 @@ class FileStore:
             except OSError:
                 self._manifest.truncate(end)  # no half line before the next one
                 raise
-            self._records[record.key] = record
+            self.records[record.key] = record
         return record
 
 

@@ -11,7 +11,6 @@ from neoranging.cli.errors import CommandError, echo
 from neoranging.cli.options import Number
 from neoranging.cli.reading import GROUPINGS, group_by_option
 from neoranging.exceptions import NeoRangingError
-from neoranging.lab.cli.dataset import echo_account
 
 if TYPE_CHECKING:
     from neoranging.lab.archive import NeodysClient
@@ -134,7 +133,7 @@ def _fetch_and_make(
     if objects is None or options["orbits"] == "catalogue":
         table = client.catalogue(refresh=options["refresh"])
         listed = list(table["designation"])
-        record = client.store.get(client.portal.catalogue)
+        record = client.store.records.get(client.portal.catalogue)
         date = f" of {record.time[:10]}" if record else ""
         echo(f"catalogue{date}: {table.meta['report']}")
     plan = NeodysSet(
@@ -159,7 +158,7 @@ def _fetch_and_make(
         )
     with progress_bar(len(plan.designations), "arcs", "object") as bar:
         account = plan.make(client, out, overwrite=options["overwrite"], on_step=bar.update)
-    echo_account(account)
+    echo(str(account))
     echo(f"{account.counts['labels'].n_used} labelled arcs in {out}")
 
 

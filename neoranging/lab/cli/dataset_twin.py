@@ -9,7 +9,6 @@ import click
 
 from neoranging.cli.errors import echo
 from neoranging.cli.options import Number
-from neoranging.lab.cli.dataset import echo_account
 
 
 @click.command("twin")
@@ -124,5 +123,5 @@ def command(out: Path, stations: str, workers: int | None, overwrite: bool, **op
 
     codes = tuple(code.strip() for code in stations.split(",") if code.strip())
     rows = make_twin(out, Twin(stations=codes, **options), workers=workers, overwrite=overwrite)
-    echo_account(read_account(out))
+    echo(str(read_account(out)))
     echo(as_text(rows))

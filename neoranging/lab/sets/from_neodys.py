@@ -25,7 +25,7 @@ from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.sets.truth import DYNAMICS, GATE, label_arcs
 from neoranging.observations.rwo.read import read_rwo
 from neoranging.orbits.catalogue import Catalogue, catalogue_from_columns
-from neoranging.records import Account, Counts
+from neoranging.records import Account, RecordCount
 
 if TYPE_CHECKING:
     from astropy.table import QTable
@@ -124,7 +124,7 @@ class NeodysSet:
         """
         digest = hashlib.sha256()
         for file in self.files(client):
-            record = client.store.get(file.key)
+            record = client.store.records.get(file.key)
             digest.update(f"{file.key} {record.sha256 if record else ''}\n".encode())
         settings = {
             "command": "neodys",
@@ -176,7 +176,7 @@ class NeodysSet:
         )
         catalogue = everything or catalogue_of(orbits)
         labelled, labels = label_arcs(arcs, catalogue, dynamics=self.dynamics, gate=self.gate)
-        objects = Counts(len(names), len(tables), dropped)
+        objects = RecordCount(len(names), len(tables), dropped)
         return labelled, Account({"objects": objects, **account.counts, "labels": labels})
 
 
@@ -186,7 +186,7 @@ class _DroppedError(Exception):
 
 def _read(client: NeodysClient, file: RemoteFile, reader: Callable[[Path], Any], kind: str) -> Any:
     """Content of a file at hand."""
-    record = client.store.get(file.key)
+    record = client.store.records.get(file.key)
     if record is None or record.status is not Status.OK:
         raise _DroppedError(f"no {kind} file: {record.status if record else 'never fetched'}")
     try:

@@ -23,7 +23,7 @@ limits = Politeness(requests_per_second=2000.0, concurrency=4, timeout_s=5.0, ba
 with NeodysClient(folder, portal=url, politeness=limits) as neodys:
     print("ready", flush=True)
     report = neodys.download(neodys.observation_files(names))
-print(report.counts.n_used, report.n_new, flush=True)
+print(report.count.n_used, report.n_new, flush=True)
 """
 NAMES = [f"2023A{letter}{n}" for n in range(6) for letter in "ABCDEFGHJKLMNOPQRSTUV"]
 
@@ -81,8 +81,8 @@ def _run(folder, portal, kill_after: int | None = None) -> bool:
 def _check_whole(folder, portal):
     """Every file that is recorded as whole is, and is what the portal has."""
     with FileStore(folder) as store:
-        for entry in store:
+        for entry in store.records.values():
             if entry.status is Status.OK:
                 assert store.is_whole(entry)
                 assert store.path(entry.key).read_bytes() == portal.files[entry.key]
-        return {entry.key: entry for entry in store}
+        return store.records

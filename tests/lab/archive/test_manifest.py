@@ -30,11 +30,10 @@ def test_a_file_and_its_line(tmp_path):
         assert store.is_whole(made)
         assert made.size == 4
         assert made.time.endswith("+00:00")
-        assert len(store) == 1
-        assert list(store) == [made]
+        assert store.records == {made.key: made}
     with FileStore(tmp_path) as store:
-        assert store.get(made.key) == made
-        assert store.get("mpcobs/1.rwo") is None
+        assert store.records.get(made.key) == made
+        assert store.records.get("mpcobs/1.rwo") is None
 
 
 def test_the_manifest_is_lines_of_json(tmp_path):
@@ -84,7 +83,7 @@ def test_half_a_last_line_is_forgotten_and_the_next_one_is_whole(tmp_path_factor
     path.write_bytes(content[:cut])
     whole = content[:cut].count(b"\n")
     with FileStore(folder) as store:
-        assert len(store) == whole
+        assert len(store.records) == whole
         store.append(record("next.rwo", status=Status.ABSENT))
     assert list(read_manifest(folder)) == [*(f"{k}.rwo" for k in range(whole)), "next.rwo"]
 
@@ -104,7 +103,7 @@ def test_a_full_disk_leaves_no_half_line(tmp_path):
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         store.append(record("c", status=Status.ABSENT))
-        assert store.get("b") is None
+        assert store.records.get("b") is None
     assert list(read_manifest(tmp_path)) == ["a", "c"]
 
 
