@@ -1,7 +1,7 @@
 """Client of NEODyS-2: objects, observation files and orbits, fetched politely and kept.
 
 Files lie in the cache under the paths they have on the portal, so that a folder copied from there
-serves as well. Which paths these are is the table `neoranging.lab.archive.portal.Portal`.
+serves as well. Which paths these are is the table ``archive.portal.Portal``.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class DownloadReport:
     ----------
     files : tuple of FileRecord
         One per file, in the order asked for.
-    n_new : int
+    n_asked : int
         Files that the portal was asked for by this call; of the others the answer was at hand.
     """
 
     files: tuple[FileRecord, ...]
-    n_new: int
+    n_asked: int
 
     @property
     def problems(self) -> tuple[FileRecord, ...]:
@@ -78,7 +78,7 @@ class DownloadReport:
         lines = [
             self.count.headline("file"),
             *self.count.reason_lines(),
-            f"  {self.n_new:6d} asked for now, the rest was settled",
+            f"  {self.n_asked:6d} asked for now, the rest was settled",
             *(f"    {file.key}: {file.reason}" for file in problems[:N_SHOWN]),
         ]
         if len(problems) > N_SHOWN:
@@ -140,7 +140,7 @@ class NeodysClient:
     # One file ------------------------------------------------------------------------------------
 
     def catalogue(self, *, refresh: bool = False) -> QTable:
-        """Orbits of all objects near the present, see `neoranging.lab.archive.oef.read_catalogue`.
+        """Orbits of all objects near the present, as ``archive.oef.read_catalogue`` reads them.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class NeodysClient:
         return read_catalogue(self._path(self.portal.catalogue_file(), refresh))
 
     def observations(self, designation: str, *, refresh: bool = False) -> QTable:
-        """Observation table of one object, see `neoranging.observations.rwo.read.read_rwo`.
+        """Observation table of one object, as for every reader.
 
         Raises
         ------
@@ -176,7 +176,7 @@ class NeodysClient:
         epoch: Epoch = "present",
         refresh: bool = False,
     ) -> OrbitRecord:
-        """Orbit of one object with its covariance, see `neoranging.lab.archive.oef.OrbitRecord`.
+        """Orbit of one object with its covariance.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class NeodysClient:
         """
         files = list(dict.fromkeys(files))
         records: dict[RemoteFile, FileRecord] = {}
-        n_new = failures = 0
+        n_asked = failures = 0
         self._transport.stopped.clear()
         with ThreadPoolExecutor(self._transport.politeness.concurrency) as pool:
             futures = {pool.submit(self._fetch, file, refresh, again): file for file in files}
@@ -266,7 +266,7 @@ class NeodysClient:
                     record, answer = future.result()
                     records[futures[future]] = record
                     if answer is not None:
-                        n_new += 1
+                        n_asked += 1
                         failures = failures + 1 if answer is Status.FAILED else 0
                     if failures >= max_failures:
                         raise DownloadError(
@@ -281,7 +281,7 @@ class NeodysClient:
                 self._transport.stopped.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        return DownloadReport(tuple(records[file] for file in files), n_new)
+        return DownloadReport(tuple(records[file] for file in files), n_asked)
 
     def _fetch(
         self, file: RemoteFile, refresh: bool, again: bool

@@ -230,8 +230,10 @@ class Transport:
         """Return when this thread may ask: as often as agreed, and when the server wants it."""
         longest = self.politeness.longest_wait_s
         with self._turns:
+            turn = self._clock()
             # the server may ask for a pause while this thread sleeps
             while (left := self._next_turn - self._clock()) > 0.0:
+                turn = self._next_turn
                 if left > longest:
                     raise DownloadError(
                         f"{url}: the server asks to come back in {left:.0f} s, longer than the "
@@ -241,7 +243,7 @@ class Transport:
                     )
                 self._sleep(left)
             self._sleep(0.0)
-            turn = self._clock() + 1.0 / self.politeness.requests_per_second
+            turn += 1.0 / self.politeness.requests_per_second
             self._next_turn = max(self._next_turn, turn)
 
     def _hold_back(self, retry_after: str) -> None:

@@ -13,10 +13,7 @@ from neoranging.exceptions import NeoRangingError
 from neoranging.lab.archive.validation import check_orbit, check_rwo
 
 BASE_URL: Final = "https://newton.spacedys.com/~neodys2"
-"""Folder of the portal below which all files lie."""
-
 BASE_URL_VARIABLE: Final = "NEORANGING_NEODYS_URL"
-"""Environment variable with another base address, such as that of a mirror."""
 
 Epoch = Literal["middle", "present"]
 Kind = Literal["keplerian", "equinoctial"]
@@ -39,7 +36,8 @@ class Portal:
     Parameters
     ----------
     base_url : str, optional
-        `BASE_URL`, or what the environment variable `BASE_URL_VARIABLE` says.
+        ``https://newton.spacedys.com/~neodys2``, or what the environment variable
+        ``NEORANGING_NEODYS_URL`` says.
     catalogue : str
         Elements of all objects at an epoch near the present, one line each: also the list of
         objects.

@@ -238,13 +238,13 @@ def test_a_file_damaged_on_disk_is_fetched_again(client, portal, make_rwo):
 def test_many_files_once_each(client, portal, many):
     steps = []
     report = client.download(client.observation_files(many), on_step=steps.append)
-    assert report.count.n_used == report.n_new == len(steps) == 40
+    assert report.count.n_used == report.n_asked == len(steps) == 40
     assert [file.key for file in report.files] == [
         client.portal.observation_file(name).key for name in many
     ]
     assert "40 files, 40 used" in str(report)
     again = client.download(client.observation_files([*many, *many]))
-    assert again.n_new == 0
+    assert again.n_asked == 0
     assert again.count.n_read == 40
     assert max(portal.asked.values()) == 1
 

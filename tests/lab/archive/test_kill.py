@@ -23,7 +23,7 @@ limits = Politeness(requests_per_second=2000.0, concurrency=4, timeout_s=5.0, ba
 with NeodysClient(folder, portal=url, politeness=limits) as neodys:
     print("ready", flush=True)
     report = neodys.download(neodys.observation_files(names))
-print(report.count.n_used, report.n_new, flush=True)
+print(report.count.n_used, report.n_asked, flush=True)
 """
 NAMES = [f"2023A{letter}{n}" for n in range(6) for letter in "ABCDEFGHJKLMNOPQRSTUV"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import gzip
 import sys
 import threading
 import time
@@ -71,6 +73,26 @@ def test_gives_up_with_a_typed_error(portal, url, mishaps, make_transport, misha
     assert caught.value.status == (503 if mishap == "status" else None)
     assert "object at 0x" not in str(caught.value)
     assert portal.asked[PATH] == 3
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_body_in_chunks_without_a_length(portal, url, make_transport, packed):
+    def chunks(handler, content, *, n: int = 3, whole: bool = True) -> None:
+        body = gzip.compress(content, mtime=0) if packed else content
+        handler.send_response(200)
+        handler.send_header("Transfer-Encoding", "chunked")
+        if packed:
+            handler.send_header("Content-Encoding", "gzip")
+        handler.end_headers()
+        for part in (body[: len(body) // n], body[len(body) // n :])[: 1 + whole]:
+            handler.wfile.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
+        handler.wfile.write(b"0\r\n\r\n" if whole else b"")
+        handler.close_connection = not whole
+
+    portal.goes_wrong(PATH, functools.partial(chunks, whole=False), chunks)
+    reply = make_transport().get(url)
+    assert reply.content == CONTENT
+    assert reply.attempts == 2
 
 
 def test_a_silent_server_times_out(portal, url, mishaps, make_transport):
