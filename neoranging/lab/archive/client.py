@@ -206,7 +206,7 @@ class NeodysClient:
         if record.status is Status.SET_ASIDE:
             raise CorruptFileError(f"{msg}; kept in {self.store.folder / SET_ASIDE} to look at")
         if record.status is Status.ABSENT:
-            raise ResourceNotFoundError(f"{msg}; check the name", record.url, 404)
+            raise ResourceNotFoundError(msg, record.url, 404)
         raise DownloadError(msg, record.url, attempts=record.attempts)
 
     # Many files ----------------------------------------------------------------------------------
@@ -258,7 +258,6 @@ class NeodysClient:
         files = list(dict.fromkeys(files))
         records: dict[RemoteFile, FileRecord] = {}
         n_asked = failures = 0
-        self._transport.stopped.clear()
         with ThreadPoolExecutor(self._transport.politeness.concurrency) as pool:
             futures = {pool.submit(self._fetch, file, refresh, again): file for file in files}
             try:
@@ -279,7 +278,8 @@ class NeodysClient:
                     on_step(1)
             except BaseException:
                 self._transport.stopped.set()
-                pool.shutdown(wait=False, cancel_futures=True)
+                pool.shutdown(cancel_futures=True)
+                self._transport.stopped.clear()
                 raise
         return DownloadReport(tuple(records[file] for file in files), n_asked)
 
@@ -289,39 +289,35 @@ class NeodysClient:
         """Record of a file, fetched if need be, and how the portal answered if it was asked."""
         old = self.store.records.get(file.key)
         at_hand = old if old and old.status is Status.OK and self.store.is_whole(old) else None
-        is_settled = at_hand or (old and old.status in (Status.ABSENT, Status.SET_ASIDE))
-        if old and is_settled and not (refresh or (again and not at_hand)):
+        is_refused = old and old.status in (Status.ABSENT, Status.SET_ASIDE) and not again
+        if old and (at_hand or is_refused) and not refresh:
             return old, None
-        record, content = self._ask(file, at_hand)
+        url = self.portal.url(file.key)
+        record, content = FileRecord(key=file.key, url=url, status=Status.OK), None
+        version = (at_hand.etag, at_hand.last_modified) if at_hand else ("", "")
+        try:
+            content, etag, last_modified, attempts = self._transport.get(url, *version)
+            record = replace(record, etag=etag, last_modified=last_modified, attempts=attempts)
+            if content is not None:
+                file.check(content)
+        except CorruptFileError as error:
+            record = replace(record, status=Status.SET_ASIDE, reason=str(error))
+        except DownloadError as error:
+            is_absent = isinstance(error, ResourceNotFoundError)
+            record = replace(
+                record,
+                status=Status.ABSENT if is_absent else Status.FAILED,
+                reason=str(error).removeprefix(f"{url}: "),
+                attempts=error.attempts,
+            )
         if content is not None:
             record = self.store.write(record, content)
         if at_hand and record.status is not Status.OK:
             # the file at hand stays, and so does its record
             return replace(at_hand, reason=f"not renewed: {record.reason}"), record.status
-        if at_hand and content is None:  # it is the newest version
+        if at_hand and content is None:  # the portal has none that is newer
             record = replace(at_hand, attempts=record.attempts)
         return self.store.append(record), record.status
-
-    def _ask(self, file: RemoteFile, at_hand: FileRecord | None) -> tuple[FileRecord, bytes | None]:
-        """Record of the portal's answer, and the content if there is any that is not at hand."""
-        url = self.portal.url(file.key)
-        record = FileRecord(key=file.key, url=url, status=Status.OK)
-        version = (at_hand.etag, at_hand.last_modified) if at_hand else ("", "")
-        try:
-            content, etag, last_modified, attempts = self._transport.get(url, *version)
-        except ResourceNotFoundError as error:
-            status, reason = Status.ABSENT, "the portal has no such file"
-            return replace(record, status=status, reason=reason, attempts=error.attempts), None
-        except DownloadError as error:
-            status, reason = Status.FAILED, str(error).removeprefix(f"{url}: ")
-            return replace(record, status=status, reason=reason, attempts=error.attempts), None
-        record = replace(record, etag=etag, last_modified=last_modified, attempts=attempts)
-        try:
-            if content is not None:
-                file.check(content)
-        except CorruptFileError as error:
-            record = replace(record, status=Status.SET_ASIDE, reason=str(error))
-        return record, content
 
 
 def cache_folder() -> Path:

@@ -308,6 +308,8 @@ def test_an_interruption_loses_nothing(client, portal, many):
     with contextlib.suppress(KeyboardInterrupt):
         client.download(client.observation_files(many), on_step=interrupt)
     assert 7 <= len(client.store.records) < 40
+    missing = next(n for n in many if client.portal.observation_file(n).key not in portal.asked)
+    assert len(client.observations(missing)) > 10
     assert client.download(client.observation_files(many)).count.n_used == 40
     assert max(portal.asked.values()) == 1
 
