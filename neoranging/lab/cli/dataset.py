@@ -54,6 +54,11 @@ def set_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("folder", metavar="SET", type=path)(command)
 
 
+def echo_account(account: Any) -> None:
+    """Tell on standard output what was read, used and dropped."""
+    echo(str(account))
+
+
 @dataset.command()
 @set_argument
 def info(folder: Path) -> None:
@@ -64,7 +69,7 @@ def info(folder: Path) -> None:
     echo(f"{manifest['n_arcs']} arcs of {manifest['n_objects']} objects")
     for name, value in manifest["settings"].items():
         echo(f"  {name}: {value}")
-    echo(str(read_account(folder)))
+    echo_account(read_account(folder))
     for part in manifest.get("splits", {}).get("parts", []):
         echo("{split}: {n_arcs} arcs of {n_objects} objects".format(**part))
 

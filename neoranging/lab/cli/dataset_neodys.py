@@ -11,6 +11,7 @@ from neoranging.cli.errors import CommandError, echo
 from neoranging.cli.options import Number
 from neoranging.cli.reading import GROUPINGS, group_by_option
 from neoranging.exceptions import NeoRangingError
+from neoranging.lab.cli.dataset import echo_account
 
 if TYPE_CHECKING:
     from neoranging.lab.archive import NeodysClient
@@ -158,7 +159,7 @@ def _fetch_and_make(
         )
     with progress_bar(len(plan.designations), "arcs", "object") as bar:
         account = plan.make(client, out, overwrite=options["overwrite"], on_step=bar.update)
-    echo(str(account))
+    echo_account(account)
     echo(f"{account.counts['labels'].n_used} labelled arcs in {out}")
 
 

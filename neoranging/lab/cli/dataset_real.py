@@ -10,6 +10,7 @@ import click
 from neoranging.cli.errors import echo
 from neoranging.cli.options import Number
 from neoranging.cli.reading import GROUPINGS, group_by_option
+from neoranging.lab.cli.dataset import echo_account
 
 _TABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -99,5 +100,5 @@ def command(
             progress=bar.update,
             **options,
         )
-    echo(str(account))
+    echo_account(account)
     echo(str(summary))

@@ -9,6 +9,7 @@ import click
 
 from neoranging.cli.errors import echo
 from neoranging.cli.options import Number
+from neoranging.lab.cli.dataset import echo_account
 
 
 @click.command("twin")
@@ -123,5 +124,5 @@ def command(out: Path, stations: str, workers: int | None, overwrite: bool, **op
 
     codes = tuple(code.strip() for code in stations.split(",") if code.strip())
     rows = make_twin(out, Twin(stations=codes, **options), workers=workers, overwrite=overwrite)
-    echo(str(read_account(out)))
+    echo_account(read_account(out))
     echo(as_text(rows))
