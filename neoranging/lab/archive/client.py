@@ -213,7 +213,7 @@ class NeodysClient:
 
     def names(self, *, refresh: bool = False) -> list[str]:
         """Designations of all objects, in the order of the catalogue."""
-        return list(self.catalogue(refresh=refresh)["designation"])
+        return self.catalogue(refresh=refresh)["designation"].tolist()
 
     def observation_files(self, designations: Iterable[str]) -> list[RemoteFile]:
         """Files with the observations of objects, for `download`."""

@@ -227,22 +227,22 @@ class Transport:
         return bytes(body)
 
     def _wait_for_turn(self, url: str, attempts: int) -> None:
-        """Return when this thread may ask: as often as agreed, and when the server wants it."""
+        """Wait until this thread may ask: at the agreed rate, and not in a pause of the server."""
         longest = self.politeness.longest_wait_s
         with self._turns:
             turn = self._clock()
             # the server may ask for a pause while this thread sleeps
-            while (left := self._next_turn - self._clock()) > 0.0:
+            while (pause := self._next_turn - self._clock()) > 0.0:
                 turn = self._next_turn
-                if left > longest:
+                if pause > longest:
                     raise DownloadError(
-                        f"{url}: the server asks to come back in {left:.0f} s, longer than the "
+                        f"{url}: the server asks to come back in {pause:.0f} s, longer than the "
                         f"{longest:g} s this client waits; run again later, nothing is lost",
                         url,
                         attempts=attempts,
                     )
-                self._sleep(left)
-            self._sleep(0.0)
+                self._sleep(pause)
+            self._sleep(0.0)  # leaves if all is stopped
             turn += 1.0 / self.politeness.requests_per_second
             self._next_turn = max(self._next_turn, turn)
 
@@ -280,7 +280,7 @@ def _refuse_other_hosts(response: Response, *_: Any, **__: Any) -> None:
 
 
 def _plain_words(error: Exception) -> str:
-    """Say what happened without the nest of exceptions of requests and urllib3."""
+    """Message of an error, without the nest of exceptions of requests and urllib3."""
     reason: Any = error.args[0] if error.args else error
     reason = getattr(reason, "reason", reason)
     return f"{type(error).__name__}: {str(reason).split('): ')[-1]}"
