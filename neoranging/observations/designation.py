@@ -232,32 +232,33 @@ def pack_field(designation: str) -> str:
     """
     name = designation.strip()
     if match := _PROVISIONAL_NAME.fullmatch(name):
-        return f"     {_pack_provisional(match)}"
-    if _NUMBER_NAME.fullmatch(name) and (number := int(name)) <= LAST_NUMBER:
-        if number < FIRST_TILDE:
-            return _packed(number, 4).ljust(12)
-        return f"~{_to_base62(number - FIRST_TILDE)}".ljust(12)
-    if match := _SURVEY_NAME.fullmatch(name):
-        return f"     {match[2]}{match[3]}S{match[1]}"
-    if match := _COMET_NUMBER_NAME.fullmatch(name):
-        return f"{int(match[1]):04d}{match[2]}{(match[3] or '').lower():>7}"
-    if match := _COMET_NAME.fullmatch(name):
+        field = f"     {_pack_provisional(match)}"
+    elif _NUMBER_NAME.fullmatch(name) and (number := int(name)) <= LAST_NUMBER:
+        extended = number >= FIRST_TILDE
+        field = f"~{_to_base62(number - FIRST_TILDE)}" if extended else _packed(number, 4)
+    elif match := _SURVEY_NAME.fullmatch(name):
+        field = f"     {match[2]}{match[3]}S{match[1]}"
+    elif match := _COMET_NUMBER_NAME.fullmatch(name):
+        field = f"{int(match[1]):04d}{match[2]}{(match[3] or '').lower():>7}"
+    elif match := _COMET_NAME.fullmatch(name):
         year, count = _packed(int(match[2])), _packed(int(match[4]), 1)
-        return f"    {match[1]}{year}{match[3]}{count}{(match[5] or '0').lower()}"
-    if match := _ASTEROIDAL_COMET_NAME.fullmatch(name):
+        field = f"    {match[1]}{year}{match[3]}{count}{(match[5] or '0').lower()}"
+    elif match := _ASTEROIDAL_COMET_NAME.fullmatch(name):
         year, count = _packed(int(match[2])), _packed(int(match[5] or 0), 1)
-        return f"    {match[1]}{year}{match[3]}{count}{match[4]}"
-    if match := _SATELLITE_NAME.fullmatch(name):
-        return f"    S{_packed(int(match[1]))}{match[2]}{_packed(int(match[3]), 1)}0"
-    if (match := _SATELLITE_NUMBER_NAME.fullmatch(name)) and match[2] in ROMAN:
-        return f"{PLANET_LETTERS[match[1]]}{ROMAN.index(match[2]):03d}S".ljust(12)
-    if not name or len(name) > 12 or not name.isascii():
+        field = f"    {match[1]}{year}{match[3]}{count}{match[4]}"
+    elif match := _SATELLITE_NAME.fullmatch(name):
+        field = f"    S{_packed(int(match[1]))}{match[2]}{_packed(int(match[3]), 1)}0"
+    elif (match := _SATELLITE_NUMBER_NAME.fullmatch(name)) and match[2] in ROMAN:
+        field = f"{PLANET_LETTERS[match[1]]}{ROMAN.index(match[2]):03d}S"
+    elif name and len(name) <= 12 and name.isascii():
+        field = f"     {name}" if len(name) <= 7 else f"{name:>12}"
+    else:
         raise ObservationFormatError(
             f"{designation!r} is no designation that the 80-column format can hold: got a name of "
             f"{len(name)} characters without a packed form, needed at most 12 ASCII characters; "
             "rename the object, or write ADES"
         )
-    return f"     {name:7}" if len(name) <= 7 else f"{name:>12}"
+    return field.ljust(12)
 
 
 def _pack_provisional(match: re.Match[str]) -> str:
