@@ -15,14 +15,12 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable
 from typing import Final
 
-import numpy as np
 import numpy.typing as npt
 
 from neoranging.exceptions import ObservationFormatError
-from neoranging.observations.cells import cell_text
+from neoranging.observations.cells import cell_text, translated
 from neoranging.typing import StrArray
 
 BASE62: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -81,14 +79,12 @@ _RUN_TOGETHER = re.compile(r"([A12]\d{3})([A-HJ-Y][A-HJ-Z]\d{0,4}|[PT]-[L123])")
 
 def unpack_fields(fields: StrArray) -> StrArray:
     """Designations in columns 1-12 of many records, (N,); see `unpack_field`."""
-    names = {field: unpack_field(field) for field in dict.fromkeys(fields.tolist())}
-    return np.array([names[field] for field in fields.tolist()], dtype=np.str_)
+    return translated(fields, unpack_field)
 
 
 def pack_fields(designations: StrArray) -> StrArray:
     """Columns 1-12 of the records of many designations, (N,); see `pack_field`."""
-    fields = {name: pack_field(name) for name in dict.fromkeys(designations.tolist())}
-    return np.array([fields[name] for name in designations.tolist()], dtype="U12")
+    return translated(designations, pack_field)
 
 
 def canonical(designations: npt.ArrayLike) -> StrArray:
@@ -98,22 +94,12 @@ def canonical(designations: npt.ArrayLike) -> StrArray:
     ``(99942)`` are 99942. A name that has no exact reading as a provisional designation stays as
     it is, capitals included.
     """
-    return _each(designations, lambda text: _one_spelling(cell_text(text)))
+    return translated(designations, lambda text: _one_spelling(cell_text(text)))
 
 
 def cleaned(names: npt.ArrayLike) -> StrArray:
     """Names without blanks around them, whole numbers without a fraction, "" where missing."""
-    return _each(names, cell_text)
-
-
-def _each(values: npt.ArrayLike, function: Callable[[str], str]) -> StrArray:
-    """Array of strings with a function applied to each distinct one."""
-    import pandas as pd
-
-    texts = np.asarray(values).astype(np.str_)
-    row, names = pd.factorize(texts.ravel())
-    changed = np.array([function(str(name)) for name in names], dtype=np.str_)
-    return changed[row].reshape(texts.shape) if changed.size else texts
+    return translated(names, cell_text)
 
 
 def _one_spelling(name: str) -> str:

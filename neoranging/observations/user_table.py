@@ -367,12 +367,7 @@ class _Reading:
         """Kind of the observer and the place of a moving one."""
         if "sys" in self.naming:
             named = {name: self.texts(name).tolist() for name in ("sys", "ctr", *_AXES)}
-            place = read_place(Fields(AdesRecords(named, self.line.tolist())), self.rejections)
-            return {
-                "kind": place.kind,
-                "observer_itrf": place.itrf,
-                "observer_gcrs": place.gcrs,
-            }
+            return read_place(Fields(AdesRecords(named, self.line.tolist())), self.rejections)
         itrf, gcrs = (self._vectors(name) for name in ("observer_itrf", "observer_gcrs"))
         kind = self.texts("kind")
         implied = np.select(
