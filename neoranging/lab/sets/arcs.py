@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from neoranging import ephemeris
-from neoranging.constants import MJD_JD
+from neoranging.constants import ARCSEC, MJD_JD
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import three_point
 from neoranging.exceptions import DatasetError
@@ -90,10 +90,10 @@ def _from_tracklets(tracklets: TrackletSet, quality: Quality) -> tuple[ArcTable,
     return make_arcs(
         offsets,
         tracklets._tdb,
-        columns.ra,
-        columns.dec,
-        sigma_ra=columns.sigma[:, 0],
-        sigma_dec=columns.sigma[:, 1],
+        np.radians(columns.ra),
+        np.radians(columns.dec),
+        sigma_ra=columns.sigma[:, 0] * ARCSEC,
+        sigma_dec=columns.sigma[:, 1] * ARCSEC,
         stations=columns.station,
         designation=tracklets.designation,
         night=local_night(mjd_utc, columns.station[first]),

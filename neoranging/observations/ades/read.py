@@ -8,7 +8,6 @@ https://github.com/IAU-ADES/ADES-Master.
 
 from __future__ import annotations
 
-from dataclasses import fields as dataclass_fields
 from functools import cache
 from typing import Any, Final
 
@@ -26,15 +25,14 @@ from neoranging.observations.ades.fields import (
 )
 from neoranging.observations.ades.scan import TAG, AdesRecords, scan_psv, scan_xml
 from neoranging.observations.cells import translated
+from neoranging.observations.columns import LAYOUT, Observations
 from neoranging.observations.designation import unpack
 from neoranging.observations.field_names import ADES_NAMES, FIELDS, name_columns
 from neoranging.observations.mpc_codes import CATALOG_CODES, NOTE2_OF_MODE
 from neoranging.observations.report import Note, ReadReport, Reason, SetAside
-from neoranging.observations.source import TextSource
+from neoranging.observations.source import TextSource, read_text
 from neoranging.observations.stations import check_stations, station_notes
-from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import fill_sigmas, outside_limits
-from neoranging.observations.wrapping import read_text
 from neoranging.records import Rejections
 from neoranging.typing import BoolArray, StrArray
 
@@ -62,7 +60,7 @@ NUMERIC: Final = frozenset(
 )
 """Further fields that hold numbers; NaN where a record has none."""
 
-_COMMON: Final = {item.name for item in dataclass_fields(ObservationColumns)} | {"obstime", "block"}
+_COMMON: Final = {*LAYOUT, "block"}
 
 
 def read_ades_psv(source: TextSource, *, default_sigma: Any = None) -> QTable:
@@ -95,10 +93,15 @@ def read_ades_psv(source: TextSource, *, default_sigma: Any = None) -> QTable:
     ObservationFormatError
         If the text is not ADES PSV; odd records never raise.
     """
+    return parse_ades_psv(source, default_sigma=default_sigma).to_table()
+
+
+def parse_ades_psv(source: TextSource, *, default_sigma: Any = None) -> Observations:
+    """Observations of a text in the pipe-separated form; see `read_ades_psv`."""
     content, name = read_text(source)
     text = content.decode("utf-8", "replace")
     records = scan_psv(text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _table(records, name, default_sigma)
+    return _observations(records, name, default_sigma)
 
 
 def read_ades_xml(source: TextSource, *, default_sigma: Any = None) -> QTable:
@@ -121,12 +124,17 @@ def read_ades_xml(source: TextSource, *, default_sigma: Any = None) -> QTable:
     ObservationFormatError
         If the text is no well-formed ADES XML; odd records never raise.
     """
+    return parse_ades_xml(source, default_sigma=default_sigma).to_table()
+
+
+def parse_ades_xml(source: TextSource, *, default_sigma: Any = None) -> Observations:
+    """Observations of a text in the XML form; see `read_ades_xml`."""
     content, name = read_text(source)
-    return _table(scan_xml(content), name, default_sigma)
+    return _observations(scan_xml(content), name, default_sigma)
 
 
-def _table(records: AdesRecords, source: str, default_sigma: Any) -> QTable:
-    """Observation table of records as they stand in the file."""
+def _observations(records: AdesRecords, source: str, default_sigma: Any) -> Observations:
+    """Observations of records as they stand in the file."""
     if not records.columns and not records.headers and not records.version:
         msg = (
             "this is no ADES: got neither a '# version' line, a line of column names such as "
@@ -200,9 +208,8 @@ def _table(records: AdesRecords, source: str, default_sigma: Any) -> QTable:
         dec_unit=np.nan_to_num(precision["dec_resolution"].to_value(u.arcsec)),
     )
     columns["catalog"] = catalog
-    table = observation_table(ObservationColumns(**columns, extra=extra), report)
-    table.meta |= {"ades_version": records.version, "ades_headers": tuple(records.headers)}
-    return table
+    headers = {"ades_version": records.version, "ades_headers": tuple(records.headers)}
+    return Observations.from_reader(columns | extra, {"report": report, **headers})
 
 
 def _screen(fields: Fields, rejections: Rejections) -> None:

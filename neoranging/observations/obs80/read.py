@@ -20,6 +20,7 @@ from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.constants import AU_KM, DAY_S
+from neoranging.observations.columns import Observations
 from neoranging.observations.designation import unpack_fields
 from neoranging.observations.fixed_width import (
     BLANK,
@@ -34,11 +35,9 @@ from neoranging.observations.mpc_codes import divide_note1
 from neoranging.observations.obs80.lines import WIDTH, Records, find_records
 from neoranging.observations.places import geodetic_to_itrf
 from neoranging.observations.report import Note, ReadReport, Reason
-from neoranging.observations.source import TextSource
+from neoranging.observations.source import TextSource, read_text
 from neoranging.observations.stations import check_stations, station_notes
-from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import fill_sigmas
-from neoranging.observations.wrapping import read_text
 from neoranging.records import Rejections, many
 from neoranging.typing import AnyArray, ByteArray, IntArray
 
@@ -48,6 +47,10 @@ OBSERVATION_TYPES: Final = b" ABCcDEeHMNnOPSTVXxRZ"
 HIPPARCOS: Final = "248"
 KM_PER_UNIT: Final = {"1": 1.0, "2": AU_KM}
 """Unit flag in column 33 of the second line of a spacecraft."""
+
+
+_UNITS: Final = {"time_resolution": u.s, "ra_resolution": u.arcsec, "dec_resolution": u.arcsec}
+"""Further columns with a unit."""
 
 
 def read_obs80(source: TextSource, *, default_sigma: Any = None) -> QTable:
@@ -81,6 +84,11 @@ def read_obs80(source: TextSource, *, default_sigma: Any = None) -> QTable:
     NeoRangingWarning
         If station codes are not in the list of observatories.
     """
+    return parse_obs80(source, default_sigma=default_sigma).to_table()
+
+
+def parse_obs80(source: TextSource, *, default_sigma: Any = None) -> Observations:
+    """Observations of a file in the MPC 80-column format; see `read_obs80`."""
     content, name = read_text(source)
     records, n_ignored = find_records(split_lines(content), name)
     rejections = Rejections(len(records.line))
@@ -114,23 +122,18 @@ def read_obs80(source: TextSource, *, default_sigma: Any = None) -> QTable:
     )
     program, notes = divide_note1(field_strings(text[:, 13:14]), columns["station"])
     del columns["is_unknown"], columns["mag_unreadable"]
-    extra = {
+    columns |= {
+        "designation": unpack_fields(field_strings(text[:, :12], strip=False)),
+        "band": field_strings(text[:, 70:71]),
+        "program": program,
+        "discovery": text[:, 12] == ord("*"),
+        "line": records.line[used],
         "notes": notes,
         "reference": field_strings(text[:, 72:77]),
-        "time_resolution": u.Quantity(columns.pop("time_resolution"), u.s, copy=False),
-        "ra_resolution": u.Quantity(columns.pop("ra_resolution"), u.arcsec, copy=False),
-        "dec_resolution": u.Quantity(columns.pop("dec_resolution"), u.arcsec, copy=False),
     }
-    observations = ObservationColumns(
-        **columns,
-        designation=unpack_fields(field_strings(text[:, :12], strip=False)),
-        band=field_strings(text[:, 70:71]),
-        program=program,
-        discovery=text[:, 12] == ord("*"),
-        line=records.line[used],
-        extra=extra,
-    )
-    return observation_table(observations, report)
+    for key, unit in _UNITS.items():
+        columns[key] = u.Quantity(columns.pop(key), unit, copy=False)
+    return Observations.from_reader(columns, {"report": report})
 
 
 def _observers(records: Records, rejections: Rejections) -> dict[str, AnyArray]:

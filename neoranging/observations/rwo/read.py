@@ -14,19 +14,24 @@ from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.exceptions import ObservationFormatError
+from neoranging.observations.columns import Observations
 from neoranging.observations.designation import spaced
 from neoranging.observations.fixed_width import field_strings, split_lines
 from neoranging.observations.mpc_codes import divide_note1
 from neoranging.observations.report import Note, ReadReport, Reason
 from neoranging.observations.rwo.fields import parse_fields, parse_places
 from neoranging.observations.rwo.layout import OBJECT_WIDTH, scan_rwo
-from neoranging.observations.source import TextSource
+from neoranging.observations.source import JSON_ADVICE, TextSource, is_json, read_text
 from neoranging.observations.stations import check_stations, station_notes
-from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import fill_sigmas, outside_limits
-from neoranging.observations.wrapping import JSON_ADVICE, is_json, read_text
 from neoranging.records import Rejections
-from neoranging.typing import AnyArray, ByteArray, IntArray, StrArray
+from neoranging.typing import AnyArray, ByteArray, StrArray
+
+_COMMON: Final = (
+    *("mjd_day", "mjd_fraction", "ra", "dec", "sigma_ra", "sigma_dec", "sigma_source"),
+    *("station", "mag", "band", "kind", "observer_itrf", "observer_gcrs", "note2", "catalog"),
+)
+"""Common columns as they are parsed."""
 
 _UNITS: Final = {
     "time_accuracy": u.day,
@@ -81,6 +86,11 @@ def read_rwo(source: TextSource, *, default_sigma: Any = None) -> QTable:
     Positions of spacecraft are geocentric on the equatorial axes of J2000, taken as ICRS.
     Radar records are set aside.
     """
+    return parse_rwo(source, default_sigma=default_sigma).to_table()
+
+
+def parse_rwo(source: TextSource, *, default_sigma: Any = None) -> Observations:
+    """Observations of an OrbFit ``.rwo`` file; see `read_rwo`."""
     content, name = read_text(source)
     if is_json(content):
         raise ObservationFormatError(JSON_ADVICE)
@@ -112,11 +122,28 @@ def read_rwo(source: TextSource, *, default_sigma: Any = None) -> QTable:
         n_ignored_lines=len(lines.start) - records.n_lines,
         source=name,
     )
-    table = _table(columns, line, _designations(records.name[keep]), report, default_sigma)
-    table.meta |= header
+    meta = {"report": report, **header}
     if records.name.shape[1] > OBJECT_WIDTH:
-        table.meta["object_width"] = records.name.shape[1]
-    return table
+        meta["object_width"] = records.name.shape[1]
+    fill_sigmas(
+        columns,
+        default_sigma,
+        year=columns["year"].astype(float),
+        ra_unit=columns["ra_resolution"],
+        dec_unit=columns["dec_resolution"],
+    )
+    program, column_14 = divide_note1(columns["program"], columns["station"])
+    parsed = {
+        **{name: columns[name] for name in _COMMON},
+        "designation": _designations(records.name[keep]),
+        "discovery": np.zeros(len(line), dtype=bool),
+        "line": line,
+        "program": program,
+        **{name: u.Quantity(columns[name], unit, copy=False) for name, unit in _UNITS.items()},
+        "notes": column_14,
+        **{name: columns[name] for name in _PLAIN},
+    }
+    return Observations.from_reader(parsed, meta)
 
 
 def _judge(columns: dict[str, AnyArray], rejections: Rejections) -> None:
@@ -134,40 +161,6 @@ def _judge(columns: dict[str, AnyArray], rejections: Rejections) -> None:
     nowhere = ~np.isfinite(np.where((kind == "space")[:, None], space, roving)).all(axis=1)
     rejections.reject(nowhere & (kind == "space"), Reason.SPACE_WITHOUT_POSITION)
     rejections.reject(nowhere & (kind == "roving"), Reason.ROVING_WITHOUT_POSITION)
-
-
-def _table(
-    columns: dict[str, AnyArray],
-    line: IntArray,
-    designation: StrArray,
-    report: ReadReport,
-    default_sigma: Any,
-) -> QTable:
-    """Observation table of the records in use."""
-    fill_sigmas(
-        columns,
-        default_sigma,
-        year=columns["year"].astype(float),
-        ra_unit=columns["ra_resolution"],
-        dec_unit=columns["dec_resolution"],
-    )
-    program, notes = divide_note1(columns["program"], columns["station"])
-    common = (
-        *("mjd_day", "mjd_fraction", "ra", "dec", "sigma_ra", "sigma_dec", "sigma_source"),
-        *("station", "mag", "band", "kind", "observer_itrf", "observer_gcrs", "note2", "catalog"),
-    )
-    observations = ObservationColumns(
-        **{name: columns[name] for name in common},
-        designation=designation,
-        line=line,
-        program=program,
-        extra={
-            **{name: u.Quantity(columns[name], unit, copy=False) for name, unit in _UNITS.items()},
-            "notes": notes,
-            **{name: columns[name] for name in _PLAIN},
-        },
-    )
-    return observation_table(observations, report)
 
 
 def _designations(field: ByteArray) -> StrArray:
