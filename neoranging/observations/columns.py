@@ -149,11 +149,11 @@ class Observations:
             As for the class.
         """
         extra = dict(parsed)
-        whole, fraction = extra.pop("mjd_day"), extra.pop("mjd_fraction")
+        day, fraction = extra.pop("mjd_day"), extra.pop("mjd_fraction")
         sigma = [extra.pop(name) for name in ("sigma_ra", "sigma_dec")]
         return cls(
             columns=Columns(
-                *julian_date(whole, fraction),
+                *julian_date(day, fraction),
                 sigma=np.stack(sigma, axis=1),
                 itrf=extra.pop("observer_itrf"),
                 gcrs=extra.pop("observer_gcrs"),

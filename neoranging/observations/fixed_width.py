@@ -244,7 +244,7 @@ def parse_sexagesimal(matrix: ByteArray) -> Sexagesimal:
         rest = np.flatnonzero(~decimal)
         value[rest], ok[rest], resolution[rest] = parse_sexagesimal(matrix[rest])
         return Sexagesimal(np.where(ok, value, np.nan), ok, resolution)
-    whole, ok = parse_int(matrix[:, :2])
+    degrees, ok = parse_int(matrix[:, :2])
     ok &= matrix[:, 2] == BLANK
     full = (matrix[:, 5] == BLANK) & ~is_blank(matrix[:, 6:])
     minute, minute_ok = parse_int(matrix[:, 3:5])
@@ -261,7 +261,7 @@ def parse_sexagesimal(matrix: ByteArray) -> Sexagesimal:
     signed = (matrix == ord("-")).any(axis=1) | (matrix == ord("+")).any(axis=1)
     ok &= minute_ok & (minutes < 60.0) & (second.ok | ~full) & (seconds <= 60.0) & ~signed
     # Summed in seconds, so that 46 60.00 and 47 00.00 are the same number.
-    value = (whole * 3600.0 + minutes * 60.0 + seconds) / 3600.0
+    value = (degrees * 3600.0 + minutes * 60.0 + seconds) / 3600.0
     return Sexagesimal(np.where(ok, value, np.nan), ok, resolution)
 
 
@@ -308,11 +308,11 @@ def parse_dates(matrix: ByteArray) -> Dates:
     year, ok = parse_int(matrix[:, :4])
     month, month_ok = parse_int(matrix[:, 5:7])
     day = parse_float(matrix[:, 8:])
-    whole = np.where(day.ok, np.floor(day.value), 0.0)
-    mjd, date_ok = calendar_to_mjd(year, month, whole.astype(np.int64))
+    calendar_day = np.where(day.ok, np.floor(day.value), 0.0)
+    mjd, date_ok = calendar_to_mjd(year, month, calendar_day.astype(np.int64))
     # The fraction as it is written: the difference alone has lost its last digits.
     power = _POWER[np.minimum(day.decimals, len(_POWER) - 1)]
-    fraction = np.rint((day.value - whole) * power) / power
+    fraction = np.rint((day.value - calendar_day) * power) / power
     separated = (matrix[:, 4] == BLANK) & (matrix[:, 7] == BLANK)
     signed = np.isin(matrix[:, 8:], (ord("+"), ord("-"))).any(axis=1)
     ok &= month_ok & day.ok & date_ok & separated & ~signed

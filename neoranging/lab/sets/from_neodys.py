@@ -15,11 +15,12 @@ from astropy import units as u
 from neoranging.exceptions import DatasetError, NeoRangingError
 from neoranging.lab.archive.client import Job, NeodysClient
 from neoranging.lab.archive.manifest import Status
-from neoranging.lab.archive.oef import OrbitRecord, read_orbit, spelled
+from neoranging.lab.archive.oef import OrbitRecord, read_orbit
 from neoranging.lab.sets.arcs import form_arcs
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.sets.truth import DYNAMICS, GATE, label_arcs
+from neoranging.observations.designation import spaced
 from neoranging.observations.rwo.read import read_rwo
 from neoranging.orbits.catalogue import Catalogue
 from neoranging.records import Account, RecordCount
@@ -179,7 +180,7 @@ class NeodysSet:
         job = client.orbit_files([name], epoch="present" if self.orbits == "present" else "middle")
         path = _path(client, job[0].key, NO_ORBIT)
         try:
-            return replace(read_orbit(path), designation=spelled(name))
+            return replace(read_orbit(path), designation=spaced(name))
         except NeoRangingError as error:
             raise _DroppedError("orbit file that cannot be read") from error
 
@@ -211,7 +212,7 @@ def _observations(client: NeodysClient, name: str) -> QTable:
         table = read_rwo(path)
     except NeoRangingError as error:
         raise _DroppedError("observation file that cannot be read") from error
-    table["designation"] = np.full(len(table), spelled(name))
+    table["designation"] = np.full(len(table), spaced(name))
     return table
 
 

@@ -256,9 +256,13 @@ def _fitting(values: FloatArray, width: int, decimals: int) -> list[str]:
     """Shortest texts of numbers, rounded until they fit; blank for NaN."""
     fitting = []
     for value in values.tolist():
-        texts = (_shortest(round(value, n), n) for n in range(decimals, -1, -1))
-        text = "" if isnan(value) else next((t for t in texts if len(t) <= width), None)
-        if text is None:
+        text, places = "", decimals
+        if not isnan(value):
+            text = _shortest(round(value, places), places)
+            while len(text) > width and places:
+                places -= 1
+                text = _shortest(round(value, places), places)
+        if len(text) > width:
             msg = f"{value!r} does not fit the {width} characters that ADES gives it"
             raise ObservationFormatError(msg)
         fitting.append(text)

@@ -164,8 +164,8 @@ def _second_lines(kind: StrArray, types: StrArray, places: FloatArray) -> list[s
     for row in np.flatnonzero(kind == "roving").tolist():
         longitude, latitude, altitude = places[row].tolist()
         # As many decimals of the altitude as it has and as fit.
-        whole, *heights = (f"{altitude:.{n}f}" for n in range(3))
-        heights = [whole, *(text for text in heights if len(text) <= 5)]
+        shortest, *longer = (f"{altitude:.{n}f}" for n in range(3))
+        heights = [shortest, *(text for text in longer if len(text) <= 5)]
         exact = (text for text in heights if abs(float(text) - altitude) < 1e-6)
         height = next(exact, heights[-1])
         lines[row] = f"1 {longitude:<10.6f} {latitude:<+10.6f} {height:>5}           "

@@ -59,7 +59,7 @@ class Layout:
     shift : int
         Columns by which the object field is wider than usual.
     has_catalog : bool
-        Whether there is a column for the star catalogue (versions 2 and 3).
+        True with a column for the star catalogue (versions 2 and 3).
     """
 
     shift: int = 0
@@ -109,7 +109,7 @@ class RwoRecords:
     second : ndarray of int, shape (N,)
         Index of the second line, -1 where there is none.
     optical, radar, orphan : ndarray of bool, shape (N,)
-        What the record is; an orphan is a second line without its first.
+        Kind of the record; an orphan is a second line without its first.
     space, roving : ndarray of bool, shape (N,)
         Optical records that need a second line.
     """
@@ -126,7 +126,10 @@ class RwoRecords:
         follows = np.zeros(len(rows), dtype=bool)
         follows[1:] = is_second[1:] & (technique[:-1] == technique[1:] - _CASE)
         follows[1:] &= is_optical[:-1] & (name[:-1] == name[1:]).all(axis=1)
-        follows[1:] &= _same_date(matrix[:-1], matrix[1:])
+        # Second lines show five decimals of the date at most.
+        date, next_date = matrix[:-1, _DATE], matrix[1:, _DATE]
+        same = (date == next_date) | (date == BLANK) | (next_date == BLANK)
+        follows[1:] &= same.all(axis=1)
         first = np.flatnonzero(~follows)
         self.matrix = np.asfortranarray(matrix[first])  # the parsers walk along columns
         self.name, self.line = name[first], rows[first] + 1
@@ -143,7 +146,7 @@ class RwoRecords:
         return len(self.line)
 
     def text(self, row: int) -> str:
-        """Return the lines of one record as they stand in the file."""
+        """Lines of one record as they stand in the file."""
         text = self._lines.text(int(self.line[row]) - 1)
         second = int(self.second[row])
         return text if second < 0 else f"{text}\n{self._lines.text(second)}"
@@ -168,13 +171,6 @@ def _in_one_layout(
             text[:, _CATALOG : _CATALOG + FIRST_VERSION_SHIFT] = BLANK
         matrix[here] = text
     return name, matrix
-
-
-def _same_date(first: ByteArray, second: ByteArray) -> BoolArray:
-    """Whether dates agree, of which second lines show five decimals at most."""
-    same = first[:, _DATE] == second[:, _DATE]
-    mask: BoolArray = (same | (first[:, _DATE] == BLANK) | (second[:, _DATE] == BLANK)).all(axis=1)
-    return mask
 
 
 def scan_rwo(lines: Lines) -> tuple[dict[str, Any], list[str], RwoRecords]:
@@ -247,15 +243,15 @@ def _designs(lines: Lines, comments: IntArray) -> list[tuple[int, Layout]]:
 
 
 def _sniff(lines: Lines, rows: IntArray) -> Layout | None:
-    """Measure the layout on the records themselves; None if no line looks like one."""
-    found: Counter[Layout] = Counter()
+    """Layout measured on the records themselves; None if no line looks like one."""
+    layouts: Counter[Layout] = Counter()
     for row in rows[:_N_SNIFFED].tolist():
         text = lines.text(row)
         if match := _RECORD.match(text):
             shift = len(match[1]) - OBJECT_WIDTH
             length = len(text) - shift
             if length in _OPTICAL_LENGTHS:
-                found[Layout(shift, length == OPTICAL_WIDTH)] += 1
+                layouts[Layout(shift, length == OPTICAL_WIDTH)] += 1
             else:
-                found[Layout(shift)] += 0
-    return found.most_common(1)[0][0] if found else None
+                layouts[Layout(shift)] += 0
+    return layouts.most_common(1)[0][0] if layouts else None
