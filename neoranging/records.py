@@ -42,6 +42,11 @@ class Counts:
         dropped = Counter(self.dropped) + Counter(other.dropped)
         return Counts(self.n_read + other.n_read, self.n_used + other.n_used, dict(dropped))
 
+    def then(self, step: Counts) -> Counts:
+        """Counts of two steps in a row, the second of which takes what this one leaves."""
+        dropped = Counter(self.dropped) + Counter(step.dropped)
+        return Counts(self.n_read, step.n_used, dict(dropped))
+
     def __str__(self) -> str:
         lines = [f"{self.n_read} read, {self.n_used} used"]
         ordered = sorted(self.dropped.items(), key=lambda item: -item[1])

@@ -263,7 +263,4 @@ def catalogue_of(orbits: QTable | Sequence[OrbitRecord]) -> Catalogue:
         n_obs=unknown.astype(np.int32),
         n_opp=unknown.astype(np.int32),
         arc_d=np.full(n, np.nan),
-        first_obs_year=unknown.astype(np.int16),
-        last_obs_year=unknown.astype(np.int16),
-        orbit_type=np.full(n, ""),
     )

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 
 class NoBar:
-    """Stand-in for a progress bar where there is none."""
+    """Progress bar that shows nothing."""
 
     def __enter__(self) -> Self:
         return self
