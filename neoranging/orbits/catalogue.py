@@ -150,7 +150,7 @@ class Catalogue:
         return ecliptic_to_equatorial(r), ecliptic_to_equatorial(v)
 
     def find(self, designation: npt.ArrayLike, epoch_mjd_tdb: npt.ArrayLike = np.nan) -> IntArray:
-        """Rows of objects.
+        """Rows of objects; -1 for objects that are not in the table.
 
         Parameters
         ----------
@@ -159,11 +159,6 @@ class Catalogue:
         epoch_mjd_tdb : array_like, shape (M,) or ()
             Where the table has several orbits of an object, the one osculating nearest to this
             epoch is meant; the first of them without it.
-
-        Returns
-        -------
-        ndarray of int, shape (M,)
-            -1 for objects that are not in the table.
         """
         names, owner = np.unique(np.asarray(designation, dtype=np.str_), return_inverse=True)
         owner = owner.reshape(np.shape(designation))
@@ -220,8 +215,8 @@ def load_catalogue(path: str | os.PathLike[str] = CATALOGUE_FILE) -> Catalogue:
     with np.load(path, allow_pickle=False) as file:
         columns: dict[str, Any] = {name: file[name] for name in file.files}
     for name, decimals in DECIMALS.items():
-        whole = columns[name]
-        columns[name] = np.where(whole == MISSING, np.nan, whole / 10.0**decimals)
+        units = columns[name]
+        columns[name] = np.where(units == MISSING, np.nan, units / 10.0**decimals)
     for name in ("designation", "principal_designation"):
         columns[name] = columns[name].astype(np.str_)
     return _catalogue(columns)

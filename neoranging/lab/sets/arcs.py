@@ -123,26 +123,18 @@ def make_arcs(
     offsets : ndarray of int, shape (M + 1,)
         Arc ``k`` owns the observations ``offsets[k]:offsets[k + 1]``, at least one, in order of
         time.
-    t : ndarray, shape (n,)
-        Epochs of reception, MJD TDB.
-    ra, dec : ndarray, shape (n,)
-        ICRS [rad].
-    sigma_ra, sigma_dec : ndarray, shape (n,)
-        On the sky [rad].
-    stations : ndarray of str, shape (n,)
-        MPC codes.
+    t, ra, dec, sigma_ra, sigma_dec, stations, mag, band : ndarray, shape (n,)
+        Columns of `neoranging.lab.sets.schema.COLUMNS`, one value for each observation; NaN for a
+        magnitude that is absent.
     designation, night : ndarray, shape (M,)
         Object, and number of the local night.
-    mag : ndarray, shape (n,), optional
-        Magnitudes, NaN where absent.
-    band : ndarray of str, shape (n,), optional
     least_motion, least_span : float
         See `form_arcs`.
 
     Returns
     -------
     table : ArcTable
-        The arcs that are used, in the order given.
+        The arcs that are used, in the order of ``offsets``.
     counts : Counts
         Numbers of arcs that are used, and that are not, by reason.
     """
@@ -228,20 +220,10 @@ def _median_magnitude(
 
 
 def local_night(mjd_utc: FloatArray, station: StrArray) -> IntArray:
-    """Number of the night, from local noon to noon, that an epoch falls in.
+    """Number of the night, from local noon to noon, that an epoch [MJD UTC] falls in.
 
-    Parameters
-    ----------
-    mjd_utc : ndarray, shape (N,)
-        Modified Julian dates, UTC.
-    station : ndarray of str, shape (N,)
-        MPC codes; the night of Greenwich where the place is not known.
-
-    Returns
-    -------
-    ndarray of int64
-        ``floor(mjd_utc + east / 360 - 1/2)`` with the east longitude in [-180, 180) deg; the
-        evening of that modified Julian date.
+    It is ``floor(mjd_utc + east / 360 - 1/2)`` with the east longitude in [-180, 180) deg, the
+    modified Julian date of the evening; that of Greenwich where the place is not known.
     """
     east = np.nan_to_num(observatories.east_longitude(station))
     east = (east + 180.0) % 360.0 - 180.0

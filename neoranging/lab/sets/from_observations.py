@@ -124,7 +124,7 @@ def make_real_set(
     folder : path-like
         Where the set goes.
     dynamics : {"nbody", "kepler"}
-        See `neoranging.lab.sets.truth.truth`. Real observations reach back years, over which
+        See `neoranging.lab.sets.label_arcs`. Real observations reach back years, over which
         two-body motion is off by minutes of arc: the gate then leaves little.
     max_u : int, optional
         Largest uncertainty parameter of an orbit; None not to judge it.

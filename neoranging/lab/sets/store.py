@@ -337,13 +337,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_manifest(folder: str | Path, *, partial: bool = False) -> dict[str, Any]:
-    """Manifest of a set.
-
-    Parameters
-    ----------
-    folder : path-like
-    partial : bool
-        Take an unfinished set as well.
+    """Manifest of a set; ``partial`` takes an unfinished set as well.
 
     Raises
     ------
@@ -424,13 +418,7 @@ def rewrite_arcs(
     The set counts as unfinished meanwhile, so that no reader sees a mixture; a change that gives
     the same whenever it is applied can be repeated after a kill.
 
-    Parameters
-    ----------
-    folder : path-like
-    change : callable
-        From table to table of the same arcs.
-    **entries
-        For the manifest.
+    ``change`` turns a table into one of the same arcs; entries are for the manifest.
     """
     path = Path(folder)
     with FolderLock(path):

@@ -76,29 +76,9 @@ def truth(
     dynamics: str = "kepler",
     integrator: NBodyIntegrator | None = None,
 ) -> Truth:
-    """Labels of arcs by the orbits of their objects.
+    """Labels of topocentric arcs by orbits, the rows ``row`` (M,) of a catalogue.
 
-    Parameters
-    ----------
-    arcs : Arcs
-        M arcs, each observed from its stations.
-    orbits : Catalogue
-    row : ndarray of int, shape (M,)
-        Orbit of each arc; see `Catalogue.find`.
-    dynamics : {"kepler", "nbody"}
-        Two-body motion from the epoch of the elements, as the literature has it, or an integration
-        that includes the planets and the Moon, which needs the extra ``nbody``.
-    integrator : NBodyIntegrator, optional
-        An integrator to go on with; a new one by default.
-
-    Returns
-    -------
-    Truth
-
-    Raises
-    ------
-    MissingDependencyError, EphemerisError
-        See `neoranging.orbits.nbody.nbody_states`.
+    ``dynamics`` and errors are those of `label_arcs`.
     """
     middle = arcs.triplet[:, 1]
     t2 = arcs.t[middle]
@@ -148,7 +128,8 @@ def label_arcs(
     orbits : Catalogue
         Where it has several orbits of an object, the one nearest in time is taken.
     dynamics : {"kepler", "nbody"}
-        See `truth`.
+        Two-body motion from the epoch of the elements, as the literature has it, or an integration
+        that includes the planets and the Moon, which needs the extra ``nbody``.
     gate : float
         Largest residual of a label that is believed [arcsec].
     max_u : int, optional
@@ -233,8 +214,8 @@ def _truth_in_chunks(
     for start in range(0, m, _CHUNK):
         chunk = order[start : start + _CHUNK]
         arcs = to_core(table.take(chunk))
-        found = truth(arcs, orbits, row[chunk], dynamics=dynamics, integrator=integrator)
-        for column, values in zip(labels, found, strict=True):
+        chunk_labels = truth(arcs, orbits, row[chunk], dynamics=dynamics, integrator=integrator)
+        for column, values in zip(labels, chunk_labels, strict=True):
             column[chunk] = values
         if progress is not None:
             progress(len(chunk))

@@ -48,17 +48,10 @@ _LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXY"
 
 
 def designation_dates(principal: StrArray) -> FloatArray:
-    """First day of the half-months of provisional designations, MJD.
+    """First day of the half-months of provisional designations, MJD; NaN for other names.
 
-    Parameters
-    ----------
-    principal : ndarray of str, shape (N,)
-        "2024 YR4", "A898 PA". The four designations of the Palomar-Leiden surveys count as 1960.
-
-    Returns
-    -------
-    ndarray, shape (N,)
-        NaN for what is no provisional designation.
+    Designations look like "2024 YR4" or "A898 PA"; those of the Palomar-Leiden surveys are
+    of 1960.
     """
     dates = np.array([_half_month(name) for name in principal.tolist()], dtype="datetime64[D]")
     return np.where(np.isnat(dates), np.nan, (dates - _MJD_ZERO).astype(np.float64))
@@ -131,20 +124,14 @@ def redraw_anomalies(
 ) -> tuple[Catalogue, FloatArray]:
     """Put objects on their orbits such that they are found when they were designated.
 
-    Parameters
-    ----------
-    orbits : Catalogue
-    survey : Survey
-    first_mjd : float
-        First night; objects designated earlier keep the anomaly of the catalogue.
-    rng : numpy.random.Generator
+    Objects designated before the first night, ``first_mjd``, keep the anomaly of the catalogue.
 
     Returns
     -------
     orbits : Catalogue
         With the date of discovery as epoch where the anomaly is new.
     discovery : ndarray, shape (N,)
-        That date, MJD; NaN for objects that keep their anomaly.
+        Date of discovery, MJD; NaN for objects that keep their anomaly.
     """
     date = designation_dates(orbits.principal_designation)
     rows = np.flatnonzero(date >= first_mjd)
@@ -186,8 +173,8 @@ def _draw_passage(
         tuple(np.repeat(x, n_anomalies, axis=1) for x in vector)
         for vector in _earth(epoch[:, :, 0])
     )
-    seen = ellipses.aspect(anomalies, (position, velocity))
-    log_weight = survey.log_detection(seen, epochs)
+    view = ellipses.aspect(anomalies, (position, velocity))
+    log_weight = survey.log_detection(view, epochs)
     # the first to be found of all, each with its rate; float32 draws may be zero
     waiting = np.maximum(rng.standard_exponential(log_weight.shape, dtype=np.float32), 1e-30)
     choice = np.argmax(log_weight - np.log(waiting), axis=1)
@@ -253,21 +240,10 @@ def chart_nights(
     span: tuple[float, float],
     rng: np.random.Generator,
 ) -> tuple[tuple[IntArray, NightChart], ...]:
-    """Charts of the nights of objects: those of one opposition, and the others.
+    """Rows and charts of the objects of one opposition, and of the others.
 
-    Parameters
-    ----------
-    orbits, discovery
-        As `redraw_anomalies` gives them.
-    survey : Survey
-    span : tuple of float
-        First and last night, MJD.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    tuple of (rows, NightChart)
-        Rows of ``orbits``, and their chart.
+    Orbits and discovery are those of `redraw_anomalies`, the span is of the first and the last
+    night [MJD].
     """
     single = np.isfinite(discovery) & (orbits.n_opp <= 1)
     one, more = np.flatnonzero(single), np.flatnonzero(~single)
@@ -285,8 +261,8 @@ def _chart_single(
     days = np.arange(max(1, int(arc.max(initial=0.0)) + 1), dtype=np.float64)
     mjd = discovery[:, None] + days
     ellipses = _Ellipses(orbits)
-    seen = ellipses.aspect(ellipses.mean_anomaly(mjd), _earth(mjd))
-    log_weight = survey.log_effort(seen, mjd).astype(np.float64)
+    view = ellipses.aspect(ellipses.mean_anomaly(mjd), _earth(mjd))
+    log_weight = survey.log_effort(view, mjd).astype(np.float64)
     log_weight -= np.log1p(days / PURSUIT_D)
     outside = (days > arc[:, None]) | (mjd > end)
     outside[:, 0] = False
@@ -307,14 +283,14 @@ def _chart_several(
     mjd = np.broadcast_to(nights, (len(orbits), len(nights)))
     position, velocity = (tuple(x[None] for x in vector) for vector in _earth(nights))
     ellipses = _Ellipses(orbits)
-    seen = ellipses.aspect(ellipses.mean_anomaly(mjd), (position, velocity))
-    chance = survey.log_detection(seen, nights, survey.follow_up_depth)
+    view = ellipses.aspect(ellipses.mean_anomaly(mjd), (position, velocity))
+    chance = survey.log_detection(view, nights, survey.follow_up_depth)
     first = np.nan_to_num(discovery, nan=span[0])[:, None]
     visible = (chance > np.log(VISIBLE)) & (nights > first - GRID_STEP)
     # the discovery itself is an apparition however faint the rest of it
     at_discovery = np.abs(nights - first) <= 0.5 * GRID_STEP
     visible |= at_discovery & np.isfinite(discovery)[:, None]
-    log_weight = survey.log_effort(seen, mjd).astype(np.float64)
+    log_weight = survey.log_effort(view, mjd).astype(np.float64)
     weight = _relative(np.where(visible, log_weight, -np.inf))
     # number the runs of visible nights, counted over all objects
     begins = visible.copy()

@@ -70,14 +70,9 @@ class Errors(NamedTuple):
 
 
 def displaced(direction: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Right ascension and declination of directions moved on the sky; also right at the poles.
+    """Right ascension and declination of unit vectors (n, 3) moved on the sky, also at the poles.
 
-    Parameters
-    ----------
-    direction : ndarray, shape (n, 3)
-        Unit vectors.
-    offset : ndarray, shape (2, n)
-        To the east and to the north [rad].
+    The offset, shape (2, n), is to the east and to the north [rad].
     """
     east, north = sky_basis(*radec(direction))
     return radec(direction + offset[0][:, None] * east + offset[1][:, None] * north)

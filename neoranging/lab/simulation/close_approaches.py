@@ -46,22 +46,13 @@ def close_passages(
 ) -> tuple[Catalogue, Visits]:
     """Visits to objects near the Earth.
 
-    Parameters
-    ----------
-    orbits : Catalogue
-        Ellipses whose shape, inclination and absolute magnitude are taken.
-    survey : Survey
-    m : int
-        Largest number of visits; fewer if not so many were found in the dark.
-    span : tuple of float
-        First and last night, MJD.
-    rng : numpy.random.Generator
+    At most m, between the first and the last night of ``span`` [MJD]; shapes, inclinations and
+    absolute magnitudes are taken from ``orbits``.
 
     Returns
     -------
     orbits : Catalogue
-        The new orbits, one for each visit and at its epoch; named after the object whose shape
-        they have.
+        Orbit of each visit, at its epoch; named after the object whose shape it has.
     visits : Visits
     """
     n = _TRIES * m
@@ -96,7 +87,7 @@ def close_passages(
     dark = dot(survey.zenith(station, utc), -earth_utc) < norm(earth_utc) * np.sin(
         np.radians(survey.sun_altitude_deg)
     )
-    found = dark & free & np.isfinite(log_weight[rows, choice]) & np.isfinite(r[:, 0])
+    possible = dark & free & np.isfinite(log_weight[rows, choice]) & np.isfinite(r[:, 0])
     epoch = t - rho / C_AU_PER_DAY
     rate = geocentric_aspect(r, v, t, donor.H_mag, donor.G).rate
     turned = dataclasses.replace(
@@ -106,10 +97,10 @@ def close_passages(
         argp_rad=elements.argp,
         mean_anomaly_rad=mean_anomaly(elements.nu, elements.ecc),
     )
-    index = np.flatnonzero(found)[:m]
+    index = np.flatnonzero(possible)[:m]
     visits = Visits(
         np.arange(len(index)),
-        found[index],
+        possible[index],
         r[index],
         v[index],
         epoch[index],
@@ -174,21 +165,10 @@ def _log_rate(orbits: Catalogue, row: IntArray, place: FloatArray) -> FloatArray
 
 
 def orbits_through(orbits: Catalogue, place: FloatArray, rng: np.random.Generator) -> Elements:
-    """Turn orbits such that they lead through places.
+    """Ellipses turned such that each leads through its place (N, 3), ecliptic J2000 [au].
 
-    Parameters
-    ----------
-    orbits : Catalogue
-        N ellipses; perihelion distance, eccentricity and inclination are kept.
-    place : ndarray, shape (N, 3)
-        Heliocentric, ecliptic J2000 [au].
-    rng : numpy.random.Generator
-        Chooses between north- and southbound, inbound and outbound.
-
-    Returns
-    -------
-    Elements
-        NaN where an orbit does not reach the distance or the latitude of its place.
+    North- or southbound, inbound or outbound is drawn. NaN where an orbit does not reach the
+    distance or the latitude of its place.
     """
     north, outbound = rng.random((2, len(place))) < 0.5
     distance = norm(place)

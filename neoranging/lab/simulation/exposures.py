@@ -87,13 +87,7 @@ class Visits(NamedTuple):
 def draw_cadence(
     survey: Survey, station: IntArray, rate: FloatArray, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
-    """Exposures as the stations take them of objects that move at ``rate`` [rad/d].
-
-    Returns
-    -------
-    n_exposures, offset
-        See `Visits`.
-    """
+    """Number and offsets of the exposures of visits to objects that move at ``rate`` [rad/d]."""
     m = len(station)
     mean, gap = survey.columns.exposures[station], survey.columns.gap_min[station]
     count = 3 + rng.poisson(mean - 3.0)
@@ -121,15 +115,11 @@ def observe(
     motion: Motion | None = None,
     arc: IntArray | None = None,
 ) -> tuple[ArcTable, IntArray, Counts]:
-    """Let the stations report what they see.
+    """Arcs that stations report of K visits.
 
     Parameters
     ----------
-    visits : Visits
-        K visits.
-    survey : Survey
-    errors : Errors
-    rng : numpy.random.Generator
+    visits, survey, errors, rng
     motion : Motion, optional
         Motion of the objects; by default they go on from ``visits`` by two-body motion.
     arc : ndarray of int, shape (K,), optional

@@ -71,14 +71,7 @@ def marginals(table: ArcTable) -> dict[str, float]:
 
 
 def compare(figures: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Put figures beside the published ones.
-
-    Returns
-    -------
-    list of dict
-        ``quantity``, ``published``, ``here``, ``ratio``, ``least`` and ``most`` of what a set that
-        shall be like the published one may have, and whether it is ``within``.
-    """
+    """Rows of figures beside the published ones and the limits for a set like the published one."""
     rows = []
     for key, published in PUBLISHED.items():
         if key in figures:

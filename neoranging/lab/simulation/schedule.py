@@ -42,19 +42,8 @@ def schedule(
 ) -> Visits:
     """Visits to objects on two-body orbits, as many as their observations let expect.
 
-    Parameters
-    ----------
-    orbits, discovery
-        As `neoranging.lab.simulation.apparitions.redraw_anomalies` gives them.
-    survey : Survey
-    span : tuple of float
-        First and last night, MJD.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Visits
-        In order of object and time.
+    Orbits and discovery are those of `neoranging.lab.simulation.apparitions.redraw_anomalies`, the
+    span is of the first and the last night [MJD]. The visits are in order of object and time.
     """
     n_visits = np.maximum(1, np.rint(orbits.n_obs / OBSERVATIONS_PER_VISIT)).astype(np.int64)
     parts = []
@@ -62,8 +51,8 @@ def schedule(
         # one night in every apparition, the others where the object was seen best
         first, dates = chart.draw_each(rng)
         rank = np.arange(len(first)) - np.searchsorted(first, first)
-        wanted = rank < n_visits[rows[first]]
-        first, dates = first[wanted], dates[wanted]
+        few = rank < n_visits[rows[first]]
+        first, dates = first[few], dates[few]
         others = np.repeat(
             np.arange(len(rows)), n_visits[rows] - np.bincount(first, minlength=len(rows))
         )
@@ -122,17 +111,8 @@ def plan_visits(
 ) -> Visits:
     """Find a station and a time of its night for objects, where that is possible.
 
-    Parameters
-    ----------
-    orbits : Catalogue
-    owner : ndarray of int, shape (M,)
-        Rows of the objects.
-    r, v : ndarray, shape (M, 3)
-        Heliocentric states of the objects [au, au/d].
-    epoch : ndarray, shape (M,)
-        Epoch of the states, and date of the visit [MJD TDB].
-    survey : Survey
-    rng : numpy.random.Generator
+    The objects, rows ``owner`` (M,) of ``orbits``, have the heliocentric states ``r, v`` (M, 3) at
+    ``epoch`` [MJD TDB], the date of the visit.
     """
     aspect = geocentric_aspect(r, v, epoch, orbits.H_mag[owner], orbits.G[owner])
     log_choice = survey.log_choice(aspect, epoch)
@@ -170,22 +150,9 @@ def plan_visits(
 def replan(
     visits: Visits, orbits: Catalogue, motion: Motion, survey: Survey, rng: np.random.Generator
 ) -> Visits:
-    """Keep the nights of visits, with stations and times for where the objects really are.
+    """Keep the nights of visits planned for two-body motion, with stations and times for another.
 
-    Parameters
-    ----------
-    visits : Visits
-        Planned for two-body motion.
-    orbits : Catalogue
-    motion : Motion
-        Motion of the objects of ``orbits``.
-    survey : Survey
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Visits
-        The same visits; some are not possible any more.
+    Some of the visits are not possible any more.
     """
     owner, date = visits.owner, visits.epoch
     r, v = motion(owner, date)

@@ -140,14 +140,7 @@ def hg_magnitude(
 ) -> AnyArray:
     """Apparent magnitude in the H, G system (Bowell et al. 1989, in Asteroids II, 524).
 
-    Parameters
-    ----------
-    H, G : ndarray
-        Absolute magnitude and slope parameter.
-    sun, earth : ndarray
-        Distances from them [au].
-    cos_phase : ndarray
-        Cosine of the angle at the object.
+    Distances are from the Sun and the Earth [au], the phase is the angle at the object.
     """
     half = np.sqrt(np.maximum(1.0 - cos_phase, 0.0) / np.maximum(1.0 + cos_phase, 1e-6))
     phi1 = np.exp(-3.33 * half**0.63)
@@ -248,8 +241,8 @@ class Survey:
     @cached_property
     def columns(self) -> Stations:
         """The stations taken, in order of `STATIONS`."""
-        taken = np.isin(STATIONS.code, list(self.codes or STATIONS.code))
-        return Stations._make(column[taken] for column in STATIONS)
+        rows = np.isin(STATIONS.code, list(self.codes or STATIONS.code))
+        return Stations._make(column[rows] for column in STATIONS)
 
     @cached_property
     def itrf(self) -> FloatArray:
@@ -270,38 +263,38 @@ class Survey:
         """Observations per night relative to 2020."""
         return np.interp(year_of(mjd), _YEARS, _ACTIVITY)
 
-    def log_detection(self, seen: Aspect, mjd: AnyArray, depth: float = 0.0) -> AnyArray:
+    def log_detection(self, view: Aspect, mjd: AnyArray, depth: float = 0.0) -> AnyArray:
         """Logarithm of the chance that objects are measured on a night, darkness left aside."""
-        dtype = seen.magnitude.dtype
+        dtype = view.magnitude.dtype
         limit = (self.limit(mjd) + depth).astype(dtype)
-        faintness = seen.magnitude + _trailing_loss(seen.rate).astype(dtype)
+        faintness = view.magnitude + _trailing_loss(view.rate).astype(dtype)
         bright = _log_logistic((limit - faintness) / np.asarray(self.softness, dtype))
-        return bright + self._log_sky(seen)
+        return bright + self._log_sky(view)
 
-    def _log_sky(self, seen: Aspect) -> AnyArray:
+    def _log_sky(self, view: Aspect) -> AnyArray:
         """Logarithm of the effort by place on the sky.
 
         It falls towards the Sun, and to the south: two thirds of the telescopes are in the north.
         """
-        dtype = seen.magnitude.dtype
-        away = np.degrees(seen.elongation) - self.half_elongation_deg
-        dec = np.degrees(np.arcsin(np.clip(seen.sin_dec, -1.0, 1.0)))
+        dtype = view.magnitude.dtype
+        away = np.degrees(view.elongation) - self.half_elongation_deg
+        dec = np.degrees(np.arcsin(np.clip(view.sin_dec, -1.0, 1.0)))
         north = np.log(0.15 + 0.85 / (1.0 + np.exp(-(dec + 35.0) / 6.0)))
         return (_log_logistic(away / self.elongation_softness_deg) + north).astype(dtype)
 
-    def log_effort(self, seen: Aspect, mjd: AnyArray) -> AnyArray:
+    def log_effort(self, view: Aspect, mjd: AnyArray) -> AnyArray:
         """Logarithm of the number of tracklets that all stations take of objects on a night.
 
         Relative to objects that all can see in 2020. What many small telescopes can measure is
         measured more often than what few large ones can.
         """
         year = ((year_of(mjd) - _EFFORT_YEARS[0]) / _EFFORT_STEP[0] + 0.5).astype(np.int64)
-        faintness = seen.magnitude + _trailing_loss(seen.rate)
+        faintness = view.magnitude + _trailing_loss(view.rate)
         magnitude = ((faintness - _EFFORT_MAGNITUDES[0]) / _EFFORT_STEP[1] + 0.5).astype(np.int64)
         table = self._effort
         row = np.clip(year, 0, table.shape[0] - 1)
         column = np.clip(magnitude, 0, table.shape[1] - 1)
-        return table[row, column].astype(seen.magnitude.dtype) + self._log_sky(seen)
+        return table[row, column].astype(view.magnitude.dtype) + self._log_sky(view)
 
     @cached_property
     def _effort(self) -> FloatArray:
@@ -323,14 +316,14 @@ class Survey:
         bright = _log_logistic((limit - faintness) / self.softness)
         return np.where(at_work, np.log(station.weight) + bright, -np.inf)
 
-    def log_choice(self, seen: Aspect, mjd: FloatArray) -> FloatArray:
+    def log_choice(self, view: Aspect, mjd: FloatArray) -> FloatArray:
         """Logarithm of how willingly each station takes objects, shape (M, n_stations)."""
-        return self._log_rate(year_of(mjd), seen.magnitude + _trailing_loss(seen.rate))
+        return self._log_rate(year_of(mjd), view.magnitude + _trailing_loss(view.rate))
 
-    def is_measurable(self, seen: Aspect, station: IntArray) -> BoolArray:
+    def is_measurable(self, view: Aspect, station: IntArray) -> BoolArray:
         """Mask of the objects not far beyond the limit of their station, one for each."""
         limit = self.columns.limit[station] + (self.limiting_magnitude - _LIMIT_TODAY)
-        faintness = seen.magnitude + _trailing_loss(seen.rate)
+        faintness = view.magnitude + _trailing_loss(view.rate)
         return faintness < limit + _FAR_BEYOND * self.softness
 
     def night(self, station: IntArray, mjd_utc: FloatArray) -> IntArray:
@@ -338,13 +331,7 @@ class Survey:
         return np.floor(mjd_utc + self.longitude[station] - 0.5).astype(np.int64)
 
     def zenith(self, station: IntArray, mjd_utc: FloatArray) -> FloatArray:
-        """Directions away from the centre of the Earth, shape (..., 3), to a tenth of a degree.
-
-        Parameters
-        ----------
-        station : ndarray of int
-            Numbers of stations, of a shape that spreads over that of ``mjd_utc``.
-        """
+        """Directions away from the centre of the Earth, shape (..., 3), to a tenth of a degree."""
         x, y, z = (self.itrf / np.linalg.norm(self.itrf, axis=1)[:, None]).T
         angle = earth_rotation_angle(mjd_utc) + np.arctan2(y, x)[station]
         across = np.hypot(x, y)[station]
