@@ -17,18 +17,20 @@ from astropy.time import Time
 from neoranging import ephemeris
 from neoranging.arguments import require_time
 from neoranging.attributable import Attributable
-from neoranging.constants import ARCSEC
+from neoranging.constants import ARCSEC, AU_KM
 from neoranging.core import attributable as core
 from neoranging.core.arcs import Arcs
 from neoranging.exceptions import TrackletError
 from neoranging.grouping import TrackletReport, group_as_one, group_by_label, taken
+from neoranging.observations import observatories
 from neoranging.observations.columns import (
     DEFAULT_SIGMA,
     Columns,
+    Observations,
     icrs_directions,
     plain_columns,
 )
-from neoranging.observations.report import many
+from neoranging.records import many
 from neoranging.typing import AnyArray, FloatArray, IntArray, StrArray
 
 if TYPE_CHECKING:
@@ -145,7 +147,7 @@ class TrackletSet(Sequence["Tracklet"]):
         sets = [tracklet._set for tracklet in tracklets]
         if not sets:
             raise TrackletError("a set needs at least one tracklet, got none")
-        columns = Columns(*map(np.concatenate, zip(*(s._columns for s in sets), strict=True)))
+        columns = Columns.concatenate(s._columns for s in sets)
         counts = np.concatenate([np.diff(s._offsets) for s in sets])
         names = np.concatenate([s.designation for s in sets])
         ids = np.concatenate([s.tracklet_id for s in sets])
@@ -221,7 +223,7 @@ class TrackletSet(Sequence["Tracklet"]):
     @property
     def coord(self) -> SkyCoord:
         """Directions of all observations, ICRS, shape (n,)."""
-        return SkyCoord(self._columns.ra << u.rad, self._columns.dec << u.rad, frame="icrs")
+        return SkyCoord(self._columns.ra << u.deg, self._columns.dec << u.deg, frame="icrs")
 
     @property
     def arc_length(self) -> u.Quantity:
@@ -251,7 +253,7 @@ class TrackletSet(Sequence["Tracklet"]):
         position, velocity = ephemeris.site_state(self._columns.itrf, self._tdb)
         flying = np.isfinite(self._columns.gcrs[:, 0])
         if flying.any():
-            position[flying] = self._columns.gcrs[flying]
+            position[flying] = self._columns.gcrs[flying] / AU_KM
             velocity[flying] = self._spacecraft_velocity(np.nonzero(flying)[0])
         return position, velocity
 
@@ -270,9 +272,10 @@ class TrackletSet(Sequence["Tracklet"]):
         ends = np.append(starts[1:], len(rows)) - 1
         first, last = rows[order[starts]], rows[order[ends]]
         elapsed = (self._tdb[last] - self._tdb[first])[:, None]
-        path = self._columns.gcrs[last] - self._columns.gcrs[first]
+        gcrs = self._columns.gcrs / AU_KM
+        path = gcrs[last] - gcrs[first]
         mean = np.divide(path, elapsed, out=np.full(path.shape, np.nan), where=elapsed > 0.0)
-        velocity = np.empty_like(self._columns.gcrs[rows])
+        velocity = np.empty_like(gcrs[rows])
         velocity[order] = mean[member]
         return velocity
 
@@ -291,8 +294,9 @@ class TrackletSet(Sequence["Tracklet"]):
         position, velocity = self._earth
         if origin == "topocenter":
             position, velocity = position + self._site[0], velocity + self._site[1]
-        sigma_ra, sigma_dec = c.sigma.T
-        return Arcs(self._offsets, self._tdb, c.ra, c.dec, sigma_ra, sigma_dec, position, velocity)
+        ra, dec = np.radians(c.ra), np.radians(c.dec)
+        sigma_ra, sigma_dec = c.sigma.T * ARCSEC
+        return Arcs(self._offsets, self._tdb, ra, dec, sigma_ra, sigma_dec, position, velocity)
 
     def attributable(self, method: str = "fit", origin: str = "topocenter") -> Attributable:
         """Attributables of all tracklets; see `Tracklet.attributable`."""
@@ -321,9 +325,17 @@ class TrackletSet(Sequence["Tracklet"]):
         owner = np.repeat(np.arange(len(self)), self.counts)
         named = (self.designation != "") & (self.tracklet_id == "")
         ids = np.where(named, "", self._labels)
-        table = self._columns.to_table(self.designation[owner], ids[owner])
-        table["tracklet_number"] = owner
-        return table
+        c = self._columns
+        in_space = np.isfinite(c.gcrs[:, 0])
+        fixed = np.isfinite(observatories.itrf_positions(c.station)[:, 0])
+        roving = np.isfinite(c.itrf[:, 0]) & ~fixed
+        observations = Observations(
+            columns=c._replace(itrf=np.where(roving[:, None], c.itrf, np.nan)),
+            designation=self.designation[owner],
+            kind=np.select([in_space, roving], ["space", "roving"], "ground"),
+            extra={"tracklet": ids[owner], "tracklet_number": owner},
+        )
+        return observations.to_table().copy()  # the columns of a set are read-only
 
     @property
     def _labels(self) -> StrArray:
@@ -478,7 +490,7 @@ class Tracklet:
     @property
     def sigma(self) -> u.Quantity:
         """Standard deviations on the sky, shape (N, 2): right ascension with cos(dec), dec."""
-        return (self._columns.sigma / ARCSEC) << u.arcsec
+        return u.Quantity(self._columns.sigma, u.arcsec)
 
     @property
     def station(self) -> StrArray:

@@ -1,9 +1,10 @@
-"""Cells of foreign columns as text and numbers; what is missing is a gap, not a value."""
+"""Cells of foreign columns as text, numbers and epochs; what is missing is a gap, not a value."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +12,9 @@ from astropy import units as u
 from astropy.table import Column
 from astropy.time import Time
 
+from neoranging.constants import DAY_S, MJD_JD
 from neoranging.exceptions import ObservationFormatError
+from neoranging.observations.field_names import SCALES, Field
 from neoranging.typing import AnyArray, BoolArray, FloatArray, StrArray
 
 NO_VALUE: Final = frozenset({"", "nan", "none", "null", "nat", "<na>", "--", "n/a"})
@@ -182,3 +185,247 @@ def _refuse(name: str, cells: Sequence[str], unit: str) -> None:
             f"the column {name} must hold numbers{_in(unit)} with a decimal point, got {example!r}"
         )
     raise ObservationFormatError(f"the column {name} must hold numbers{_in(unit)}, got {example!r}")
+
+
+# Epochs ------------------------------------------------------------------------------------------
+
+MJD_RANGE: Final = (-52_000.0, 150_000.0)
+"""Numbers that can be modified Julian dates of astrometry, from 1716 to 2269."""
+
+JD_RANGE: Final = (2_348_000.0, 2_550_000.0)
+"""The same of Julian dates."""
+
+_LOOKED_AT: Final = 1000
+"""Cells that show whether a column of text holds numbers."""
+
+_ISO: Final = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d*)?)?)?"
+_ZONE: Final = r"[+-]\d\d:?\d\d"
+_DAY_FRACTION: Final = r"(\d{4})[- ](\d\d)[- ](\d\d)(\.\d+)"
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """Times of N rows.
+
+    Attributes
+    ----------
+    time : Time
+        UTC, of all rows; where there is none, some date.
+    ok : ndarray of bool
+        Which rows have a time.
+    remarks : tuple of str
+        What the user should know of how they were taken.
+    """
+
+    time: Time
+    ok: BoolArray
+    remarks: tuple[str, ...] = ()
+
+
+def read_epochs(
+    name: str, values: Any, field: Field, scale: str | None = None, exposure: Any = None
+) -> Epochs:
+    """Epochs of a column.
+
+    Parameters
+    ----------
+    name : str
+        What the user calls the column.
+    values : column
+        Times, datetimes of any zone, text, or numbers (Julian dates, modified or not).
+    field : Field
+        What the name says of it.
+    scale : {"utc", "tai", "tt", "tdb"}, optional
+        What the user says of it.
+    exposure : ndarray, optional
+        Exposure times [s], by whose half the start of an exposure is moved to its middle.
+
+    Raises
+    ------
+    ObservationFormatError
+        If they can be meant in more than one way, or in none.
+    """
+    if field.scale in SCALES and scale not in (None, field.scale) and name.lower() != "obstime":
+        raise ObservationFormatError(
+            f"the name of the column {name} says {field.scale.upper()}, and scale={scale!r} was "
+            "given: rename it or leave scale out"
+        )
+    fixed = scale or (field.scale if field.scale in SCALES else None)
+    start = field.scale == "start"
+    if start and exposure is None:
+        raise ObservationFormatError(_start_remedy(name))
+    if isinstance(values, Time):
+        epochs = _of_times(name, values)
+    elif is_text(values) and not _decimal(values):
+        epochs = _of_text(name, values, fixed or "utc")
+    elif _is_datetime(values):
+        epochs = _of_datetimes(values, fixed or "utc")
+    else:
+        epochs = _of_numbers(name, values, field, fixed if fixed or not start else "utc")
+    if not start:
+        return epochs
+    lacking = ~np.isfinite(exposure) | (exposure < 0.0)
+    half = np.where(lacking, 0.0, exposure) / 2.0 / DAY_S
+    note = f"{name} is the start of exposures: moved by half the exposure time to their middle"
+    time = Time(epochs.time.jd1, epochs.time.jd2 + half, format="jd", scale="utc")
+    return Epochs(time, epochs.ok & ~lacking, (*epochs.remarks, note))
+
+
+def _start_remedy(name: str) -> str:
+    return (
+        f"the column {name} gives the start of exposures, and what counts is their middle: add a "
+        "column exptime [s], or one obstime that holds the middle, as "
+        f"t['obstime'] = Time(t['{name}'], format=..., scale='utc') + exposure / 2"
+    )
+
+
+def _is_datetime(values: Any) -> bool:
+    dtype = getattr(values, "dtype", None)
+    return hasattr(dtype, "tz") or getattr(dtype, "kind", "") == "M"
+
+
+def _decimal(values: Any) -> bool:
+    """True if most cells of text are decimal numbers; those that are none are gaps."""
+    import pandas as pd
+
+    text = pd.Series(texts(values[:_LOOKED_AT]))
+    text = text[text != ""]
+    return bool(len(text)) and bool(pd.to_numeric(text, errors="coerce").notna().mean() >= 0.5)
+
+
+def _of_times(name: str, time: Time) -> Epochs:
+    if time.scale == "local":
+        raise ObservationFormatError(
+            f"the times in {name} have the scale 'local', which no longitude turns into UTC: give "
+            f"Time({name}, scale='utc')"
+        )
+    ok = ~np.broadcast_to(gaps(time), time.shape)
+    utc = time.utc
+    jd1, jd2 = (np.asarray(getattr(part, "unmasked", part)) for part in (utc.jd1, utc.jd2))
+    return Epochs(_jd(np.where(ok, jd1, MJD_JD), np.where(ok, jd2, 0.0), "utc"), ok)
+
+
+def _jd(whole: Any, rest: Any, scale: str) -> Time:
+    return Time(whole, rest, format="jd", scale=scale).utc
+
+
+def _of_datetimes(values: Any, scale: str) -> Epochs:
+    import pandas as pd
+
+    series = pd.Series(values)
+    if hasattr(series.dtype, "tz"):
+        series = series.dt.tz_convert("UTC").dt.tz_localize(None)
+    ok = ~series.isna().to_numpy()
+    stamps = series.to_numpy().astype("datetime64[ns]")
+    stamps = np.where(ok, stamps, np.datetime64("2000-01-01", "ns"))
+    return Epochs(Time(stamps, format="datetime64", scale=scale).utc, ok)
+
+
+def _of_numbers(name: str, values: Any, field: Field, scale: str | None) -> Epochs:
+    numeric, _ = numbers(name, values, "d")
+    ok = np.isfinite(numeric)
+    unit = field.unit
+    some = numeric[ok]
+    if unit not in {"mjd", "jd"} and len(some):
+        inside = {
+            kind: bool(((some > low) & (some < high)).all())
+            for kind, (low, high) in (("mjd", MJD_RANGE), ("jd", JD_RANGE))
+        }
+        unit = next((kind for kind, is_in in inside.items() if is_in), "?")
+    if scale is None:
+        raise ObservationFormatError(_scale_remedy(name, "jd" if unit == "jd" else "mjd"))
+    _check_range(name, some, unit)
+    numeric = np.where(ok, numeric, MJD_JD if unit == "jd" else 0.0)
+    if unit == "jd":
+        return Epochs(_jd(np.floor(numeric), numeric - np.floor(numeric), scale), ok)
+    whole = np.floor(numeric)
+    return Epochs(_jd(whole + MJD_JD, numeric - whole, scale), ok)
+
+
+def _scale_remedy(name: str, form: str) -> str:
+    return (
+        f"the column {name} holds numbers and nothing says in which time scale (UTC and TDB are "
+        "69 s apart, in which a near object moves by minutes of arc): give "
+        'scale="utc" ("tai", "tt", "tdb") to read_tracklets, --scale on the command line, name the '
+        f"column {form}_utc, or convert it: t['obstime'] = Time(t['{name}'], format='{form}', "
+        "scale='utc')"
+    )
+
+
+def _check_range(name: str, some: AnyArray, unit: str) -> None:
+    if not len(some):
+        return
+    low, high = JD_RANGE if unit == "jd" else MJD_RANGE
+    if ((some > low) & (some < high)).all():
+        return
+    worst = some[np.argmax(np.abs(some))]
+    if unit != "jd" and ((some > JD_RANGE[0]) & (some < JD_RANGE[1])).all():
+        advice = f"from a Julian date subtract {MJD_JD}"
+    elif unit == "jd" and ((some > MJD_RANGE[0]) & (some < MJD_RANGE[1])).all():
+        advice = f"these look like modified Julian dates, which want {MJD_JD} added"
+    elif (some > 1e8).all():
+        advice = "seconds since 1970 become a Time with format='unix'"
+    else:
+        advice = "give modified Julian dates, datetimes or text like 2024-12-27T05:46:00"
+    held = "Julian dates" if unit == "jd" else "MJD where it holds numbers"
+    raise ObservationFormatError(f"the column {name} must hold {held}, got {worst:.10g}: {advice}")
+
+
+def _of_text(name: str, values: Any, scale: str) -> Epochs:
+    """Times of ISO text, with or without a zone, and dates with a decimal day."""
+    import pandas as pd
+
+    text = pd.Series(texts(values))
+    text = text.str.replace("/", "-", regex=False)
+    zulu = text.str.endswith(("Z", "z"))
+    text = text.where(~zulu, text.str[:-1])
+    n = len(text)
+    jd = np.full((2, n), np.nan)
+    jd[0], jd[1] = MJD_JD, 0.0
+    ok = np.zeros(n, dtype=bool)
+    plain = text.str.fullmatch(_ISO).to_numpy(dtype=bool)
+    zoned = text.str.fullmatch(_ISO + _ZONE).to_numpy(dtype=bool)
+    decimal = text.str.fullmatch(_DAY_FRACTION).to_numpy(dtype=bool)
+    for rows, own in ((plain & ~zulu.to_numpy(), scale), (plain & zulu.to_numpy(), "utc")):
+        _parse(text.to_numpy(dtype=np.str_), rows, own, jd, ok)
+    if zoned.any():
+        stamps = pd.to_datetime(text[zoned], utc=True, errors="coerce", format="ISO8601")
+        part = _of_datetimes(stamps, "utc")
+        jd[:, zoned] = part.time.jd1, part.time.jd2
+        ok[zoned] = part.ok
+    if decimal.any():
+        parts = text[decimal].str.extract(_DAY_FRACTION)
+        days = (parts[0] + "-" + parts[1] + "-" + parts[2]).to_numpy(dtype=np.str_)
+        _parse_into(days, np.flatnonzero(decimal), scale, jd, ok, parts[3].astype(float).to_numpy())
+    given = (text != "").to_numpy()
+    if given.any() and not ok.any():
+        first = texts(values)[given][0]
+        raise ObservationFormatError(
+            f"the column {name} must hold UTC as MJD, datetimes or text like "
+            f"2024-12-27T05:46:00, got text that begins with {str(first)!r}"
+        )
+    return Epochs(Time(jd[0], jd[1], format="jd", scale="utc"), ok)
+
+
+def _parse(text: Any, rows: Any, scale: str, jd: Any, ok: Any) -> None:
+    chosen = np.flatnonzero(rows)
+    if len(chosen):
+        _parse_into(text[chosen], chosen, scale, jd, ok)
+
+
+def _parse_into(text: Any, rows: Any, scale: str, jd: Any, ok: Any, fraction: Any = 0.0) -> None:
+    """Parse text and store dates at rows; where one is no date, one after the other."""
+    # Time wants all of one length class: dates, minutes and seconds apart
+    text = np.strings.replace(text, " ", "T")
+    fraction = np.broadcast_to(fraction, len(text))
+    try:
+        time = Time(text, scale=scale).utc
+    except ValueError:
+        if len(text) == 1:
+            return
+        middle = len(text) // 2
+        for part in (slice(None, middle), slice(middle, None)):
+            _parse_into(text[part], rows[part], scale, jd, ok, fraction[part])
+        return
+    jd[0, rows], jd[1, rows] = time.jd1, time.jd2 + fraction
+    ok[rows] = True

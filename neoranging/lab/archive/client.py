@@ -30,7 +30,7 @@ from neoranging.lab.archive.portal import (
     Portal,
 )
 from neoranging.lab.archive.validation import check_orbit, check_rwo
-from neoranging.records import Counts
+from neoranging.records import RecordCount
 
 if TYPE_CHECKING:
     from astropy.table import QTable
@@ -73,10 +73,10 @@ class DownloadReport:
     n_new: int
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> RecordCount:
         """Files asked for, at hand, and missing by reason."""
         dropped = Counter(_category(entry) for entry in self.problems)
-        return Counts(len(self.entries), len(self.entries) - len(self.problems), dropped)
+        return RecordCount(len(self.entries), len(self.entries) - len(self.problems), dropped)
 
     @property
     def problems(self) -> tuple[Entry, ...]:
@@ -89,7 +89,11 @@ class DownloadReport:
         return sum(entry.status is Status.FAILED for entry in self.entries)
 
     def __str__(self) -> str:
-        lines = [f"files: {self.counts}", f"  {self.n_new:8d} asked for now, the rest was settled"]
+        lines = [
+            self.counts.headline("file"),
+            *self.counts.reason_lines(),
+            f"  {self.n_new:6d} asked for now, the rest was settled",
+        ]
         shown = self.problems[:N_SHOWN]
         lines += [f"    {entry.key}: {entry.reason}" for entry in shown]
         if len(self.problems) > len(shown):

@@ -8,14 +8,14 @@ from typing import Any, Final
 import numpy as np
 
 from neoranging import ephemeris
-from neoranging.constants import MJD_JD
+from neoranging.constants import ARCSEC, MJD_JD
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import three_point
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.observations import observatories
 from neoranging.read import read_tracklets
-from neoranging.records import Account, Counts, Sieve
+from neoranging.records import Account, RecordCount, Rejections
 from neoranging.tracklet import TrackletSet
 from neoranging.typing import FloatArray, IntArray, StrArray
 
@@ -67,7 +67,7 @@ def form_arcs(
     tracklets = source
     if not isinstance(source, TrackletSet):
         tracklets = read_tracklets(source, group_by=group_by, kinds=("ground",), **options)
-    table, counts = ArcTable.empty(), Counts()
+    table, counts = ArcTable.empty(), RecordCount()
     if len(tracklets):
         columns, offsets = tracklets._columns, tracklets._offsets
         first = offsets[:-1]
@@ -75,10 +75,10 @@ def form_arcs(
         table, counts = make_arcs(
             offsets,
             tracklets._tdb,
-            columns.ra,
-            columns.dec,
-            sigma_ra=columns.sigma[:, 0],
-            sigma_dec=columns.sigma[:, 1],
+            np.radians(columns.ra),
+            np.radians(columns.dec),
+            sigma_ra=columns.sigma[:, 0] * ARCSEC,
+            sigma_dec=columns.sigma[:, 1] * ARCSEC,
             stations=columns.station,
             designation=tracklets.designation,
             night=local_night(mjd_utc, columns.station[first]),
@@ -89,14 +89,9 @@ def form_arcs(
         )
     account = {"arcs": counts}
     if (report := tracklets.report) is not None:
-        formed = Counts(report.n_observations, report.n_used, dict(report.dropped))
-        account = {"observations": formed, **account}
+        account = {"observations": RecordCount() + report, **account}
         if report.reading:
-            files = (
-                Counts(r.n_records, r.n_used, {why.value: n for why, n in r.counts().items()})
-                for r in report.reading
-            )
-            account = {"records": sum(files, Counts()), **account}
+            account = {"records": sum(report.reading, RecordCount()), **account}
     return table, Account(account)
 
 
@@ -115,7 +110,7 @@ def make_arcs(
     band: StrArray | None = None,
     least_motion: float = LEAST_MOTION,
     least_span: float = LEAST_SPAN,
-) -> tuple[ArcTable, Counts]:
+) -> tuple[ArcTable, RecordCount]:
     """Arcs of plain columns, with triplet and rates, those of poor quality dropped.
 
     Parameters
@@ -135,7 +130,7 @@ def make_arcs(
     -------
     table : ArcTable
         The arcs that are used, in the order of ``offsets``.
-    counts : Counts
+    counts : RecordCount
         Numbers of arcs that are used, and that are not, by reason.
     """
     median, median_band = _median_magnitude(offsets, mag, band)
@@ -154,14 +149,14 @@ def make_arcs(
         band=median_band,
     )
     m = len(table)
-    sieve = Sieve(m)
-    sieve.drop("fewer than three observations", table.counts < 3)
+    rejections = Rejections(m)
+    rejections.reject(table.counts < 3, "fewer than three observations")
     placeless = ~np.isfinite(observatories.itrf_positions(stations)[:, 0])
     owner = np.repeat(np.arange(m), table.counts)
-    sieve.drop(
-        "an observer without a known place on the ground", np.bincount(owner, placeless, m) > 0
+    rejections.reject(
+        np.bincount(owner, placeless, m) > 0, "an observer without a known place on the ground"
     )
-    rows = np.flatnonzero(sieve.keep)
+    rows = np.flatnonzero(rejections.usable)
     formed = _with_triplet(table.take(rows))
     t1, t2, t3 = (formed[f"t{k}_mjd_tdb"] for k in (1, 2, 3))
     for reason, good in (
@@ -171,8 +166,8 @@ def make_arcs(
     ):
         bad = np.zeros(m, dtype=bool)
         bad[rows] = ~good
-        sieve.drop(reason, bad)
-    return formed.take(sieve.keep[rows]), sieve.counts
+        rejections.reject(bad, reason)
+    return formed.take(rejections.usable[rows]), rejections.count
 
 
 def _with_triplet(table: ArcTable) -> ArcTable:

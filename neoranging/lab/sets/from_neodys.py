@@ -22,7 +22,7 @@ from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.sets.truth import DYNAMICS, GATE, label_arcs
 from neoranging.observations.rwo.read import read_rwo
 from neoranging.orbits.catalogue import Catalogue
-from neoranging.records import Account, Counts
+from neoranging.records import Account, RecordCount
 
 if TYPE_CHECKING:
     from astropy.table import QTable
@@ -172,7 +172,7 @@ class NeodysSet:
         arcs, account = form_arcs(tables, group_by=self.group_by) if tables else _nothing()
         catalogue = everything or catalogue_of(orbits)
         labelled, labels = label_arcs(arcs, catalogue, dynamics=self.dynamics, gate=self.gate)
-        objects = Counts(len(names), len(tables), dropped)
+        objects = RecordCount(len(names), len(tables), dropped)
         return labelled, Account({"objects": objects, **account.counts, "labels": labels})
 
     def _orbit(self, client: NeodysClient, name: str) -> OrbitRecord:

@@ -6,16 +6,14 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from neoranging.exceptions import ObservationFormatError
 from neoranging.lab.sets.arcs import form_arcs
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.sets.truth import GATE, label_arcs
-from neoranging.observations.user_table import read_table
 from neoranging.orbits.catalogue import load_catalogue, read_orbits
 from neoranging.records import Account
 from neoranging.typing import FloatArray
@@ -115,10 +113,9 @@ def make_real_set(
     Parameters
     ----------
     observations : sequence of path-like
-        Files of any format that `neoranging.read_tracklets` knows. Comma-separated tables
-        (``.csv``, ``.csv.gz``) need the column ``designation``, by which an orbit is found;
-        optional are ``selected`` (0 or false: rejected from the orbit) and ``note2`` (as in the
-        80-column format).
+        Files of any format that `neoranging.read_tracklets` knows: tables need the column
+        ``designation``, by which an orbit is found, and may have ``selected`` (0 or false: rejected
+        from the orbit) and ``note2`` (as in the 80-column format).
     orbits : path-like, optional
         See `neoranging.orbits.catalogue.read_orbits`; the catalogue of the package by default.
     folder : path-like
@@ -160,8 +157,7 @@ def make_real_set(
     # the writer first, so that a folder that is taken does not cost the work
     with ArcWriter(Path(folder), settings=settings, overwrite=overwrite) as writer:
         catalogue = load_catalogue() if orbits is None else read_orbits(orbits)
-        tables = [_read_csv(path) for path in observations]
-        formed, account = form_arcs(tables, group_by=group_by)
+        formed, account = form_arcs(list(observations), group_by=group_by)
         labelled, labels = label_arcs(
             formed, catalogue, dynamics=dynamics, gate=gate, max_u=max_u, progress=progress
         )
@@ -173,13 +169,3 @@ def make_real_set(
             writer.write(part, account if k == 0 else None)
         writer.describe(labels=vars(summary))
     return summary, account
-
-
-def _read_csv(path: str | os.PathLike[str]) -> Any:
-    """Observations of a comma-separated file; files of other formats are left to their readers."""
-    if ".csv" not in Path(path).suffixes:
-        return path
-    try:
-        return read_table(path, named_only=True)
-    except ObservationFormatError as error:
-        raise ObservationFormatError(f"{path}: {error}") from error

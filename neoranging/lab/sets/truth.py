@@ -29,7 +29,7 @@ from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.orbits.catalogue import Catalogue
 from neoranging.orbits.nbody import NBodyIntegrator, nbody_states
-from neoranging.records import Counts, Sieve
+from neoranging.records import RecordCount, Rejections
 from neoranging.typing import FloatArray, IntArray
 
 DYNAMICS: Final = ("kepler", "nbody")
@@ -118,7 +118,7 @@ def label_arcs(
     gate: float = GATE,
     max_u: int | None = None,
     progress: Callable[[int], object] | None = None,
-) -> tuple[ArcTable, Counts]:
+) -> tuple[ArcTable, RecordCount]:
     """Give arcs their labels, and drop those whose label cannot be believed.
 
     Parameters
@@ -142,7 +142,7 @@ def label_arcs(
     -------
     table : ArcTable
         The labelled arcs: all columns of the truth, of the orbit, and ``pseudo_admissible``.
-    counts : Counts
+    counts : RecordCount
         Arcs labelled, and those dropped, by reason.
 
     Raises
@@ -155,26 +155,27 @@ def label_arcs(
     if dynamics not in DYNAMICS:
         raise DatasetError(f"dynamics must be one of {', '.join(DYNAMICS)}, got {dynamics!r}")
     row = orbits.find(table["designation"], table["t2_mjd_tdb"])
-    sieve = Sieve(len(table))
-    sieve.drop("no orbit of that object", row < 0)
+    rejections = Rejections(len(table))
+    rejections.reject(row < 0, "no orbit of that object")
     if max_u is not None:
         if len(orbits) and not (orbits.U >= 0).any():
             raise DatasetError(
                 "max_u cannot be asked of this table of orbits: it has no column U; leave max_u "
                 "out, the gate judges each label anyway"
             )
-        sieve.drop("orbit without uncertainty parameter U", orbits.U[row] < 0)
-        sieve.drop(f"orbit of U above {max_u}", orbits.U[row] > max_u)
-    rows = np.flatnonzero(sieve.keep)
+        rejections.reject(orbits.U[row] < 0, "orbit without uncertainty parameter U")
+        rejections.reject(orbits.U[row] > max_u, f"orbit of U above {max_u}")
+    rows = np.flatnonzero(rejections.usable)
     labels = _truth_in_chunks(table.take(rows), orbits, row[rows], dynamics, progress)
     residual = np.full(len(table), np.nan)
     residual[rows] = labels.residual
-    sieve.drop("an orbit that predicts nothing", ~np.isfinite(residual))
-    sieve.drop(f'label more than {gate:g}" from an observation', ~(residual <= gate))
-    labels = Truth._make(column[sieve.keep[rows]] for column in labels)
-    row = row[sieve.keep]
+    rejections.reject(~np.isfinite(residual), "an orbit that predicts nothing")
+    rejections.reject(~(residual <= gate), f'label more than {gate:g}" from an observation')
+    usable = rejections.usable
+    labels = Truth._make(column[usable[rows]] for column in labels)
+    row = row[usable]
     elements = labels.elements
-    labelled = table.take(sieve.keep).with_columns(
+    labelled = table.take(usable).with_columns(
         rho_geo_au=labels.rho_geo,
         rho_dot_geo_au_d=labels.rho_dot_geo,
         rho_topo_au=labels.rho_topo,
@@ -196,7 +197,7 @@ def label_arcs(
     admissible = is_admissible(
         energy_coefficients(*attributable), labels.rho_geo, labels.rho_dot_geo
     )
-    return labelled.with_columns(pseudo_admissible=admissible), sieve.counts
+    return labelled.with_columns(pseudo_admissible=admissible), rejections.count
 
 
 def _truth_in_chunks(

@@ -22,7 +22,7 @@ from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.simulation.astrometric_errors import Errors, displaced
 from neoranging.lab.simulation.survey import Survey, year_of
 from neoranging.observations.uncertainty import ROUNDING, default_sigma
-from neoranging.records import Counts
+from neoranging.records import RecordCount
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 Motion = Callable[[IntArray, FloatArray], tuple[FloatArray, FloatArray]]
@@ -114,7 +114,7 @@ def observe(
     rng: np.random.Generator,
     motion: Motion | None = None,
     arc: IntArray | None = None,
-) -> tuple[ArcTable, IntArray, Counts]:
+) -> tuple[ArcTable, IntArray, RecordCount]:
     """Arcs that stations report of K visits.
 
     Parameters
@@ -132,7 +132,7 @@ def observe(
         designation. An arc bears the night of the first of its visits given.
     number : ndarray of int
         These numbers of arcs.
-    counts : Counts
+    counts : RecordCount
         Of arcs.
     """
     arc = np.arange(len(visits.epoch)) if arc is None else arc

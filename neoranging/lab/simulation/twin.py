@@ -37,7 +37,7 @@ from neoranging.lab.simulation.survey import Survey
 from neoranging.lab.simulation.workers import in_processes
 from neoranging.orbits.catalogue import Catalogue, load_catalogue
 from neoranging.orbits.nbody import nbody_states
-from neoranging.records import Account, Counts, Sieve
+from neoranging.records import Account, RecordCount, Rejections
 from neoranging.typing import FloatArray, IntArray
 
 BLOCK: Final = 512
@@ -140,22 +140,22 @@ class Twin:
         return Survey(limiting_magnitude=self.limiting_magnitude, codes=self.stations)
 
     @cached_property
-    def _selection(self) -> tuple[Catalogue, Counts]:
+    def _selection(self) -> tuple[Catalogue, RecordCount]:
         catalogue = load_catalogue()
         designated = designation_dates(catalogue.principal_designation)
-        sieve = Sieve(len(catalogue))
-        sieve.drop(f"designated on {self.last_date} or later", ~(designated < self.span[1]))
-        sieve.drop("absolute magnitude not known", ~np.isfinite(catalogue.H_mag))
-        sieve.drop("number of observations not known", catalogue.n_obs < 0)
+        rejections = Rejections(len(catalogue))
+        rejections.reject(~(designated < self.span[1]), f"designated on {self.last_date} or later")
+        rejections.reject(~np.isfinite(catalogue.H_mag), "absolute magnitude not known")
+        rejections.reject(catalogue.n_obs < 0, "number of observations not known")
         early = (designated < self.span[0]) & (catalogue.n_opp <= 1)
-        sieve.drop(f"observed before {self.first_date} only", early)
-        rows = self._rng(0).permutation(np.flatnonzero(sieve.keep))[: self.objects]
+        rejections.reject(early, f"observed before {self.first_date} only")
+        rows = self._rng(0).permutation(np.flatnonzero(rejections.usable))[: self.objects]
         if self.objects is not None:
             others = ~np.isin(np.arange(len(catalogue)), rows)
-            sieve.drop("not among the objects drawn", others)
+            rejections.reject(others, "not among the objects drawn")
         selection = catalogue.take(rows)
         slope = np.nan_to_num(selection.G, nan=USUAL_SLOPE)
-        return dataclasses.replace(selection, G=slope), sieve.counts
+        return dataclasses.replace(selection, G=slope), rejections.count
 
     @property
     def catalogue(self) -> Catalogue:
@@ -200,7 +200,7 @@ class Twin:
         """All arcs of all blocks, in memory: for twins of some thousand objects."""
         return ArcTable.concatenate(self.block(k)[0] for k in range(self.n_blocks))
 
-    def _observed(self, block: int) -> tuple[ArcTable, Counts, Counts]:
+    def _observed(self, block: int) -> tuple[ArcTable, RecordCount, RecordCount]:
         """Arcs of a block of objects but for close passages, with counts of visits and arcs."""
         orbits, discovery = self.orbits(block)
         rng = self._rng(2, block)
@@ -223,7 +223,7 @@ class Twin:
         table, labels = self._labelled(table, orbits, visits.owner[first[number]], self.dynamics)
         return table, _seen(len(visits.owner), planned), observed.then(labels)
 
-    def _close(self, n: int, rng: np.random.Generator) -> tuple[ArcTable, Counts]:
+    def _close(self, n: int, rng: np.random.Generator) -> tuple[ArcTable, RecordCount]:
         """Arcs of close passages, at most n."""
         orbits, visits = close_passages(self.catalogue, self.survey, n, self.span, rng)
         errors = Errors(self.errors, self.noise)
@@ -235,7 +235,7 @@ class Twin:
 
     def _labelled(
         self, table: ArcTable, orbits: Catalogue, row: IntArray, dynamics: str
-    ) -> tuple[ArcTable, Counts]:
+    ) -> tuple[ArcTable, RecordCount]:
         """Give arcs the truth of their orbits, found by row while names may occur twice."""
         numbers = np.arange(len(orbits)).astype(np.str_)
         numbered = dataclasses.replace(orbits, designation=numbers, principal_designation=numbers)
@@ -249,10 +249,10 @@ class Twin:
         return table.with_columns(designation=names), counts
 
 
-def _seen(n: int, planned: int) -> Counts:
+def _seen(n: int, planned: int) -> RecordCount:
     """Count of the n visits planned that were possible."""
     reason = "too faint, not up in the dark, or observed by that station already"
-    return Counts(planned, n, {reason: planned - n} if n < planned else {})
+    return RecordCount(planned, n, {reason: planned - n} if n < planned else {})
 
 
 def make_twin(

@@ -240,7 +240,7 @@ def test_many_files_once_each(client, portal, many):
     report = client.download(client.observation_files(many), on_step=steps.append)
     assert report.counts.n_used == report.n_new == len(steps) == 40
     assert [entry.name for entry in report.entries] == many
-    assert "40 read, 40 used" in str(report)
+    assert "40 files, 40 used" in str(report)
     again = client.download(client.observation_files([*many, *many]))
     assert again.n_new == 0
     assert again.counts.n_read == 40
@@ -259,10 +259,10 @@ def test_everything_that_goes_wrong_is_accounted_for(client, portal, many, misha
     report = client.download(client.observation_files(many))
     counts = report.counts
     assert (counts.n_read, counts.n_used) == (40, 35)
-    assert sum(counts.dropped.values()) == 5
-    assert counts.dropped["not on the portal"] == 1
-    assert counts.dropped["did not arrive"] == 2
-    assert counts.dropped["set aside, a web page instead of the file"] == 1
+    assert sum(counts.reasons.values()) == 5
+    assert counts.reasons["not on the portal"] == 1
+    assert counts.reasons["did not arrive"] == 2
+    assert counts.reasons["set aside, a web page instead of the file"] == 1
     assert f"{paths[5]}: a web page" in str(report)
     # a second call tries what failed to arrive, and only that
     before = portal.asked.copy()
@@ -272,7 +272,7 @@ def test_everything_that_goes_wrong_is_accounted_for(client, portal, many, misha
     # and the rest on demand
     report = client.download(client.observation_files(many), again=True)
     assert report.counts.n_used == 38
-    assert report.counts.dropped["not on the portal"] == 1
+    assert report.counts.reasons["not on the portal"] == 1
     lines = (client.store.folder / "manifest.jsonl").read_text().splitlines()
     assert len(lines) == 40 + 2 + 3
     assert all(json.loads(line)["time"] for line in lines)
