@@ -219,7 +219,7 @@ def load_catalogue(path: str | os.PathLike[str] = CATALOGUE_FILE) -> Catalogue:
         columns[name] = np.where(units == MISSING, np.nan, units / 10.0**decimals)
     for name in ("designation", "principal_designation"):
         columns[name] = columns[name].astype(np.str_)
-    return _catalogue(columns)
+    return catalogue_from_columns(columns)
 
 
 def read_orbits(path: str | os.PathLike[str]) -> Catalogue:
@@ -254,7 +254,7 @@ def read_orbits(path: str | os.PathLike[str]) -> Catalogue:
         frame = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise ObservationFormatError(f"{path} is no comma-separated table: {error}") from error
-    return _catalogue(_columns(frame, str(path)))
+    return catalogue_from_columns(_columns(frame, str(path)))
 
 
 def _columns(frame: pd.DataFrame, source: str) -> dict[str, Any]:
@@ -288,8 +288,8 @@ def _columns(frame: pd.DataFrame, source: str) -> dict[str, Any]:
     return columns
 
 
-def _catalogue(columns: Mapping[str, Any]) -> Catalogue:
-    """Catalogue of columns under our names, with the values of those that are missing."""
+def catalogue_from_columns(columns: Mapping[str, Any]) -> Catalogue:
+    """Catalogue of columns under the names that `read_orbits` needs; others may be missing."""
     name, ecc = columns["designation"], columns["ecc"]
     missing = np.full(len(name), np.nan)
     U = columns.get("U", np.full(len(name), str(MISSING)))
