@@ -21,7 +21,7 @@ from astropy import units as u
 from astropy.constants import au
 
 import neoranging as nr
-from neoranging.lab.simulation import Twin
+from neoranging.lab.simulation.twin import Twin
 from neoranging.lab.study.diurnal_signal import diurnal_signal
 from neoranging.lab.study.figures.classical import plot_collapse
 from neoranging.lab.study.metrics import COLLAPSED, summarise

@@ -22,7 +22,7 @@ import numpy as np
 from astropy import units as u
 
 import neoranging as nr
-from neoranging.lab.simulation import Twin
+from neoranging.lab.simulation.twin import Twin
 from neoranging.lab.study.calibration import HeldOut, cross_conformal
 from neoranging.lab.study.figures.intervals import plot_half_widths, plot_reliability
 from neoranging.lab.study.selection import Selection

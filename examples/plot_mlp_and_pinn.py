@@ -27,7 +27,7 @@ import matplotlib.pyplot as plt
 
 import neoranging as nr
 from neoranging.exceptions import NotTrainedError
-from neoranging.lab.simulation import Twin
+from neoranging.lab.simulation.twin import Twin
 from neoranging.lab.study.figures.strata import plot_cross, plot_strata
 from neoranging.lab.study.metrics import summarise
 from neoranging.lab.study.predictions import predict

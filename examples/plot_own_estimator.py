@@ -32,7 +32,7 @@ from neoranging.core.answers import Solutions
 from neoranging.core.prediction import object_state
 from neoranging.estimators.conformal import ConformalEstimator
 from neoranging.exceptions import ConformalError
-from neoranging.lab.simulation import Twin
+from neoranging.lab.simulation.twin import Twin
 from neoranging.lab.study.calibration import HeldOut
 from neoranging.lab.study.figures.estimates import plot_estimates
 from neoranging.lab.study.metrics import summarise

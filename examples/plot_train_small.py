@@ -24,8 +24,9 @@ import numpy as np
 
 import neoranging as nr
 from neoranging.estimators.mlp import MLPEstimator
-from neoranging.lab.sets import read_arcs, split_set
-from neoranging.lab.simulation import Twin, make_twin
+from neoranging.lab.sets.splits import split_set
+from neoranging.lab.sets.store import read_arcs
+from neoranging.lab.simulation.twin import Twin, make_twin
 from neoranging.lab.study.figures.estimates import plot_estimates
 from neoranging.lab.study.metrics import summarise
 from neoranging.lab.study.predictions import predict

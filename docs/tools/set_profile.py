@@ -14,7 +14,8 @@ import numpy as np
 
 from neoranging.core.geometry import dot, line_of_sight, norm
 from neoranging.ephemeris.states import earth_state
-from neoranging.lab.sets import ArcTable, iterate_arcs
+from neoranging.lab.sets import ArcTable
+from neoranging.lab.sets.store import iterate_arcs
 from neoranging.lab.study.selection import Selection
 
 COLUMNS = (

@@ -231,7 +231,7 @@ def to_core(table: ArcTable, origin: str = "topocenter") -> Arcs:
     Parameters
     ----------
     table : ArcTable
-        With the columns `OBSERVED`.
+        With the columns ``OBSERVED``.
     origin : {"topocenter", "geocenter"}
         Place of the observer: the station, or the centre of the Earth instead.
 

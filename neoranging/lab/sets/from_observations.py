@@ -117,7 +117,7 @@ def make_real_set(
         ``designation``, by which an orbit is found, and may have ``selected`` (0 or false: rejected
         from the orbit) and ``note2`` (as in the 80-column format).
     orbits : path-like, optional
-        See `neoranging.orbits.catalogue.read_orbits`; the catalogue of the package by default.
+        See `neoranging.orbits.read_orbits`; the catalogue of the package by default.
     folder : path-like
         Where the set goes.
     dynamics : {"nbody", "kepler"}

@@ -144,7 +144,7 @@ def split_set(
     never_train: Collection[str] = (),
     unseen: int = 0,
 ) -> Division:
-    """Divide a stored set and write the column ``split``; parameters are those of `divide`.
+    """Divide a stored set and write the column ``split``; parameters are those of ``divide``.
 
     The settings and the sizes of the parts are noted in the manifest. May be repeated.
     """

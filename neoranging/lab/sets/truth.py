@@ -124,7 +124,7 @@ def label_arcs(
     Parameters
     ----------
     table : ArcTable
-        Arcs of `neoranging.lab.sets.arcs.form_arcs`.
+        Arcs of `form_arcs`.
     orbits : Catalogue
         Where it has several orbits of an object, the one nearest in time is taken.
     dynamics : {"kepler", "nbody"}
@@ -150,7 +150,7 @@ def label_arcs(
     DatasetError
         If ``dynamics`` is unknown, or ``max_u`` is asked of orbits without U.
     MissingDependencyError, EphemerisError
-        See `neoranging.orbits.nbody.nbody_states`.
+        See `neoranging.orbits.nbody_states`.
     """
     if dynamics not in DYNAMICS:
         raise DatasetError(f"dynamics must be one of {', '.join(DYNAMICS)}, got {dynamics!r}")

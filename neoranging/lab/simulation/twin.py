@@ -278,7 +278,7 @@ def make_twin(
     Returns
     -------
     list of dict
-        The marginals as `neoranging.lab.simulation.marginals.compare` gives them; also in the
+        The marginals as ``neoranging.lab.simulation.marginals.compare`` gives them; also in the
         manifest.
     """
     settings = {"kind": "twin", **asdict(twin)}
