@@ -59,19 +59,18 @@ class RealSummary:
     @classmethod
     def of(cls, table: ArcTable) -> RealSummary:
         """Quality of the labels of a table of arcs."""
-        names, owner, counts = np.unique(
-            table["designation"], return_inverse=True, return_counts=True
-        )
-        residual, rho = table["truth_residual_arcsec"], table["rho_geo_au"]
-        by_object = [float(np.median(residual[owner == k])) for k in range(len(names))]
-        most = np.argsort(-counts, kind="stable")[:5]
+        import pandas as pd
+
+        residual = table["truth_residual_arcsec"]
+        objects = pd.Series(residual).groupby(table["designation"])
+        sizes = objects.size().sort_values(ascending=False, kind="stable")
         return cls(
             n_arcs=len(table),
-            n_objects=len(names),
+            n_objects=len(sizes),
             residual=_quantiles(residual),
-            residual_by_object=float(np.median(by_object)) if by_object else None,
-            largest={str(names[k]): int(counts[k]) for k in most},
-            rho_au=_quantiles(rho),
+            residual_by_object=float(objects.median().median()) if len(table) else None,
+            largest=sizes.head(5).to_dict(),
+            rho_au=_quantiles(table["rho_geo_au"]),
             pseudo_admissible=float(table["pseudo_admissible"].mean()) if len(table) else None,
         )
 
