@@ -69,7 +69,7 @@ class RealSummary:
             n_objects=len(sizes),
             residual=_quantiles(residual),
             residual_by_object=float(objects.median().median()) if len(table) else None,
-            largest=sizes.head(5).to_dict(),
+            largest={str(name): int(n) for name, n in sizes.head(5).items()},
             rho_au=_quantiles(table["rho_geo_au"]),
             pseudo_admissible=float(table["pseudo_admissible"].mean()) if len(table) else None,
         )

@@ -114,6 +114,7 @@ def label_arcs(
     table: ArcTable,
     orbits: Catalogue,
     *,
+    row: IntArray | None = None,
     dynamics: str = "kepler",
     gate: float = GATE,
     max_u: int | None = None,
@@ -126,7 +127,9 @@ def label_arcs(
     table : ArcTable
         Arcs of `form_arcs`.
     orbits : Catalogue
-        Where it has several orbits of an object, the one nearest in time is taken.
+    row : ndarray of int, shape (M,), optional
+        Orbit of each arc; by default it is found by designation, and of several orbits of an object
+        the one nearest in time is taken.
     dynamics : {"kepler", "nbody"}
         Two-body motion from the epoch of the elements, as the literature has it, or an integration
         that includes the planets and the Moon, which needs the extra ``nbody``.
@@ -154,7 +157,8 @@ def label_arcs(
     """
     if dynamics not in DYNAMICS:
         raise DatasetError(f"dynamics must be one of {', '.join(DYNAMICS)}, got {dynamics!r}")
-    row = orbits.find(table["designation"], table["t2_mjd_tdb"])
+    if row is None:
+        row = orbits.find(table["designation"], table["t2_mjd_tdb"])
     rejections = Rejections(len(table))
     rejections.reject(row < 0, "no orbit of that object")
     if max_u is not None:

@@ -19,9 +19,11 @@ from neoranging.core.prediction import sight
 from neoranging.ephemeris.states import observer_state, tdb_mjd
 from neoranging.lab.sets.arcs import make_arcs
 from neoranging.lab.sets.schema import ArcTable
+from neoranging.lab.sets.truth import label_arcs
 from neoranging.lab.simulation.astrometric_errors import Errors, displaced
 from neoranging.lab.simulation.survey import Survey, year_of
 from neoranging.observations.uncertainty import ROUNDING, default_sigma
+from neoranging.orbits.catalogue import Catalogue
 from neoranging.records import RecordCount
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
@@ -109,33 +111,39 @@ def draw_cadence(
 
 def observe(
     visits: Visits,
+    orbits: Catalogue,
     survey: Survey,
     errors: Errors,
     rng: np.random.Generator,
+    *,
     motion: Motion | None = None,
-    arc: IntArray | None = None,
-) -> tuple[ArcTable, IntArray, RecordCount]:
-    """Arcs that stations report of K visits.
+    by_night: bool = False,
+) -> tuple[ArcTable, RecordCount]:
+    """Labelled arcs that stations report of visits to the objects of a catalogue.
 
     Parameters
     ----------
-    visits, survey, errors, rng
+    visits, orbits, survey, errors, rng
     motion : Motion, optional
-        Motion of the objects; by default they go on from ``visits`` by two-body motion.
-    arc : ndarray of int, shape (K,), optional
-        Number of the arc, from 0 on, that each visit belongs to; by default each is one.
+        Motion of the objects under the planets as well; by default they go on from ``visits`` by
+        two-body motion.
+    by_night : bool
+        Join the visits to an object in one night; by default each is an arc of its own.
 
     Returns
     -------
     table : ArcTable
-        Arcs that pass the quality filter, in order, each with its number in the place of a
-        designation. An arc bears the night of the first of its visits given.
-    number : ndarray of int
-        These numbers of arcs.
+        Arcs that pass the quality filter. An arc bears the night of the first of its visits.
     counts : RecordCount
         Of arcs.
     """
-    arc = np.arange(len(visits.epoch)) if arc is None else arc
+    # the arc that each visit belongs to, and the first visit of each arc
+    arc = first = np.arange(len(visits.epoch))
+    night = survey.night(visits.station, visits.middle)
+    if by_night:
+        _, first, arc = np.unique(
+            np.stack([visits.owner, night]), axis=1, return_index=True, return_inverse=True
+        )
     visit = np.repeat(np.arange(len(arc)), visits.n_exposures)
     within = np.arange(MOST_EXPOSURES) < visits.n_exposures[:, None]
     utc = (visits.middle[:, None] + visits.offset)[within]
@@ -154,7 +162,6 @@ def observe(
     magnitude = visits.magnitude[visit] + scatter * rng.standard_normal(len(utc))
     t = utc + tdb_utc
     order = np.lexsort((t, arc[visit]))
-    first = np.unique(arc, return_index=True)[1]
     counts_of_arcs = np.bincount(arc, visits.n_exposures).astype(np.int64)
     table, counts = make_arcs(
         np.concatenate([[0], np.cumsum(counts_of_arcs)]),
@@ -165,11 +172,15 @@ def observe(
         sigma_dec=sigma_dec[order],
         stations=survey.columns.code[station[order]],
         designation=np.arange(len(first)).astype(np.str_),
-        night=survey.night(visits.station[first], visits.middle[first]),
+        night=night[first],
         mag=(np.round(magnitude, 1) if errors.size else magnitude)[order],
         band=np.full(len(utc), "V"),
     )
-    return table.with_columns(is_simulated=True), table["designation"].astype(np.int64), counts
+    row = visits.owner[first[table["designation"].astype(np.int64)]]
+    named = table.with_columns(designation=orbits.designation[row], is_simulated=True)
+    dynamics = "kepler" if motion is None else "nbody"
+    labelled, labels = label_arcs(named, orbits, row=row, dynamics=dynamics, gate=np.inf)
+    return labelled, counts.then(labels)
 
 
 def _report(

@@ -26,7 +26,7 @@ from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.progress import progress_bar
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.store import ArcWriter, read_arcs
-from neoranging.lab.sets.truth import DYNAMICS, label_arcs
+from neoranging.lab.sets.truth import DYNAMICS
 from neoranging.lab.simulation.apparitions import designation_dates, redraw_anomalies
 from neoranging.lab.simulation.astrometric_errors import KINDS, Errors
 from neoranging.lab.simulation.close_approaches import close_passages
@@ -38,7 +38,7 @@ from neoranging.lab.simulation.workers import in_processes
 from neoranging.orbits.catalogue import Catalogue, load_catalogue
 from neoranging.orbits.nbody import nbody_states
 from neoranging.records import Account, RecordCount, Rejections
-from neoranging.typing import FloatArray, IntArray
+from neoranging.typing import FloatArray
 
 BLOCK: Final = 512
 """Objects made at a time."""
@@ -186,70 +186,36 @@ class Twin:
 
     def block(self, block: int) -> tuple[ArcTable, Account]:
         """Arcs of a block of objects, and the account of the visits planned."""
-        table, visits, arcs = self._observed(block)
-        parts = {"visits": visits, "arcs": arcs}
-        if block == 0:
-            parts = {"objects": self._selection[1], **parts}
-        if self.close_fraction > 0.0:
-            n = round(self.close_fraction * visits.n_read)
-            near, parts["close arcs"] = self._close(n, self._rng(3, block))
-            table = ArcTable.concatenate([table, near])
-        return table, Account(parts)
-
-    def arcs(self) -> ArcTable:
-        """All arcs of all blocks, in memory: for twins of some thousand objects."""
-        return ArcTable.concatenate(self.block(k)[0] for k in range(self.n_blocks))
-
-    def _observed(self, block: int) -> tuple[ArcTable, RecordCount, RecordCount]:
-        """Arcs of a block of objects but for close passages, with counts of visits and arcs."""
         orbits, discovery = self.orbits(block)
-        rng = self._rng(2, block)
+        rng, errors = self._rng(2, block), Errors(self.errors, self.noise)
         visits = schedule(orbits, discovery, self.survey, self.span, rng)
         motion = None
         if self.dynamics == "nbody":
             motion = partial(nbody_states, *orbits.states(), orbits.epoch_mjd_tdb)
             visits = replan(visits, orbits, motion, self.survey, rng)
-        planned = len(visits.owner)
-        visits = visits.take(np.flatnonzero(visits.possible))
-        # the arc that each visit belongs to, and the first visit of each arc
-        arc = first = np.arange(len(visits.owner))
-        if self.group_by == "night":
-            night = self.survey.night(visits.station, visits.middle)
-            _, first, arc = np.unique(
-                np.stack([visits.owner, night]), axis=1, return_index=True, return_inverse=True
-            )
-        errors = Errors(self.errors, self.noise)
-        table, number, observed = observe(visits, self.survey, errors, rng, motion, arc)
-        table, labels = self._labelled(table, orbits, visits.owner[first[number]], self.dynamics)
-        return table, _seen(len(visits.owner), planned), observed.then(labels)
-
-    def _close(self, n: int, rng: np.random.Generator) -> tuple[ArcTable, RecordCount]:
-        """Arcs of close passages, at most n."""
-        orbits, visits = close_passages(self.catalogue, self.survey, n, self.span, rng)
-        errors = Errors(self.errors, self.noise)
-        table, number, observed = observe(visits, self.survey, errors, rng)
-        # every arc has an orbit of its own; it bears the name of the object it was turned from
-        table, labels = self._labelled(table, orbits, number, "kepler")
-        counts = _seen(len(orbits), n).then(observed).then(labels)
-        return table.with_columns(is_close=True), counts
-
-    def _labelled(
-        self, table: ArcTable, orbits: Catalogue, row: IntArray, dynamics: str
-    ) -> tuple[ArcTable, RecordCount]:
-        """Give arcs the truth of their orbits, found by row while names may occur twice."""
-        numbers = np.arange(len(orbits)).astype(np.str_)
-        numbered = dataclasses.replace(orbits, designation=numbers, principal_designation=numbers)
-        table, counts = label_arcs(
-            table.with_columns(designation=numbers[row]),
-            numbered,
-            dynamics=dynamics,
-            gate=np.inf,
+        n_planned, visits = len(visits.owner), visits.take(np.flatnonzero(visits.possible))
+        by_night = self.group_by == "night"
+        table, arcs = observe(
+            visits, orbits, self.survey, errors, rng, motion=motion, by_night=by_night
         )
-        names = orbits.designation[table["designation"].astype(np.int64)]
-        return table.with_columns(designation=names), counts
+        counts = {"visits": _possible(len(visits.owner), n_planned), "arcs": arcs}
+        if block == 0:
+            counts = {"objects": self._selection[1], **counts}
+        if self.close_fraction > 0.0:
+            n, rng = round(self.close_fraction * n_planned), self._rng(3, block)
+            # every arc has an orbit of its own; it bears the name of the object it was turned from
+            turned, visits = close_passages(self.catalogue, self.survey, n, self.span, rng)
+            close, arcs = observe(visits, turned, self.survey, errors, rng)
+            table = ArcTable.concatenate([table, close.with_columns(is_close=True)])
+            counts["close arcs"] = _possible(len(turned), n).then(arcs)
+        return table, Account(counts)
+
+    def arcs(self) -> ArcTable:
+        """All arcs of all blocks, in memory: for twins of some thousand objects."""
+        return ArcTable.concatenate(self.block(k)[0] for k in range(self.n_blocks))
 
 
-def _seen(n: int, planned: int) -> RecordCount:
+def _possible(n: int, planned: int) -> RecordCount:
     """Count of the n visits planned that were possible."""
     reason = "too faint, not up in the dark, or observed by that station already"
     return RecordCount(planned, n, {reason: planned - n} if n < planned else {})
