@@ -1,3 +1,4 @@
+from .astroquery import query_astroquery as query_astroquery
 from .client import NeodysClient as NeodysClient
 from .http import Politeness as Politeness
 from .oef import OrbitRecord as OrbitRecord

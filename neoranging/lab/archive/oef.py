@@ -16,7 +16,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from astropy import units as u
@@ -122,6 +122,34 @@ def read_orbit(source: TextSource, *, url: str = "") -> OrbitRecord:
     return _record(designation, rows, url)
 
 
+def orbit_from_astroquery(answer: Mapping[str, Any], designation: str) -> OrbitRecord:
+    """Typed record of what `astroquery.solarsystem.neodys` returns.
+
+    Parameters
+    ----------
+    answer : mapping
+        Of ``NEODyS.query_object``; its keys are those the code uses, not those it documents.
+    designation : str
+        The answer does not name its object.
+
+    Raises
+    ------
+    OrbitFormatError
+        If elements, epoch or a number of them are missing. astroquery does not notice when it was
+        sent a web page: the answer then holds empty lists.
+    """
+    keys = {
+        "KEP": "Keplerian State Vector",
+        "EQU": "Equinoctial State Vector",
+        "MJD": "Mean Julian Date",
+        "MAG": "Magnitude",
+        "COV": "Covariance Matrix",
+        "COR": "Keplerian Correlation Matrix",
+    }
+    rows = {short: list(answer[key]) for short, key in keys.items() if answer.get(key)}
+    return _record(designation, rows, str(answer.get("URL", "")))
+
+
 def read_catalogue(source: TextSource) -> QTable:
     """Read a catalogue of one line per object, such as the portal's ``neodys.cat``.
 
@@ -221,7 +249,7 @@ def _split_header(text: bytes, name: str) -> tuple[dict[str, str], list[tuple[in
     return header, [(n, line) for n, line in numbered if line.strip() and line.lstrip()[0] != "!"]
 
 
-def _record(designation: str, rows: Mapping[str, Sequence[str]], url: str) -> OrbitRecord:
+def _record(designation: str, rows: Mapping[str, Sequence[Any]], url: str) -> OrbitRecord:
     kind = "KEP" if "KEP" in rows else "EQU"
     what = url or designation
     values = _numbers(rows, kind, what, 6)
@@ -230,7 +258,7 @@ def _record(designation: str, rows: Mapping[str, Sequence[str]], url: str) -> Or
     if not (np.isfinite(values).all() and _is_orbit((epoch, a, ecc, inc))):
         raise OrbitFormatError(f"{what}: {kind} {values} at MJD {epoch} are no heliocentric orbit")
     scale = rows["MJD"][1:2]
-    if scale and scale[0] not in ("TDT", "TT"):
+    if scale and str(scale[0]) not in ("TDT", "TT"):
         raise OrbitFormatError(f"{what}: epoch in the time scale {scale[0]}, needed is TDT")
     magnitude = [*_numbers(rows, "MAG", what, 0), math.nan, math.nan]
     return OrbitRecord(
@@ -252,9 +280,9 @@ def _record(designation: str, rows: Mapping[str, Sequence[str]], url: str) -> Or
     )
 
 
-def _numbers(rows: Mapping[str, Sequence[str]], keyword: str, what: str, count: int) -> FloatArray:
+def _numbers(rows: Mapping[str, Sequence[Any]], keyword: str, what: str, count: int) -> FloatArray:
     """First `count` numbers of a keyword, all of them for 0."""
-    words = rows.get(keyword, ())
+    words = list(rows.get(keyword, ()))
     try:
         numbers = np.array([float(word) for word in words[: count or None]])
     except ValueError as error:
@@ -267,7 +295,7 @@ def _numbers(rows: Mapping[str, Sequence[str]], keyword: str, what: str, count: 
     return numbers
 
 
-def _symmetric(rows: Mapping[str, Sequence[str]], keyword: str, what: str) -> FloatArray | None:
+def _symmetric(rows: Mapping[str, Sequence[Any]], keyword: str, what: str) -> FloatArray | None:
     """Matrix of the rows of its upper triangle; None where there is none."""
     if keyword not in rows:
         return None

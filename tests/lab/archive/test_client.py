@@ -16,9 +16,10 @@ from neoranging.exceptions import (
     DownloadError,
     NeoRangingError,
     NeoRangingWarning,
+    OrbitFormatError,
     ResourceNotFoundError,
 )
-from neoranging.lab.archive import NeodysClient, Politeness, Portal
+from neoranging.lab.archive import NeodysClient, Politeness, Portal, query_astroquery
 from neoranging.lab.archive.client import cache_folder
 from neoranging.lab.archive.manifest import Status
 from neoranging.lab.archive.portal import BASE_URL
@@ -338,3 +339,32 @@ def test_other_paths(tmp_path, portal, make_rwo, fast):
     there = Portal(base_url=portal.url, observations="download/{name}_observations.txt")
     with NeodysClient(tmp_path, portal=there, politeness=fast) as neodys:
         assert len(neodys.observations("2024 YR4")) > 10
+
+
+# astroquery ---------------------------------------------------------------------------------------
+
+pytest_astroquery = pytest.mark.skipif(
+    not __import__("importlib.util").util.find_spec("astroquery"), reason="needs astroquery"
+)
+
+
+@pytest_astroquery
+def test_the_way_through_astroquery_gives_the_same_orbit(client, portal, make_orbit):
+    text = make_orbit("2024YR4", ELEMENTS, epoch=61000.0)
+    portal.put("epoch/2024YR4.ke1", text)
+    ours = client.orbit("2024 YR4")
+    theirs = query_astroquery("2024 YR4", base_url=portal.url)
+    assert theirs.epoch == ours.epoch
+    assert np.array_equal(theirs.values, ours.values)
+    # nothing is kept between calls
+    portal.put("epoch/2024YR4.ke1", make_orbit("2024YR4", ELEMENTS, epoch=61001.0))
+    assert query_astroquery("2024 YR4", base_url=portal.url).epoch.mjd == 61001.0
+
+
+@pytest_astroquery
+def test_errors_on_the_way_through_astroquery(portal):
+    with pytest.raises(ResourceNotFoundError):
+        query_astroquery("2099 AA", base_url=portal.url)
+    portal.put("epoch/433.ke1", HTML)
+    with pytest.raises(OrbitFormatError):
+        query_astroquery("433", base_url=portal.url)

@@ -13,6 +13,7 @@ from neoranging.core.kepler import true_anomaly
 from neoranging.exceptions import OrbitFormatError
 from neoranging.lab.archive.oef import (
     looks_like_catalogue,
+    orbit_from_astroquery,
     read_catalogue,
     read_orbit,
 )
@@ -205,6 +206,29 @@ def test_a_file_that_does_not_unpack_is_a_damaged_file_of_orbits():
     for reader in (read_orbit, read_catalogue):
         with pytest.raises(OrbitFormatError, match="damaged"):
             reader(b"\xfd7zXZ" + KEPLERIAN.encode())
+
+
+def test_the_answer_of_astroquery():
+    answer = {
+        "Equinoctial State Vector": [float(x) for x in EQU.split()],
+        "Mean Julian Date": ["58430.299591399", "TDT"],
+        "Magnitude": [30.865, 0.15],
+        "Covariance Matrix": list(UPPER * 1e-9),
+        "Keplerian Correlation Matrix": [],
+        "URL": "http://x//2018VP1.eq0",
+    }
+    ours, theirs = read_orbit(EQUINOCTIAL), orbit_from_astroquery(answer, "2018 VP1")
+    assert theirs.epoch == ours.epoch
+    assert theirs.argp == ours.argp
+    assert theirs.H == ours.H
+    assert np.allclose(theirs.covariance, ours.covariance, rtol=1e-12)
+    assert theirs.url == answer["URL"]
+
+
+def test_the_answer_of_astroquery_to_a_web_page():
+    answer = {"Covariance Matrix": [], "Keplerian Correlation Matrix": [], "URL": "http://x"}
+    with pytest.raises(OrbitFormatError, match="0 numbers after"):
+        orbit_from_astroquery(answer, "433")
 
 
 def test_the_portals_catalogue_of_2022(shared):
