@@ -1,4 +1,4 @@
-"""Vectors, angles and three-point rates in torch: twins of those in ``neoranging.core``.
+"""Vectors, angles and three-point rates in torch, equal to those in ``neoranging.core``.
 
 Vectors are rows, shape ``(..., 3)``, ICRS equatorial axes.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-_STILL = 1.0e-12  # rad/d; below it a motion has no direction
+_STILL = 1.0e-12  # rad/d; a slower motion has no direction
 
 
 def dot(a: Tensor, b: Tensor) -> Tensor:

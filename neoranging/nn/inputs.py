@@ -1,4 +1,4 @@
-"""What a network is given of an arc, raw and differentiable, and how it changes with time.
+"""Inputs of networks, raw and differentiable, and their derivatives by time.
 
 The time derivative of a network's output is taken along the motion of its own input: the arc is
 slid along itself, every observation by the same interval, the offsets between them unchanged. Which

@@ -1,9 +1,9 @@
-"""From what two heads say to range and range-rate.
+"""Outputs of networks: from the values of two heads to range and range-rate.
 
 Every output maps ``heads (B, 2)`` and the inputs to physical range [au] and range-rate [au/d], and
-knows the space in which its errors are told (`normalise`).
+defines the space in which its errors are measured (`normalise`).
 
-`MinMaxOutput` is the paper's. `LogOutput` says the logarithm of the range, so that an error is a
+`MinMaxOutput` is the paper's. `LogOutput` gives the logarithm of the range, so that an error is a
 fraction of the range whatever the range, and the range-rate as the velocity of the object *in the
 heliocentric frame* along the line of sight, in units of the escape velocity at 1 au: what the
 observer contributes, ``-v.u``, is known and need not be learnt. `AdmissibleOutput` puts the same
@@ -44,7 +44,7 @@ _MARGIN: Final = 1.0e-3
 Rounding and the difference between two ways of writing an attributable stay below it.
 """
 _SHARPNESS: Final = 20.0
-"""Of the corner at which a log range bends into its limit, per unit of its natural logarithm."""
+"""Sharpness of the corner at which a log range bends into its limit, per unit of its logarithm."""
 
 
 class Output(nn.Module):
@@ -53,12 +53,12 @@ class Output(nn.Module):
     Parameters
     ----------
     origin : {"geocenter", "topocenter"}
-        Where the range is measured from.
+        Origin of the range.
 
     Attributes
     ----------
     scaling : Scaling
-        Of the two columns of `normalise`.
+        Scaling of the two columns of `normalise`.
     """
 
     def __init__(self, origin: str, names: tuple[str, str]) -> None:
@@ -184,7 +184,7 @@ class AdmissibleOutput(LogOutput):
 
 def _within(log_rho: Tensor, c: Tensor) -> Tensor:
     """Log range led into the ranges at which the strip is open."""
-    near_end, far_start, far_end = (torch.log(limit) for limit in range_limits(c))
+    near_end, far_start, far_end = map(torch.log, range_limits(c))
     lowest = math.log(R_EARTH) + _MARGIN
     x = lowest + functional.softplus(log_rho - lowest, beta=_SHARPNESS)
     highest = far_end - _MARGIN
@@ -204,7 +204,8 @@ def _rate_at(fraction: Tensor, c: Tensor, rho: Tensor) -> Tensor:
     """Range-rate that lies ``fraction`` of the way through the admissible ones at ``rho``."""
     floor = torch.finfo(rho.dtype).tiny
     half_width = torch.sqrt(strip_square(c, rho).clamp_min(floor)) * (1.0 - _MARGIN)
-    low, high = -0.5 * c[..., 1] - half_width, -0.5 * c[..., 1] + half_width
+    middle = -0.5 * c[..., 1]
+    low, high = middle - half_width, middle + half_width
     escape = escape_rate(c, rho) * (1.0 + _MARGIN)
     receding = torch.maximum(low, escape)
     approaching_length = (torch.minimum(high, -escape) - low).clamp_min(0.0)

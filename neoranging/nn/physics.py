@@ -1,4 +1,4 @@
-"""The scalar range equation and what a network leaves of it.
+"""The scalar range equation and the residuals of a network in it.
 
 The object is drawn by the Sun and by the Earth, the observer is carried by whatever carries it;
 projected on the line of sight u this is::
@@ -36,7 +36,7 @@ MAX_RESIDUAL: Final = 100.0
 
 
 class SightGeometry(NamedTuple):
-    """Where an arc is seen from and how fast it moves on the sky, at t2."""
+    """Observer, line of sight and proper motion of an arc at t2."""
 
     direction: Tensor
     """Line of sight u, (B, 3)."""
@@ -109,7 +109,7 @@ class Residuals(NamedTuple):
 def residuals(
     geometry: SightGeometry, state: tuple[Tensor, Tensor], rate: tuple[Tensor, Tensor]
 ) -> Residuals:
-    """What an estimate and its derivative along the arc leave of the equations.
+    """Residuals of an estimate and its derivative along the arc in the equations.
 
     Parameters
     ----------
