@@ -52,7 +52,7 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
         *(np.einsum("mij,mj->mi", plane, vector) for vector in (fit.rate, acceleration)),
         np.log(t[:, 2] - t[:, 0]),
         0.5 * np.log(np.where(curved[:, None], variance, 1.0)),
-        *(arcs.counts, curved),
+        curved,
         *np.moveaxis(fit.observer, 2, 0),
         arcs.velocity[middle],
         path.inverse_range,

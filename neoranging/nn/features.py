@@ -148,13 +148,6 @@ class PaperFeatures(Features):
         dt1, dt3 = inputs.dt1[..., None], inputs.dt3[..., None]
         return torch.cat([dt1, first, middle, dt3, last, inputs.earth], dim=-1)
 
-    def with_tangent(
-        self, inputs: ArcInputs, tangent: ArcInputs | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Scaled features and their derivative; the map is affine, so no tracing is needed."""
-        tangent = inputs.tangent() if tangent is None else tangent
-        return self(inputs), self.scaling.rate(self.raw(tangent))
-
 
 class InvariantFeatures(Features):
     """Motion, curvature and the observer in the frame of the motion. Topocentric.
@@ -198,6 +191,9 @@ class InvariantFeatures(Features):
         # the axes point to the side of the observer: see the class
         frame = MotionFrame(frame.sight, ahead * frame.along, aside * frame.across)
         scalars = torch.stack([torch.log(speed(inputs.sky_rate)), inputs.log_span], dim=-1)
+        parallax, error = inputs.parallax, torch.exp(inputs.log_sigma_parallax)
+        size = torch.asinh(parallax / torch.sqrt(error**2 + _PARALLAX_UNIT**2))
+        significance = torch.asinh(parallax / error)
         return torch.cat(
             [
                 scalars,
@@ -205,7 +201,7 @@ class InvariantFeatures(Features):
                 ahead * frame.components(inputs.observer_rate),
                 *_curvature(inputs, torch.cat([ahead, aside], dim=-1)),
                 frame.components(inputs.observer_acc),
-                _parallax(inputs),
+                torch.stack([size, significance, inputs.log_sigma_parallax], dim=-1),
             ],
             dim=-1,
         )
@@ -270,13 +266,6 @@ def _curvature(inputs: ArcInputs, sides: Tensor) -> tuple[Tensor, Tensor, Tensor
     # a motion too slow to have a direction leaves the variance at zero
     error = torch.sqrt(variance.clamp_min(torch.finfo(variance.dtype).tiny))
     return size, torch.asinh(bend / error), torch.log(error)
-
-
-def _parallax(inputs: ArcInputs) -> Tensor:
-    """Size, significance and log error of the inverse range by parallax, (B, 3)."""
-    value, error = inputs.parallax, torch.exp(inputs.log_sigma_parallax)
-    size = torch.asinh(value / torch.sqrt(error**2 + _PARALLAX_UNIT**2))
-    return torch.stack([size, torch.asinh(value / error), inputs.log_sigma_parallax], dim=-1)
 
 
 FEATURES: Final[dict[str, type[PaperFeatures | InvariantFeatures]]] = {

@@ -221,8 +221,8 @@ class NetworkConfig:
     widths : tuple of int
         Widths of the layers of the paper's trunk.
     width, blocks : int
-        Size of the residual trunk; each block has two square matrices. An estimate costs two operations
-        per entry: half a million entries are 50,000 estimates a second on an ordinary core.
+        Size of the residual trunk; each block has two square matrices. An estimate costs two
+        operations per entry: half a million entries are 50,000 estimates a second on a core.
     activation : {"tanh", "silu"}
     output : {"minmax", "log", "admissible"}
     """

@@ -44,7 +44,7 @@ _MARGIN: Final = 1.0e-3
 Rounding and the difference between two ways of writing an attributable stay below it.
 """
 _SHARPNESS: Final = 20.0
-"""Sharpness of the corner at which a log range bends into its limit, per unit of its logarithm."""
+"""Sharpness of the corner at which a log range bends into its limit, per unit of it."""
 
 
 class Output(nn.Module):
@@ -104,17 +104,6 @@ class MinMaxOutput(Output):
         """Scaled range and range-rate."""
         return self.scaling(torch.stack([rho, rho_dot], dim=-1))
 
-    def with_tangent(
-        self,
-        heads: Tensor,
-        heads_rate: Tensor,
-        inputs: ArcInputs,
-        tangent: ArcInputs,  # noqa: ARG002
-    ) -> tuple[Pair, Pair]:
-        """Range and range-rate, and their derivatives by time; the map is affine."""
-        rho_rate, rho_dot_rate = (heads_rate * self.scaling.scale.to(heads.dtype)).unbind(-1)
-        return self(heads, inputs), (rho_rate, rho_dot_rate)
-
 
 class LogOutput(Output):
     """Log range, and the velocity along the line of sight in units of the escape velocity at 1 au.
@@ -135,19 +124,6 @@ class LogOutput(Output):
         at = Attributable.of(inputs, self.origin)
         rho_dot = _ESCAPE * heads[..., 1] - dot(at.velocity, at.sight)
         return torch.exp(self._log_rho(heads)), rho_dot
-
-    def with_tangent(
-        self, heads: Tensor, heads_rate: Tensor, inputs: ArcInputs, tangent: ArcInputs
-    ) -> tuple[Pair, Pair]:
-        """Range and range-rate, and their derivatives by time."""
-        rho, rho_dot = self(heads, inputs)
-        at = Attributable.of(inputs, self.origin)
-        acceleration = tangent.earth_rate
-        if self.origin == "topocenter":
-            acceleration = tangent.observer_velocity
-        turning = dot(acceleration, at.sight) + dot(at.velocity, at.sight_rate)
-        rho_rate = rho * self.scaling.scale[0].to(rho.dtype) * heads_rate[..., 0]
-        return (rho, rho_dot), (rho_rate, _ESCAPE * heads_rate[..., 1] - turning)
 
     def normalise(self, rho: Tensor, rho_dot: Tensor) -> Tensor:
         """Scaled log range and range-rate."""
@@ -175,29 +151,19 @@ class AdmissibleOutput(LogOutput):
         fraction = 0.5 + 0.5 * torch.tanh(heads[..., 1])
         return rho, _rate_at(fraction, c, rho)
 
-    def with_tangent(
-        self, heads: Tensor, heads_rate: Tensor, inputs: ArcInputs, tangent: ArcInputs
-    ) -> tuple[Pair, Pair]:
-        """Range and range-rate, and their derivatives by time."""
-        return Output.with_tangent(self, heads, heads_rate, inputs, tangent)
-
 
 def _within(log_rho: Tensor, c: Tensor) -> Tensor:
-    """Log range led into the ranges at which the strip is open."""
+    """Log range led into the ranges at which the strip is open; in a gap, to the nearer end."""
     near_end, far_start, far_end = map(torch.log, range_limits(c))
     lowest = math.log(R_EARTH) + _MARGIN
     x = lowest + functional.softplus(log_rho - lowest, beta=_SHARPNESS)
     highest = far_end - _MARGIN
     x = highest - functional.softplus(highest - x, beta=_SHARPNESS)
-    return _off_gap(x, near_end - _MARGIN, far_start + _MARGIN)
-
-
-def _off_gap(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    """Move what lies between ``low`` and ``high`` to the nearer of the two."""
-    inside = (x > low) & (x < high)
+    low, high = near_end - _MARGIN, far_start + _MARGIN
+    in_gap = (x > low) & (x < high)
     nearer = torch.where(x - low < high - x, low, high)
     # the slope of the identity is kept, or such an arc could never be learnt
-    return torch.where(inside, nearer + (x - x.detach()), x)
+    return torch.where(in_gap, nearer + (x - x.detach()), x)
 
 
 def _rate_at(fraction: Tensor, c: Tensor, rho: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ class Attributable(NamedTuple):
 
     @classmethod
     def of(cls, inputs: ArcInputs, origin: str) -> Attributable:
-        """Attributable of the triplet and the Earth ("geocenter"), or of the fit and the observer."""
+        """Attributable of triplet and Earth ("geocenter"), or of fit and observer."""
         if origin == "geocenter":
             ra, dec = inputs.ra[..., 1], inputs.dec[..., 1]
             motion = three_point(inputs.dt1, inputs.dt3, inputs.ra, inputs.dec)

@@ -57,6 +57,8 @@ def test_energies_and_rates_equal_the_numeric_core(rho, c, numpy_coefficients):
         (region.earth_energy, admissible.earth_energy),
     ]
     distance = torch.full((len(c),), rho, dtype=torch.float64)
+    inside = region.is_admissible(c, distance, torch.from_numpy(rho_dot)).numpy()
+    assert np.array_equal(inside, admissible.is_admissible(numpy_coefficients, rho, rho_dot))
     for ours, theirs in pairs:
         found = ours(c, distance, torch.from_numpy(rho_dot)).numpy()
         expected = theirs(numpy_coefficients, rho, rho_dot)

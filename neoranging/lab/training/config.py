@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -162,26 +162,6 @@ class TrainingConfig:
         # tuples become lists, so that what is written equals what is read
         return dict(json.loads(json.dumps(plain)))
 
-    @classmethod
-    def from_json(cls, plain: dict[str, Any]) -> Self:
-        """Recipe of plain data.
-
-        Raises
-        ------
-        TrainingError
-            If an entry is missing, unknown or out of range.
-        """
-        try:
-            network = {**plain["network"], "widths": tuple(plain["network"]["widths"])}
-            parts = {
-                "network": NetworkConfig(**network),
-                "weights": LossWeights(**plain["weights"]),
-            }
-            return cls(**{**plain, **parts})
-        except (KeyError, TypeError) as error:
-            names = ", ".join(f.name for f in fields(cls))
-            raise TrainingError(f"no training configuration ({error}); it has {names}") from error
-
     def save(self, path: str | Path) -> None:
         """Write as JSON."""
         write_json(Path(path), self.to_json())
@@ -197,8 +177,11 @@ class TrainingConfig:
         """
         try:
             plain = read_json(Path(path))
-        except DatasetError as error:
-            raise TrainingError(f"no training configuration: {error}") from error
-        if not isinstance(plain, dict):
-            raise TrainingError(f"{path} is no training configuration but {type(plain).__name__}")
-        return cls.from_json(plain)
+            network = {**plain["network"], "widths": tuple(plain["network"]["widths"])}
+            parts = {
+                "network": NetworkConfig(**network),
+                "weights": LossWeights(**plain["weights"]),
+            }
+            return cls(**{**plain, **parts})
+        except (DatasetError, KeyError, TypeError) as error:
+            raise TrainingError(f"{path} is no training configuration ({error})") from error

@@ -134,8 +134,7 @@ def make_training_arcs(
         ra, dec = (np.where(rows, *pair) for pair in ((clean.ra, arcs.ra), (clean.dec, arcs.dec)))
         clean, errors = replace(arcs, ra=ra, dec=dec), errors or Errors()
         visit = visits(clean, table["stations"])
-        for _ in range(drawings):
-            variants.append(arc_inputs(redrawn(clean, visit, noisy, errors, rng)))
+        variants += [arc_inputs(redrawn(clean, visit, noisy, errors, rng)) for _ in range(drawings)]
     columns = {"rho": rho, "rho_dot": rho_dot}
     for number, inputs in enumerate(variants):
         suffix = f" of drawing {number}" if number else ""
