@@ -154,14 +154,14 @@ class AdmissibleOutput(LogOutput):
 
 def _within(log_rho: Tensor, c: Tensor) -> Tensor:
     """Log range led into the ranges at which the strip is open; in a gap, to the nearer end."""
-    near_end, far_start, far_end = map(torch.log, range_limits(c))
+    # the three limits, each moved a little into its component
+    inward = c.new_tensor([-_MARGIN, _MARGIN, -_MARGIN])
+    near_end, far_start, far_end = (torch.log(range_limits(c)) + inward).unbind(-1)
     lowest = math.log(R_EARTH) + _MARGIN
     x = lowest + functional.softplus(log_rho - lowest, beta=_SHARPNESS)
-    highest = far_end - _MARGIN
-    x = highest - functional.softplus(highest - x, beta=_SHARPNESS)
-    low, high = near_end - _MARGIN, far_start + _MARGIN
-    in_gap = (x > low) & (x < high)
-    nearer = torch.where(x - low < high - x, low, high)
+    x = far_end - functional.softplus(far_end - x, beta=_SHARPNESS)
+    in_gap = (x > near_end) & (x < far_start)
+    nearer = torch.where(x - near_end < far_start - x, near_end, far_start)
     # the slope of the identity is kept, or such an arc could never be learnt
     return torch.where(in_gap, nearer + (x - x.detach()), x)
 

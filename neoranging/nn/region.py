@@ -108,19 +108,10 @@ def escape_rate(c: Tensor, rho: Tensor) -> Tensor:
     return torch.where(bound, torch.sqrt(torch.where(bound, square, 1.0)), 0.0)
 
 
-class RangeLimits(NamedTuple):
-    """Open ranges [au]: up to ``near_end``, and from ``far_start`` to ``far_end``; each (B,).
+def range_limits(c: Tensor) -> Tensor:
+    """Ranges [au] at which the strip closes, opens again and closes for good, (B, 3).
 
-    With one component all three are equal.
-    """
-
-    near_end: Tensor
-    far_start: Tensor
-    far_end: Tensor
-
-
-def range_limits(c: Tensor) -> RangeLimits:
-    """Ranges at which the strip closes, opens again and closes for good, outside the Earth.
+    All lie outside the Earth; with one component the three are equal.
 
     The zeros are bracketed on a grid in log range and refined by Newton's method held within the
     brackets. A second component narrower than the grid is overlooked: the region is then smaller,
@@ -141,7 +132,7 @@ def range_limits(c: Tensor) -> RangeLimits:
     here = changes[..., None, :] & (order[..., None, :] == number[..., None])
     index = here.to(torch.uint8).argmax(dim=-1)
     low, high = edges.gather(-1, index), edges.gather(-1, index + 1)
-    return RangeLimits(*_refined(c[..., None, :], low, high).unbind(-1))
+    return _refined(c[..., None, :], low, high)
 
 
 def _grid(c: Tensor) -> Tensor:
