@@ -323,8 +323,8 @@ class MethodIntervals(NamedTuple):
             some, why = without_verdicts(held), f"only {n_usable} answers are usable: its intervals"
             why, n_usable = f"{why} are calibrated on all together", 0
         # bins hold hundreds of arcs unless there are fewer in all; folds of objects are uneven
-        least = 0.5 * min(n_usable or len(held), 400)
-        levels = [x for x in STUDY_LEVELS if x <= 0.95 or core.arcs_needed(x) <= least]
+        of_bin = 0.5 * min(n_usable or len(held), 400)
+        levels = [x for x in STUDY_LEVELS if x <= 0.95 or core.arcs_needed(x) <= of_bin]
         try:
             intervals = cross_conformal(some, levels=levels, folds=folds)
         except ConformalError as error:

@@ -397,7 +397,8 @@ def _headline(
     rows = []
     for each in scored:
         method = each.attrs["method"]
-        parts = [("all", each, [row for row in figures if row["method"] == method])]
+        own = [row for row in figures if row["method"] == method]
+        parts: list[tuple[str, pd.DataFrame, Sequence[Mapping[str, Any]]]] = [("all", each, own)]
         if 0 < each.ok.sum() < 0.95 * each.answered.sum():
             some = select(each, each.ok)
             parts.append(("OK", some, summarise(some, metrics=HEADLINE, **options)))
