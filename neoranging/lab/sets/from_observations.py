@@ -11,12 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from neoranging.lab.sets.arcs import form_arcs
-from neoranging.lab.sets.plain_observations import read_observation_table
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.sets.truth import GATE, label_arcs
 from neoranging.orbits.catalogue import Catalogue, load_catalogue, read_orbits
-from neoranging.records import Account, Counts
+from neoranging.records import Account
 
 MAX_U: Final = 3
 """Largest uncertainty parameter of orbits that can tell the truth. U = 3 lets the place in the
@@ -98,11 +97,6 @@ def _quantiles(values: Any) -> dict[str, float]:
     return {name: float(np.quantile(values, level)) for name, level in _QUANTILES.items()}
 
 
-def _source(path: str | os.PathLike[str]) -> Any:
-    """Table of a comma-separated file; files of the known formats are left to their readers."""
-    return read_observation_table(path) if ".csv" in Path(path).suffixes else path
-
-
 def make_real_set(
     observations: Sequence[str | os.PathLike[str]],
     orbits: str | os.PathLike[str] | None,
@@ -120,9 +114,9 @@ def make_real_set(
     Parameters
     ----------
     observations : sequence of path-like
-        Comma-separated tables (``.csv``, ``.csv.gz``; see
-        `neoranging.lab.sets.plain_observations.read_observation_table`), or files of any format
-        that `neoranging.read_tracklets` knows.
+        Files of any format that `neoranging.read_tracklets` knows: tables need the column
+        ``designation``, by which an orbit is found, and may have ``selected`` (0 or false: rejected
+        from the orbit) and ``note2`` (as in the 80-column format).
     orbits : path-like, optional
         See `neoranging.orbits.catalogue.read_orbits`; the catalogue of the package by default.
     folder : path-like
@@ -159,20 +153,15 @@ def make_real_set(
     # the writer first, so that a folder that is taken does not cost the work
     with ArcWriter(Path(folder), settings=settings, overwrite=overwrite) as writer:
         catalogue: Catalogue = load_catalogue() if orbits is None else read_orbits(orbits)
-        formed, account = form_arcs([_source(path) for path in observations], group_by=group_by)
+        formed, account = form_arcs(list(observations), group_by=group_by)
         labelled, labels = label_arcs(
             formed, catalogue, dynamics=dynamics, gate=gate, max_u=max_u, progress=progress
         )
-        account = Account({**account.counts, "arcs": _in_a_row(account.counts["arcs"], labels)})
+        account = Account({**account.counts, "arcs": account.counts["arcs"].then(labels)})
         summary = summarise(labelled)
         _write(writer, labelled, account)
         writer.describe(labels=vars(summary))
     return summary, account
-
-
-def _in_a_row(first: Counts, second: Counts) -> Counts:
-    """Counts of two steps of which the second takes up what the first leaves."""
-    return Counts(first.n_read, second.n_used, {**first.dropped, **second.dropped})
 
 
 def _write(writer: ArcWriter, table: ArcTable, account: Account) -> None:

@@ -9,7 +9,6 @@ https://github.com/IAU-ADES/ADES-Master.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields as dataclass_fields
 from functools import cache
 from typing import Any, Final
 
@@ -26,16 +25,16 @@ from neoranging.observations.ades.fields import (
     read_place,
 )
 from neoranging.observations.ades.scan import TAG, AdesRecords, scan_psv, scan_xml
+from neoranging.observations.columns import LAYOUT, Columns, Observations, julian_date
 from neoranging.observations.designation import unpack
 from neoranging.observations.field_names import ADES_NAMES, FIELDS, name_columns
 from neoranging.observations.mpc_codes import CATALOG_CODES, NOTE2_OF_MODE
 from neoranging.observations.report import Note, ReadReport, Reason, SetAside
-from neoranging.observations.source import TextSource
-from neoranging.observations.table import ObservationColumns, observation_table
+from neoranging.observations.source import TextSource, read_text
+from neoranging.observations.stations import check_stations, station_notes
 from neoranging.observations.uncertainty import outside_limits, sigma_columns
-from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
-from neoranging.observations.wrapping import read_text
-from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray, StrArray
+from neoranging.records import Rejections
+from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
 
 IDENTIFIERS: Final = ("permID", "provID", "trkSub", "artSat")
 """Fields that can name the object, the best first."""
@@ -61,7 +60,7 @@ NUMERIC: Final = frozenset(
 )
 """Further fields that hold numbers; NaN where a record has none."""
 
-_COMMON: Final = {item.name for item in dataclass_fields(ObservationColumns)} | {"obstime", "block"}
+_COMMON: Final = {*LAYOUT, "block"}
 
 
 def read_ades_psv(source: TextSource, *, default_sigma: Any = None) -> QTable:
@@ -94,10 +93,15 @@ def read_ades_psv(source: TextSource, *, default_sigma: Any = None) -> QTable:
     ObservationFormatError
         If the text is not ADES PSV; odd records never raise.
     """
+    return parse_ades_psv(source, default_sigma=default_sigma).to_table()
+
+
+def parse_ades_psv(source: TextSource, *, default_sigma: Any = None) -> Observations:
+    """Observations of a text in the pipe-separated form; see `read_ades_psv`."""
     content, name = read_text(source)
     text = content.decode("utf-8", "replace")
     records = scan_psv(text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _table(records, name, default_sigma)
+    return _observations(records, name, default_sigma)
 
 
 def read_ades_xml(source: TextSource, *, default_sigma: Any = None) -> QTable:
@@ -120,11 +124,16 @@ def read_ades_xml(source: TextSource, *, default_sigma: Any = None) -> QTable:
     ObservationFormatError
         If the text is no well-formed ADES XML; odd records never raise.
     """
+    return parse_ades_xml(source, default_sigma=default_sigma).to_table()
+
+
+def parse_ades_xml(source: TextSource, *, default_sigma: Any = None) -> Observations:
+    """Observations of a text in the XML form; see `read_ades_xml`."""
     content, name = read_text(source)
-    return _table(scan_xml(content), name, default_sigma)
+    return _observations(scan_xml(content), name, default_sigma)
 
 
-def _table(records: AdesRecords, source: str, default_sigma: Any) -> QTable:
+def _observations(records: AdesRecords, source: str, default_sigma: Any) -> Observations:
     """Interpret scanned records."""
     if not records.columns and not records.headers and not records.version:
         msg = (
@@ -133,38 +142,51 @@ def _table(records: AdesRecords, source: str, default_sigma: Any) -> QTable:
         )
         raise ObservationFormatError(msg)
     fields = Fields(records)
-    verdicts = Verdicts(len(records))
-    _screen(fields, verdicts)
-    instants = read_obstime(fields, verdicts)
-    ra, dec = read_direction(fields, verdicts)
-    place = read_place(fields, verdicts)
+    rejections = Rejections(len(records))
+    _screen(fields, rejections)
+    instants = read_obstime(fields, rejections)
+    ra, dec = read_direction(fields, rejections)
+    place = read_place(fields, rejections)
     station = fields.text("stn")
-    unknown = check_stations(station, place.kind, verdicts)
-    keep = verdicts.usable
+    unknown = check_stations(station, place.kind, rejections)
+    keep = rejections.usable
     line = np.array(records.line, dtype=np.int64)
-    columns: dict[str, Any] = {
-        "designation": _designation(fields),
-        "mjd_day": instants.day,
-        "mjd_fraction": instants.fraction,
-        "ra": ra,
-        "dec": dec,
-        "station": station,
-        "line": line,
-        "mag": fields.number("mag"),
-        "band": _known(fields.text("band")),
-        "kind": place.kind,
-        "observer_itrf": place.itrf,
-        "observer_gcrs": place.gcrs,
-        "note2": _translated(fields.text("mode"), NOTE2_OF_MODE),
-        "program": fields.text("prog"),
-        "catalog": _known(fields.text("astCat")),
-        "discovery": fields.given("disc"),
-    }
-    columns = {name: column[keep] for name, column in columns.items()}
+    note2 = _translated(fields.text("mode"), NOTE2_OF_MODE)[keep]
+    catalog = _known(fields.text("astCat"))[keep]
     precision = _precision(fields, keep)
-    columns |= _sigmas(fields, keep, columns, instants.year[keep], default_sigma, precision)
-    columns["extra"] = _extras(fields, keep, records) | {
-        name: column for name, column in precision.items() if np.isfinite(column).any()
+    sigma, stated = _sigmas(
+        fields,
+        keep,
+        default_sigma,
+        station=station[keep],
+        note2=note2,
+        catalog=catalog,
+        year=instants.year[keep],
+        resolution=(
+            np.nan_to_num(precision["ra_resolution"].value) * np.cos(np.radians(dec[keep])),
+            np.nan_to_num(precision["dec_resolution"].value),
+        ),
+    )
+    columns = Columns(
+        *julian_date(instants.day[keep], instants.fraction[keep]),
+        ra=ra[keep],
+        dec=dec[keep],
+        sigma=sigma,
+        station=station[keep],
+        itrf=place.itrf[keep],
+        gcrs=place.gcrs[keep],
+        mag=fields.number("mag")[keep],
+        band=_known(fields.text("band"))[keep],
+        note2=note2,
+    )
+    extra = {
+        "sigma_source": np.where(stated, "file", "default"),
+        "program": fields.text("prog")[keep],
+        "catalog": catalog,
+        "discovery": fields.given("disc")[keep],
+        "line": line[keep],
+        **_extras(fields, keep, records),
+        **{name: column for name, column in precision.items() if np.isfinite(column).any()},
     }
     notes = [
         *_notes(fields, line, keep),
@@ -175,27 +197,41 @@ def _table(records: AdesRecords, source: str, default_sigma: Any) -> QTable:
         *(Note(0, remark) for name in records.columns for remark in _remarks(name)),
         *station_notes(station, line, keep & unknown),
     ]
-    table = observation_table(
-        ObservationColumns(**columns), _report(records, verdicts, notes, source)
+    report = ReadReport.of(
+        rejections,
+        line,
+        records.text,
+        notes,
+        unreadable=[
+            SetAside(line, Reason.MALFORMED, text, detail) for line, text, detail in records.broken
+        ],
+        n_ignored_lines=records.n_ignored_lines,
+        source=source,
     )
-    table.meta |= {"ades_version": records.version, "ades_headers": tuple(records.headers)}
-    return table
+    headers = {"ades_version": records.version, "ades_headers": tuple(records.headers)}
+    return Observations(
+        columns=columns,
+        designation=_designation(fields)[keep],
+        kind=place.kind[keep],
+        extra=extra,
+        meta={"report": report, **headers},
+    )
 
 
-def _screen(fields: Fields, verdicts: Verdicts) -> None:
+def _screen(fields: Fields, rejections: Rejections) -> None:
     """Set aside what is no optical position of its own, before any number is looked at."""
     tag = np.strings.lower(fields.text(TAG))
     radar = (tag == "radar") | fields.given("trx", "rcv", "delay", "doppler")
-    verdicts.reject(radar, Reason.RADAR)
-    verdicts.reject(fields.given("deprecated"), Reason.REPLACED, "marked deprecated")
+    rejections.reject(radar, Reason.RADAR)
+    rejections.reject(fields.given("deprecated"), Reason.REPLACED, "marked deprecated")
     occultation = (tag == "occultation") | fields.given("raStar")
     offset = (tag == "offset") | fields.given("obsCenter")
-    verdicts.reject(offset & ~occultation, Reason.OFFSET)
-    verdicts.reject(~fields.given("stn"), Reason.MALFORMED, "no station (stn)")
+    rejections.reject(offset & ~occultation, Reason.OFFSET)
+    rejections.reject(~fields.given("stn"), Reason.MALFORMED, "no station (stn)")
     for name in ("rmsRA", "rmsDec"):
         bad = outside_limits(fields.number(name))
-        verdicts.reject(bad, Reason.MALFORMED, f"{name} beyond all measure")
-    verdicts.reject(~fields.given(*IDENTIFIERS), Reason.MALFORMED, "no permID, provID or trkSub")
+        rejections.reject(bad, Reason.MALFORMED, f"{name} beyond all measure")
+    rejections.reject(~fields.given(*IDENTIFIERS), Reason.MALFORMED, "no permID, provID or trkSub")
 
 
 def _designation(fields: Fields) -> StrArray:
@@ -245,31 +281,29 @@ def _precision(fields: Fields, keep: BoolArray) -> dict[str, u.Quantity]:
 def _sigmas(
     fields: Fields,
     keep: BoolArray,
-    columns: Mapping[str, Any],
-    year: FloatArray,
     default_sigma: Any,
-    precision: Mapping[str, u.Quantity],
-) -> dict[str, AnyArray]:
-    """Uncertainties of the kept records: the observer's where given for both coordinates."""
-    ra, dec = fields.number("rmsRA")[keep], fields.number("rmsDec")[keep]
-    given = (ra > 0.0) & (dec > 0.0)
-    rows = ~given
+    *,
+    catalog: StrArray,
+    resolution: tuple[FloatArray, FloatArray],
+    **codes: Any,
+) -> tuple[FloatArray, BoolArray]:
+    """Uncertainties of the kept records, and True where the observer gives both coordinates.
+
+    The keyword arguments are those of `sigma_columns`, for the other records. Without a stated
+    precision decimal degrees resolve far below any sigma.
+    """
+    sigma = np.stack([fields.number(name)[keep] for name in ("rmsRA", "rmsDec")], axis=1)
+    stated = np.asarray((sigma > 0.0).all(axis=1))
+    rows = ~stated
     if rows.any():
-        # Without a stated precision decimal degrees resolve far below any sigma.
-        unit_ra, unit_dec = (
-            np.nan_to_num(precision[name][rows].to_value(u.arcsec))
-            for name in ("ra_resolution", "dec_resolution")
-        )
-        ra[rows], dec[rows] = sigma_columns(
+        default = sigma_columns(
             default_sigma,
-            station=columns["station"][rows],
-            note2=columns["note2"][rows],
-            catalog=_translated(columns["catalog"][rows], CATALOG_CODES),
-            year=year[rows],
-            resolution=(unit_ra * np.cos(np.radians(columns["dec"][rows])), unit_dec),
+            catalog=_translated(catalog[rows], CATALOG_CODES),
+            resolution=(resolution[0][rows], resolution[1][rows]),
+            **{name: column[rows] for name, column in codes.items()},
         )
-    source = np.where(given, "file", "default")
-    return {"sigma_ra": ra, "sigma_dec": dec, "sigma_source": source}
+        sigma[rows] = np.stack(default, axis=1)
+    return sigma, stated
 
 
 def _extras(fields: Fields, keep: BoolArray, records: AdesRecords) -> dict[str, Any]:
@@ -307,18 +341,3 @@ def _remarks(name: str) -> tuple[str, ...]:
 
 def _keys_of(column: str) -> list[str]:
     return [key for key, field in FIELDS.items() if field.column == column]
-
-
-def _report(records: AdesRecords, verdicts: Verdicts, notes: list[Note], source: str) -> ReadReport:
-    broken = [
-        SetAside(line, Reason.MALFORMED, text, detail) for line, text, detail in records.broken
-    ]
-    judged = verdicts.set_aside(np.array(records.line, dtype=np.int64), records.text)
-    return ReadReport(
-        n_records=len(records) + len(broken),
-        n_used=int(verdicts.usable.sum()),
-        set_aside=tuple(sorted((*judged, *broken), key=lambda entry: entry.line)),
-        notes=tuple(sorted(notes, key=lambda note: note.line)),
-        n_ignored_lines=records.n_ignored_lines,
-        source=source,
-    )

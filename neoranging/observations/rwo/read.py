@@ -8,6 +8,7 @@ the fit used it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.exceptions import ObservationFormatError
+from neoranging.observations.columns import Columns, Observations, julian_date
 from neoranging.observations.fixed_width import (
     BLANK,
     calendar_to_mjd,
@@ -32,11 +34,10 @@ from neoranging.observations.mpc_codes import divide_note1
 from neoranging.observations.report import Note, ReadReport, Reason
 from neoranging.observations.rwo.layout import OBJECT_WIDTH, RwoRecords, scan_rwo
 from neoranging.observations.rwo.places import Places, read_places
-from neoranging.observations.source import TextSource
-from neoranging.observations.table import ObservationColumns, observation_table
+from neoranging.observations.source import JSON_ADVICE, TextSource, is_json, read_text
+from neoranging.observations.stations import check_stations, station_notes
 from neoranging.observations.uncertainty import outside_limits, sigma_columns
-from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
-from neoranging.observations.wrapping import JSON_ADVICE, is_json, read_text
+from neoranging.records import Rejections
 from neoranging.typing import AnyArray, BoolArray, ByteArray, FloatArray, IntArray, StrArray
 
 CHUNK: Final = 16_384
@@ -107,35 +108,37 @@ def read_rwo(source: TextSource, *, default_sigma: Any = None) -> QTable:
     Positions of spacecraft are geocentric on the equatorial axes of J2000, taken as ICRS.
     Radar records are set aside.
     """
+    return parse_rwo(source, default_sigma=default_sigma).to_table()
+
+
+def parse_rwo(source: TextSource, *, default_sigma: Any = None) -> Observations:
+    """Observations of an OrbFit ``.rwo`` file; see `read_rwo`."""
     content, name = read_text(source)
     if is_json(content):
         raise ObservationFormatError(JSON_ADVICE)
     lines = split_lines(content)
     header, records = scan_rwo(lines)
-    verdicts = Verdicts(len(records))
+    rejections = Rejections(len(records))
     columns = _parse(records.matrix)
     places = read_places(lines, records)
-    _judge(columns, records, places, verdicts)
-    unknown = check_stations(columns.station, places.kind, verdicts)
-    keep = verdicts.usable
-    report = ReadReport(
-        n_records=len(records),
-        n_used=int(keep.sum()),
-        set_aside=verdicts.set_aside(records.line, records.text),
-        notes=(
+    _judge(columns, records, places, rejections)
+    unknown = check_stations(columns.station, places.kind, rejections)
+    keep = rejections.usable
+    report = ReadReport.of(
+        rejections,
+        records.line,
+        records.text,
+        (
             *(Note(0, f"{name} of the header is no number") for name in header.unreadable),
             *_notes(columns, records.line, keep, unknown),
         ),
         n_ignored_lines=len(lines.start) - records.n_lines,
         source=name,
     )
-    table = observation_table(
-        _observation_columns(columns, places, records, keep, default_sigma), report
-    )
-    table.meta |= header.meta()
+    meta = {"report": report, **header.meta()}
     if records.name.shape[1] > OBJECT_WIDTH:
-        table.meta["object_width"] = records.name.shape[1]
-    return table
+        meta["object_width"] = records.name.shape[1]
+    return _observations(columns, places, records, keep, default_sigma, meta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,20 +258,22 @@ def _parse_codes(m: ByteArray) -> dict[str, AnyArray]:
     }
 
 
-def _judge(columns: _Columns, records: RwoRecords, places: Places, verdicts: Verdicts) -> None:
-    verdicts.reject(records.radar, Reason.RADAR)
-    verdicts.reject(records.orphan, Reason.ORPHAN_SECOND_LINE)
-    verdicts.reject(~records.optical, Reason.MALFORMED, "kind of record is none of O, S, R, V")
+def _judge(columns: _Columns, records: RwoRecords, places: Places, rejections: Rejections) -> None:
+    rejections.reject(records.radar, Reason.RADAR)
+    rejections.reject(records.orphan, Reason.ORPHAN_SECOND_LINE)
+    rejections.reject(~records.optical, Reason.MALFORMED, "kind of record is none of O, S, R, V")
     replaced = np.isin(columns.technique, ("X", "x"))
-    verdicts.reject(replaced, Reason.REPLACED, "type of observation X")
-    verdicts.reject(~columns.time_ok, Reason.MALFORMED, "no valid date")
-    verdicts.reject(~columns.position_ok, Reason.MALFORMED, "no valid right ascension, declination")
-    verdicts.reject(columns.station == "", Reason.MALFORMED, "no station")
+    rejections.reject(replaced, Reason.REPLACED, "type of observation X")
+    rejections.reject(~columns.time_ok, Reason.MALFORMED, "no valid date")
+    rejections.reject(
+        ~columns.position_ok, Reason.MALFORMED, "no valid right ascension, declination"
+    )
+    rejections.reject(columns.station == "", Reason.MALFORMED, "no station")
     outside = outside_limits(columns.sigma_ra) | outside_limits(columns.sigma_dec)
-    verdicts.reject(outside, Reason.MALFORMED, "a sigma beyond all measure")
+    rejections.reject(outside, Reason.MALFORMED, "a sigma beyond all measure")
     nowhere = ~places.found
-    verdicts.reject(nowhere & (places.kind == "space"), Reason.SPACE_WITHOUT_POSITION)
-    verdicts.reject(nowhere & (places.kind == "roving"), Reason.ROVING_WITHOUT_POSITION)
+    rejections.reject(nowhere & (places.kind == "space"), Reason.SPACE_WITHOUT_POSITION)
+    rejections.reject(nowhere & (places.kind == "roving"), Reason.ROVING_WITHOUT_POSITION)
 
 
 def _notes(columns: _Columns, line: IntArray, keep: BoolArray, unknown: BoolArray) -> list[Note]:
@@ -276,13 +281,17 @@ def _notes(columns: _Columns, line: IntArray, keep: BoolArray, unknown: BoolArra
         Note(int(line[row]), "a field that is no number was taken as blank")
         for row in np.flatnonzero(keep & columns.unreadable)
     ]
-    notes += station_notes(columns.station, line, keep & unknown)
-    return sorted(notes, key=lambda note: note.line)
+    return notes + station_notes(columns.station, line, keep & unknown)
 
 
-def _observation_columns(
-    columns: _Columns, places: Places, records: RwoRecords, keep: BoolArray, default_sigma: Any
-) -> ObservationColumns:
+def _observations(
+    columns: _Columns,
+    places: Places,
+    records: RwoRecords,
+    keep: BoolArray,
+    default_sigma: Any,
+    meta: Mapping[str, Any],
+) -> Observations:
     kept = {f.name: getattr(columns, f.name)[keep] for f in fields(columns)}
     given = (kept["sigma_ra"] > 0.0) & (kept["sigma_dec"] > 0.0)
     if not given.all():
@@ -293,26 +302,32 @@ def _observation_columns(
         *("selected", "mag_selected"),
     )
     program, notes = divide_note1(kept["program"], kept["station"])
-    return ObservationColumns(
+    return Observations(
+        columns=Columns(
+            *julian_date(kept["day"], kept["fraction"]),
+            ra=kept["ra"],
+            dec=kept["dec"],
+            sigma=np.stack([kept["sigma_ra"], kept["sigma_dec"]], axis=1),
+            station=kept["station"],
+            itrf=places.itrf[keep],
+            gcrs=places.gcrs[keep],
+            mag=kept["mag"],
+            band=kept["band"],
+            note2=kept["technique"],
+        ),
         designation=_designations(records.name[keep]),
-        mjd_day=kept["day"],
-        mjd_fraction=kept["fraction"],
-        ra=kept["ra"],
-        dec=kept["dec"],
-        sigma_ra=kept["sigma_ra"],
-        sigma_dec=kept["sigma_dec"],
-        sigma_source=np.where(given, "file", "default"),
-        station=kept["station"],
-        line=records.line[keep],
-        mag=kept["mag"],
-        band=kept["band"],
         kind=places.kind[keep],
-        observer_itrf=places.itrf[keep],
-        observer_gcrs=places.gcrs[keep],
-        note2=kept["technique"],
-        program=program,
-        catalog=kept["catalog"],
-        extra=extra | {"notes": notes} | {name: kept[name] for name in names},
+        extra={
+            "sigma_source": np.where(given, "file", "default"),
+            "program": program,
+            "catalog": kept["catalog"],
+            "discovery": np.zeros(len(given), dtype=bool),
+            "line": records.line[keep],
+            **extra,
+            "notes": notes,
+            **{name: kept[name] for name in names},
+        },
+        meta=meta,
     )
 
 
