@@ -32,7 +32,7 @@ from neoranging.lab.sets.store import (
     read_part,
     read_part_account,
 )
-from neoranging.lab.study.predictions import Predictions, predict
+from neoranging.lab.study.predictions import load_answers, predict, save_answers
 
 N = 60
 """Mutants of each kind; a soak takes thousands."""
@@ -326,6 +326,11 @@ def test_manifests_of_nothing(labelled_set, content):
 
 def test_mutated_predictions(tmp_path, simulate):
     path = tmp_path / "gauss.npz"
-    predict("gauss", simulate(40, 0.3, seed=2).labelled()).save(path)
-    refused, loaded = trial(byte_mutants(path.read_bytes(), N, 11), path, Predictions.load)
+    answers = predict("gauss", simulate(40, 0.3, seed=2).labelled())
+    save_answers(answers, path)
+
+    def load(path):
+        return load_answers(path, answers.attributables)
+
+    refused, loaded = trial(byte_mutants(path.read_bytes(), N, 11), path, load)
     assert refused > loaded
