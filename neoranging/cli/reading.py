@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from neoranging.cli.errors import CommandError, ExitCode, echo, reason
 from neoranging.cli.options import GROUPINGS
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
-from neoranging.observations.report import many
+from neoranging.records import many
 
 if TYPE_CHECKING:
     from neoranging.tracklet import TrackletSet
@@ -77,9 +77,9 @@ def _summary(tracklets: TrackletSet) -> str:
     if account is None:  # never of tracklets that were read
         return ""
     lines = [file.headline(reasons=True) for file in account.reading]
-    lost = account.n_observations - account.n_used
-    left_out = f", {lost} left out" if lost else ""
+    lost = account.n_set_aside
+    set_aside = f", {lost} set aside" if lost else ""
     details = any(file.n_set_aside or file.notes for file in account.reading) or account.notes
     hint = "; --report for details" if lost or details else ""
     formed = f"{many(account.n_tracklets, 'tracklet')} of {many(account.n_used, 'observation')}"
-    return "\n".join([*lines, formed + left_out + hint])
+    return "\n".join([*lines, formed + set_aside + hint])

@@ -321,11 +321,13 @@ class MethodIntervals(NamedTuple):
         fold = core.folds(held.truth.designation, folds, np.random.default_rng(0))
         least = n_usable - int(np.bincount(fold[usable], minlength=1).max())
         if n_usable and least < core.arcs_needed(max(TABLE_LEVELS)):
-            some, why = without_verdicts(held), f"only {n_usable} answers are usable: its intervals"
-            why, n_usable = f"{why} are calibrated on all together", 0
+            why = (
+                f"only {n_usable} answers are usable: its intervals are calibrated on all together"
+            )
+            some, n_usable = without_verdicts(held), 0
         # bins hold hundreds of arcs unless there are fewer in all; folds of objects are uneven
-        least = 0.5 * min(n_usable or len(held), 400)
-        levels = [x for x in STUDY_LEVELS if x <= 0.95 or core.arcs_needed(x) <= least]
+        of_bin = 0.5 * min(n_usable or len(held), 400)
+        levels = [x for x in STUDY_LEVELS if x <= 0.95 or core.arcs_needed(x) <= of_bin]
         try:
             intervals = cross_conformal(some, levels=levels, folds=folds)
         except ConformalError as error:

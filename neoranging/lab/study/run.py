@@ -35,7 +35,7 @@ from neoranging.lab.study.scores import ArcTruth, score, select
 from neoranging.lab.study.selection import Selection, describe, is_same_part
 from neoranging.lab.study.strata import Strata
 from neoranging.lab.study.tables import study_tables
-from neoranging.typing import FloatArray
+from neoranging.typing import FloatArray, IntArray
 
 Bar = Callable[..., Any]
 """Makes a progress bar of a total, a description and a unit; see `progress_bar`."""
@@ -232,15 +232,7 @@ def judge(
     for method in methods:
         label, truth = method.label, truths[method.estimator.origin]
         held = HeldOut(method.estimator.identity, answers[label], truth).take(usual)
-        calibration = method.estimator.calibration
-        if calibration is not None and is_same_part(calibration.description, data):
-            calibration = None  # judged by the arcs it was made of, it would look too good
-        strata = {axis: Strata.of(scored[label], axis) for axis in ("eta", "rho")}
-        terciles = {
-            f"{axis} tercile": np.array([*cells.names, "unknown"])[cells.cell[usual]]
-            for axis, cells in strata.items()
-        }
-        own = intervals[label] = MethodIntervals.of(held, terciles, calibration, folds)
+        own = intervals[label] = _intervals(method, held, scored[label], usual, data, folds)
         if own.bounds is not None:
             bounds = np.full((len(table), 2), np.nan)
             bounds[usual] = own.bounds
@@ -283,6 +275,26 @@ def judge(
         remarks=sorted(remarks, key=lambda remark: not remark.is_alarm),
         tables=tables,
     )
+
+
+def _intervals(
+    method: Contender,
+    held: HeldOut,
+    scored: pd.DataFrame,
+    rows: IntArray,
+    data: Mapping[str, Any],
+    folds: int,
+) -> MethodIntervals:
+    """Intervals of a method on some rows, with the terciles of all arcs as strata."""
+    calibration = method.estimator.calibration
+    if calibration is not None and is_same_part(calibration.description, data):
+        calibration = None  # judged by the arcs it was made of, it would look too good
+    strata = {axis: Strata.of(scored, axis) for axis in ("eta", "rho")}
+    terciles = {
+        f"{axis} tercile": np.array([*cells.names, "unknown"])[cells.cell[rows]]
+        for axis, cells in strata.items()
+    }
+    return MethodIntervals.of(held, terciles, calibration, folds)
 
 
 def _with_bounds(scored: pd.DataFrame, bounds: FloatArray) -> pd.DataFrame:
