@@ -242,11 +242,7 @@ def judge(
     progress(1)
     seed = data["selection"]["seed"]
     tables = study_tables(methods, twins, scored, n_boot=n_boot, rng=seed, done=progress)
-    covered = {label: own.rows for label, own in intervals.items() if own.rows is not None}
-    tables["coverage"] = pd.DataFrame()
-    if covered:
-        rows = pd.concat(covered, names=["method", None])
-        tables["coverage"] = rows.reset_index("method").reset_index(drop=True)
+    tables["coverage"] = _covered(intervals)
     tables["cases"] = pd.DataFrame() if shown is None else shown.rows
     main = [scored[each.label] for each in methods]
     remarks = [
@@ -295,6 +291,15 @@ def _intervals(
         for axis, cells in strata.items()
     }
     return MethodIntervals.of(held, terciles, calibration, folds)
+
+
+def _covered(intervals: Mapping[str, MethodIntervals]) -> pd.DataFrame:
+    """Coverage of the intervals of all methods that have some."""
+    tables = {label: own.rows for label, own in intervals.items() if own.rows is not None}
+    if not tables:
+        return pd.DataFrame()
+    table = pd.concat(tables, names=["method", None])
+    return table.reset_index("method").reset_index(drop=True)
 
 
 def _with_bounds(scored: pd.DataFrame, bounds: FloatArray) -> pd.DataFrame:

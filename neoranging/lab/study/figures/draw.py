@@ -139,6 +139,12 @@ def _drawings(study: Study) -> Iterator[_Drawing]:
                 f"{first} minus {second} on the cross of proper motion and true range, with the "
                 "arcs that enter; bold where the 95 % interval leaves out zero.",
             )
+    yield from _classical(study)
+    yield from _intervals(study)
+
+
+def _classical(study: Study) -> Iterator[_Drawing]:
+    """Figures of classical methods beside others."""
     if study.classical:
         yield _Drawing(
             "classical",
@@ -156,6 +162,10 @@ def _drawings(study: Study) -> Iterator[_Drawing]:
             f"{label} with the observer in the centre of the Earth and where it stood: diurnal "
             "parallax taken for orbital motion puts the root beside the observer.",
         )
+
+
+def _intervals(study: Study) -> Iterator[_Drawing]:
+    """Figures of intervals, and of single objects."""
     if study.coverage:
         yield _Drawing(
             "intervals",
