@@ -14,11 +14,10 @@ from neoranging.cli.options import Number
 from neoranging.exceptions import NeoRangingError
 from neoranging.observations.field_names import SCALES
 from neoranging.observations.formats import FORMATS, TABLE_FORMATS
-from neoranging.observations.report import many
+from neoranging.records import many
 
 if TYPE_CHECKING:
-    from astropy.table import QTable
-
+    from neoranging.observations.columns import Observations
     from neoranging.tracklet import TrackletSet
 
 
@@ -99,8 +98,8 @@ def read_files(reading: Reading) -> TrackletSet:
     """
     from neoranging.read import read_tracklets
 
-    tables = [_read(name, reading) for name in reading.files]
-    tracklets = read_tracklets(tables, group_by=GROUPINGS[reading.group_by])
+    parts = [_read(name, reading) for name in reading.files]
+    tracklets = read_tracklets(parts, group_by=GROUPINGS[reading.group_by])
     if not reading.quiet:
         echo(str(tracklets.report) if reading.report else _summary(tracklets), err=True)
     if not len(tracklets):
@@ -111,14 +110,14 @@ def read_files(reading: Reading) -> TrackletSet:
     return tracklets
 
 
-def _read(name: str, reading: Reading) -> QTable:
-    from neoranging.observations.reading import read_observations
+def _read(name: str, reading: Reading) -> Observations:
+    from neoranging.observations.reading import parse_observations
 
     if name == "-" and sys.stdin is None:
         raise _unreadable(name, "is closed")
     options: dict[str, Any] = {} if reading.sigma is None else {"default_sigma": reading.sigma}
     try:
-        return read_observations(
+        return parse_observations(
             Path(name) if name != "-" else sys.stdin.buffer,
             format=reading.input_format,
             scale=reading.scale,
@@ -149,10 +148,10 @@ def _summary(tracklets: TrackletSet) -> str:
         f"{'' if one.source else 'standard input: '}{one.headline(reasons=True)}"
         for one in report.reading
     ]
-    lost = report.n_observations - report.n_used
-    left_out = f", {lost} left out" if lost else ""
+    lost = report.n_set_aside
+    set_aside = f", {lost} set aside" if lost else ""
     details = any(one.n_set_aside or one.notes for one in report.reading) or report.notes
     hint = "; --report for details" if lost or details else ""
     formed = f"{many(report.n_tracklets, 'tracklet')} of {many(report.n_used, 'observation')}"
-    lines.append(formed + left_out + hint)
+    lines.append(formed + set_aside + hint)
     return "\n".join(lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from neoranging.cli import main
 from neoranging.lab.sets.arcs import make_arcs
 from neoranging.lab.sets.schema import COLUMNS
 from neoranging.lab.sets.store import ArcWriter, read_arcs
-from neoranging.records import Account, Counts
+from neoranging.records import Account, RecordCount
 
 pytest.importorskip("pyarrow")
 
@@ -39,7 +38,7 @@ def folder(tmp_path, simulate):
     )  # fmt: skip
     table = table.with_columns(rho_geo_au=simulated.rho, rho_dot_geo_au_d=simulated.rho_dot)
     with ArcWriter(tmp_path / "set", settings={"seed": 4}) as writer:
-        writer.write(table, Account({"arcs": Counts(101, 100, {"no longer than 0.001 d": 1})}))
+        writer.write(table, Account({"arcs": RecordCount(101, 100, {"no longer than 0.001 d": 1})}))
     return tmp_path / "set"
 
 
@@ -47,30 +46,24 @@ def test_info_tells_what_there_is(folder):
     text = good("info", folder)
     assert "100 arcs of 50 objects" in text
     assert "seed: 4" in text
-    assert "1 dropped: no longer than 0.001 d" in text
+    assert "1 set aside: no longer than 0.001 d" in text
 
 
-def test_split_divides_and_scales(folder, tmp_path):
+def test_split_divides(folder, tmp_path):
     never = tmp_path / "never.csv"
     never.write_text("designation\nS0\nS1\n")
     text = good("split", folder, "--seed", "5", "--never-train", never, "--unseen", "3")
     assert "unseen       10 arcs of      5 objects" in text
+    assert "2 of the 2 objects never to train on are in the set" in text
     stored = read_arcs(folder, ("designation", "split"))
     assert set(stored["split"][np.isin(stored["designation"], ["S0", "S1"])]) == {"unseen"}
-    scaling = json.loads((folder / "scaling.json").read_text())
-    assert scaling["n_arcs"] == (stored["split"] == "train").sum()
     assert "train: " in good("info", folder)
 
 
-def test_a_set_of_unseen_objects_has_no_scaling(folder):
-    good("split", folder)
+def test_another_division_removes_the_csv_files(folder):
     good("csv", folder)
-    assert (folder / "scaling.json").exists()
-    result = run("split", folder, "--unseen", "50")
-    assert result.exit_code == 0
-    assert "no training part" in result.stderr
-    left_over = [name for name in ("scaling.json", "observations.csv") if (folder / name).exists()]
-    assert left_over == []
+    good("split", folder)
+    assert not (folder / "observations.csv").exists()
 
 
 def test_csv_writes_both_files(folder):

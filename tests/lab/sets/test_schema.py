@@ -7,7 +7,6 @@ import pytest
 
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.schema import COLUMNS, ArcTable
-from neoranging.records import Account, Counts, Sieve
 
 
 def small() -> ArcTable:
@@ -86,24 +85,3 @@ def test_frame_has_one_row_per_arc():
 
 def test_repr_counts():
     assert repr(small()) == "<ArcTable: 2 arcs of 2 objects, 7 observations>"
-
-
-def test_counts_have_to_add_up():
-    with pytest.raises(DatasetError, match="3 read, but 1 used and 1 dropped"):
-        Counts(3, 1, {"late": 1})
-
-
-def test_sieve_counts_each_thing_once_under_its_first_reason():
-    sieve = Sieve(4)
-    sieve.drop("one", np.array([True, True, False, False]))
-    sieve.drop("two", np.array([True, False, True, False]))
-    sieve.drop("never", np.zeros(4, dtype=bool))
-    assert sieve.counts == Counts(4, 1, {"one": 2, "two": 1})
-
-
-def test_accounts_add_and_survive_json():
-    one = Account({"arcs": Counts(3, 2, {"late": 1})})
-    total = one + one + Account({"objects": Counts(1, 1)})
-    assert total.counts["arcs"] == Counts(6, 4, {"late": 2})
-    assert Account.from_json(total.to_json()) == total
-    assert "2 dropped: late" in str(total)
