@@ -135,15 +135,9 @@ def parse_ades_xml(source: TextSource, *, default_sigma: Any = None) -> Observat
 
 def _observations(records: AdesRecords, source: str, default_sigma: Any) -> Observations:
     """Interpret scanned records."""
-    if not records.columns and not records.headers and not records.version:
-        msg = (
-            "this is no ADES: got neither a '# version' line, a line of column names such as "
-            "'provID|mode|stn|obsTime|ra|dec|astCat', nor an <ades> element; give another format"
-        )
-        raise ObservationFormatError(msg)
     fields = Fields(records)
     rejections = Rejections(len(records))
-    _screen(fields, rejections)
+    _screen(fields, records, rejections)
     instants = read_obstime(fields, rejections)
     ra, dec = read_direction(fields, rejections)
     place = read_place(fields, rejections)
@@ -162,10 +156,8 @@ def _observations(records: AdesRecords, source: str, default_sigma: Any) -> Obse
         note2=note2,
         catalog=catalog,
         year=instants.year[keep],
-        resolution=(
-            np.nan_to_num(precision["ra_resolution"].value) * np.cos(np.radians(dec[keep])),
-            np.nan_to_num(precision["dec_resolution"].value),
-        ),
+        precision=precision,
+        dec=dec[keep],
     )
     columns = Columns(
         *julian_date(instants.day[keep], instants.fraction[keep]),
@@ -188,38 +180,26 @@ def _observations(records: AdesRecords, source: str, default_sigma: Any) -> Obse
         **_extras(fields, keep, records),
         **{name: column for name, column in precision.items() if np.isfinite(column).any()},
     }
-    notes = [
-        *_notes(fields, line, keep),
-        *(
-            Note(int(line[row]), "second 60 of obsTime is read as the next minute")
-            for row in np.flatnonzero(instants.rounded & keep)
-        ),
-        *(Note(0, remark) for name in records.columns for remark in _remarks(name)),
-        *station_notes(station, line, keep & unknown),
-    ]
-    report = ReadReport.of(
-        rejections,
-        line,
-        records.text,
-        notes,
-        unreadable=[
-            SetAside(line, Reason.MALFORMED, text, detail) for line, text, detail in records.broken
-        ],
-        n_ignored_lines=records.n_ignored_lines,
-        source=source,
-    )
+    notes = _notes(fields, records, line, keep, instants.rounded)
+    notes += station_notes(station, line, keep & unknown)
     headers = {"ades_version": records.version, "ades_headers": tuple(records.headers)}
     return Observations(
         columns=columns,
         designation=_designation(fields)[keep],
         kind=place.kind[keep],
         extra=extra,
-        meta={"report": report, **headers},
+        meta={"report": _report(records, rejections, line, notes, source), **headers},
     )
 
 
-def _screen(fields: Fields, rejections: Rejections) -> None:
+def _screen(fields: Fields, records: AdesRecords, rejections: Rejections) -> None:
     """Set aside what is no optical position of its own, before any number is looked at."""
+    if not records.columns and not records.headers and not records.version:
+        msg = (
+            "this is no ADES: got neither a '# version' line, a line of column names such as "
+            "'provID|mode|stn|obsTime|ra|dec|astCat', nor an <ades> element; give another format"
+        )
+        raise ObservationFormatError(msg)
     tag = np.strings.lower(fields.text(TAG))
     radar = (tag == "radar") | fields.given("trx", "rcv", "delay", "doppler")
     rejections.reject(radar, Reason.RADAR)
@@ -284,22 +264,27 @@ def _sigmas(
     default_sigma: Any,
     *,
     catalog: StrArray,
-    resolution: tuple[FloatArray, FloatArray],
+    precision: Mapping[str, u.Quantity],
+    dec: FloatArray,
     **codes: Any,
 ) -> tuple[FloatArray, BoolArray]:
     """Uncertainties of the kept records, and True where the observer gives both coordinates.
 
-    The keyword arguments are those of `sigma_columns`, for the other records. Without a stated
-    precision decimal degrees resolve far below any sigma.
+    The other records have that of `sigma_columns`, which takes the remaining arguments.
     """
     sigma = np.stack([fields.number(name)[keep] for name in ("rmsRA", "rmsDec")], axis=1)
     stated = np.asarray((sigma > 0.0).all(axis=1))
     rows = ~stated
     if rows.any():
+        # Without a stated precision decimal degrees resolve far below any sigma.
+        unit_ra, unit_dec = (
+            np.nan_to_num(precision[name][rows].to_value(u.arcsec))
+            for name in ("ra_resolution", "dec_resolution")
+        )
         default = sigma_columns(
             default_sigma,
             catalog=_translated(catalog[rows], CATALOG_CODES),
-            resolution=(resolution[0][rows], resolution[1][rows]),
+            resolution=(unit_ra * np.cos(np.radians(dec[rows])), unit_dec),
             **{name: column[rows] for name, column in codes.items()},
         )
         sigma[rows] = np.stack(default, axis=1)
@@ -319,8 +304,15 @@ def _extras(fields: Fields, keep: BoolArray, records: AdesRecords) -> dict[str, 
     return extras
 
 
-def _notes(fields: Fields, line: IntArray, keep: BoolArray) -> list[Note]:
-    return [
+def _notes(
+    fields: Fields, records: AdesRecords, line: IntArray, keep: BoolArray, rounded: BoolArray
+) -> list[Note]:
+    notes = [
+        Note(int(line[row]), "second 60 of obsTime is read as the next minute")
+        for row in np.flatnonzero(rounded & keep)
+    ]
+    notes += [Note(0, remark) for name in records.columns for remark in _remarks(name)]
+    return notes + [
         Note(int(line[row]), f"{name} {fields.columns[name][row]!r} is no number; taken as absent")
         for name, bad in fields.unreadable.items()
         for row in np.flatnonzero(bad & keep).tolist()
@@ -341,3 +333,18 @@ def _remarks(name: str) -> tuple[str, ...]:
 
 def _keys_of(column: str) -> list[str]:
     return [key for key, field in FIELDS.items() if field.column == column]
+
+
+def _report(
+    records: AdesRecords, rejections: Rejections, line: IntArray, notes: list[Note], source: str
+) -> ReadReport:
+    broken = [SetAside(at, Reason.MALFORMED, text, why) for at, text, why in records.broken]
+    return ReadReport.of(
+        rejections,
+        line,
+        records.text,
+        notes,
+        unreadable=broken,
+        n_ignored_lines=records.n_ignored_lines,
+        source=source,
+    )
