@@ -16,6 +16,8 @@ from astropy.time import Time
 from neoranging.constants import DAY_S, MJD_JD
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.field_names import SCALES, Field
+from neoranging.observations.fixed_width import calendar_to_mjd
+from neoranging.observations.utc import seconds_in_day
 from neoranging.typing import AnyArray, BoolArray, FloatArray, StrArray
 
 NO_VALUE: Final = frozenset({"", "nan", "none", "null", "nat", "<na>", "--", "n/a"})
@@ -207,9 +209,12 @@ JD_RANGE: Final = (2_348_000.0, 2_550_000.0)
 _LOOKED_AT: Final = 1000
 """Cells that show whether a column of text holds numbers."""
 
-_ISO: Final = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d*)?)?)?"
-_ZONE: Final = r"[+-]\d\d:?\d\d"
-_DAY_FRACTION: Final = r"(\d{4})[- ](\d\d)[- ](\d\d)(\.\d+)"
+_DATE: Final = (
+    r"(?P<year>\d{4})[- /](?P<month>\d\d)[- /](?P<day>\d\d)"
+    r"(?:(?P<fraction>\.\d+)|[T ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d(?:\.\d*)?))?)?"
+    r"(?P<zone>[Zz]|[+-]\d\d:?\d\d)?$"
+)
+"""ISO 8601 with or without a zone, or a date with a decimal day."""
 
 
 @dataclass(frozen=True)
@@ -221,9 +226,9 @@ class Epochs:
     time : Time
         UTC, of all rows; where there is none, some date.
     ok : ndarray of bool
-        Which rows have a time.
+        True for rows with a time.
     remarks : tuple of str
-        What the user should know of how they were taken.
+        Sentences for the user on how they were taken.
     """
 
     time: Time
@@ -239,13 +244,13 @@ def read_epochs(
     Parameters
     ----------
     name : str
-        What the user calls the column.
+        Name of the column in the table of the user.
     values : column
         Times, datetimes of any zone, text, or numbers (Julian dates, modified or not).
     field : Field
-        What the name says of it.
+        Meaning of that name.
     scale : {"utc", "tai", "tt", "tdb"}, optional
-        What the user says of it.
+        Time scale that the user gave.
     exposure : ndarray, optional
         Exposure times [s], by whose half the start of an exposure is moved to its middle.
 
@@ -262,12 +267,17 @@ def read_epochs(
     fixed = scale or (field.scale if field.scale in SCALES else None)
     start = field.scale == "start"
     if start and exposure is None:
-        raise ObservationFormatError(_start_remedy(name))
+        raise ObservationFormatError(
+            f"the column {name} gives the start of exposures, and what counts is their middle: add "
+            "a column exptime [s], or one obstime that holds the middle, as "
+            f"t['obstime'] = Time(t['{name}'], format=..., scale='utc') + exposure / 2"
+        )
+    dtype = getattr(values, "dtype", None)
     if isinstance(values, Time):
         epochs = _of_times(name, values)
-    elif is_text(values) and not _decimal(values):
+    elif is_text(values) and not _holds_numbers(values):
         epochs = _of_text(name, values, fixed or "utc")
-    elif _is_datetime(values):
+    elif hasattr(dtype, "tz") or getattr(dtype, "kind", "") == "M":
         epochs = _of_datetimes(values, fixed or "utc")
     else:
         epochs = _of_numbers(name, values, field, fixed if fixed or not start else "utc")
@@ -280,20 +290,7 @@ def read_epochs(
     return Epochs(time, epochs.ok & ~lacking, (*epochs.remarks, note))
 
 
-def _start_remedy(name: str) -> str:
-    return (
-        f"the column {name} gives the start of exposures, and what counts is their middle: add a "
-        "column exptime [s], or one obstime that holds the middle, as "
-        f"t['obstime'] = Time(t['{name}'], format=..., scale='utc') + exposure / 2"
-    )
-
-
-def _is_datetime(values: Any) -> bool:
-    dtype = getattr(values, "dtype", None)
-    return hasattr(dtype, "tz") or getattr(dtype, "kind", "") == "M"
-
-
-def _decimal(values: Any) -> bool:
+def _holds_numbers(values: Any) -> bool:
     """True if most cells of text are decimal numbers; those that are none are gaps."""
     import pandas as pd
 
@@ -311,11 +308,8 @@ def _of_times(name: str, time: Time) -> Epochs:
     ok = ~np.broadcast_to(gaps(time), time.shape)
     utc = time.utc
     jd1, jd2 = (np.asarray(getattr(part, "unmasked", part)) for part in (utc.jd1, utc.jd2))
-    return Epochs(_jd(np.where(ok, jd1, MJD_JD), np.where(ok, jd2, 0.0), "utc"), ok)
-
-
-def _jd(whole: Any, rest: Any, scale: str) -> Time:
-    return Time(whole, rest, format="jd", scale=scale).utc
+    jd1, jd2 = np.where(ok, jd1, MJD_JD), np.where(ok, jd2, 0.0)
+    return Epochs(Time(jd1, jd2, format="jd", scale="utc"), ok)
 
 
 def _of_datetimes(values: Any, scale: str) -> Epochs:
@@ -333,108 +327,75 @@ def _of_datetimes(values: Any, scale: str) -> Epochs:
 def _of_numbers(name: str, values: Any, field: Field, scale: str | None) -> Epochs:
     numeric, _ = numbers(name, values, "d")
     ok = np.isfinite(numeric)
+
+    def all_within(limits: tuple[float, float]) -> bool:
+        return bool(((numeric[ok] > limits[0]) & (numeric[ok] < limits[1])).all())
+
     unit = field.unit
-    some = numeric[ok]
-    if unit not in {"mjd", "jd"} and len(some):
-        inside = {
-            kind: bool(((some > low) & (some < high)).all())
-            for kind, (low, high) in (("mjd", MJD_RANGE), ("jd", JD_RANGE))
-        }
-        unit = next((kind for kind, is_in in inside.items() if is_in), "?")
+    if unit not in {"mjd", "jd"}:  # the name does not say it, the values may
+        unit = "jd" if all_within(JD_RANGE) and not all_within(MJD_RANGE) else "mjd"
     if scale is None:
-        raise ObservationFormatError(_scale_remedy(name, "jd" if unit == "jd" else "mjd"))
-    _check_range(name, some, unit)
-    numeric = np.where(ok, numeric, MJD_JD if unit == "jd" else 0.0)
-    if unit == "jd":
-        return Epochs(_jd(np.floor(numeric), numeric - np.floor(numeric), scale), ok)
+        raise ObservationFormatError(
+            f"the column {name} holds numbers and nothing says in which time scale (UTC and TDB "
+            "are 69 s apart, in which a near object moves by minutes of arc): give "
+            'scale="utc" ("tai", "tt", "tdb") to read_tracklets, --scale on the command line, name '
+            f"the column {unit}_utc, or convert it: t['obstime'] = Time(t['{name}'], "
+            f"format='{unit}', scale='utc')"
+        )
+    if not all_within(JD_RANGE if unit == "jd" else MJD_RANGE):
+        worst = numeric[ok][np.argmax(np.abs(numeric[ok]))]
+        if unit == "mjd" and all_within(JD_RANGE):
+            advice = f"from a Julian date subtract {MJD_JD}"
+        elif unit == "jd" and all_within(MJD_RANGE):
+            advice = f"these look like modified Julian dates, which want {MJD_JD} added"
+        elif (numeric[ok] > 1e8).all():
+            advice = "seconds since 1970 become a Time with format='unix'"
+        else:
+            advice = "give modified Julian dates, datetimes or text like 2024-12-27T05:46:00"
+        held = "Julian dates" if unit == "jd" else "MJD where it holds numbers"
+        raise ObservationFormatError(
+            f"the column {name} must hold {held}, got {worst:.10g}: {advice}"
+        )
+    zero = 0.0 if unit == "jd" else MJD_JD
+    numeric = np.where(ok, numeric, MJD_JD - zero)
     whole = np.floor(numeric)
-    return Epochs(_jd(whole + MJD_JD, numeric - whole, scale), ok)
-
-
-def _scale_remedy(name: str, form: str) -> str:
-    return (
-        f"the column {name} holds numbers and nothing says in which time scale (UTC and TDB are "
-        "69 s apart, in which a near object moves by minutes of arc): give "
-        'scale="utc" ("tai", "tt", "tdb") to read_tracklets, --scale on the command line, name the '
-        f"column {form}_utc, or convert it: t['obstime'] = Time(t['{name}'], format='{form}', "
-        "scale='utc')"
-    )
-
-
-def _check_range(name: str, some: AnyArray, unit: str) -> None:
-    if not len(some):
-        return
-    low, high = JD_RANGE if unit == "jd" else MJD_RANGE
-    if ((some > low) & (some < high)).all():
-        return
-    worst = some[np.argmax(np.abs(some))]
-    if unit != "jd" and ((some > JD_RANGE[0]) & (some < JD_RANGE[1])).all():
-        advice = f"from a Julian date subtract {MJD_JD}"
-    elif unit == "jd" and ((some > MJD_RANGE[0]) & (some < MJD_RANGE[1])).all():
-        advice = f"these look like modified Julian dates, which want {MJD_JD} added"
-    elif (some > 1e8).all():
-        advice = "seconds since 1970 become a Time with format='unix'"
-    else:
-        advice = "give modified Julian dates, datetimes or text like 2024-12-27T05:46:00"
-    held = "Julian dates" if unit == "jd" else "MJD where it holds numbers"
-    raise ObservationFormatError(f"the column {name} must hold {held}, got {worst:.10g}: {advice}")
+    return Epochs(Time(whole + zero, numeric - whole, format="jd", scale=scale).utc, ok)
 
 
 def _of_text(name: str, values: Any, scale: str) -> Epochs:
     """Times of ISO text, with or without a zone, and dates with a decimal day."""
     import pandas as pd
 
-    text = pd.Series(texts(values))
-    text = text.str.replace("/", "-", regex=False)
-    zulu = text.str.endswith(("Z", "z"))
-    text = text.where(~zulu, text.str[:-1])
-    n = len(text)
-    jd = np.full((2, n), np.nan)
-    jd[0], jd[1] = MJD_JD, 0.0
-    ok = np.zeros(n, dtype=bool)
-    plain = text.str.fullmatch(_ISO).to_numpy(dtype=bool)
-    zoned = text.str.fullmatch(_ISO + _ZONE).to_numpy(dtype=bool)
-    decimal = text.str.fullmatch(_DAY_FRACTION).to_numpy(dtype=bool)
-    for rows, own in ((plain & ~zulu.to_numpy(), scale), (plain & zulu.to_numpy(), "utc")):
-        _parse(text.to_numpy(dtype=np.str_), rows, own, jd, ok)
-    if zoned.any():
-        stamps = pd.to_datetime(text[zoned], utc=True, errors="coerce", format="ISO8601")
-        part = _of_datetimes(stamps, "utc")
-        jd[:, zoned] = part.time.jd1, part.time.jd2
-        ok[zoned] = part.ok
-    if decimal.any():
-        parts = text[decimal].str.extract(_DAY_FRACTION)
-        days = (parts[0] + "-" + parts[1] + "-" + parts[2]).to_numpy(dtype=np.str_)
-        _parse_into(days, np.flatnonzero(decimal), scale, jd, ok, parts[3].astype(float).to_numpy())
+    text = pd.Series(texts(values), dtype=object)
+    parts = text.str.extract(_DATE)
+    ok = np.array(parts["year"].notna())
+
+    def part(column: str) -> FloatArray:
+        return np.asarray(parts[column].astype(float).fillna(0.0), dtype=np.float64)
+
+    date = (part(column).astype(np.int64) for column in ("year", "month", "day"))
+    mjd, is_date = calendar_to_mjd(*date)
+    zone = parts["zone"].fillna("").str.upper().str.replace(":", "").replace("Z", "+0000")
+    is_utc = (zone != "").to_numpy() | (scale == "utc")
+    ahead = pd.to_numeric(zone.where(zone != "", "+0000")).to_numpy()  # as hours * 100 + minutes
+    offset = np.sign(ahead) * (np.abs(ahead) // 100 * 60 + np.abs(ahead) % 100) * 60.0
+    length = np.where(is_utc, seconds_in_day(mjd), DAY_S)
+    clock = part("hour") * 3600.0 + part("minute") * 60.0 + part("second")
+    leap = (part("second") >= 60.0) & (clock >= DAY_S) & (clock < length)
+    ok &= is_date & (part("hour") < 24) & (part("minute") < 60) & ((part("second") < 60) | leap)
     given = (text != "").to_numpy()
     if given.any() and not ok.any():
-        first = texts(values)[given][0]
         raise ObservationFormatError(
             f"the column {name} must hold UTC as MJD, datetimes or text like "
-            f"2024-12-27T05:46:00, got text that begins with {str(first)!r}"
+            f"2024-12-27T05:46:00, got text that begins with {text[given].iloc[0]!r}"
         )
-    return Epochs(Time(jd[0], jd[1], format="jd", scale="utc"), ok)
-
-
-def _parse(text: Any, rows: Any, scale: str, jd: Any, ok: Any) -> None:
-    chosen = np.flatnonzero(rows)
-    if len(chosen):
-        _parse_into(text[chosen], chosen, scale, jd, ok)
-
-
-def _parse_into(text: Any, rows: Any, scale: str, jd: Any, ok: Any, fraction: Any = 0.0) -> None:
-    """Parse text and store dates at rows; where one is no date, one after the other."""
-    # Time wants all of one length class: dates, minutes and seconds apart
-    text = np.strings.replace(text, " ", "T")
-    fraction = np.broadcast_to(fraction, len(text))
-    try:
-        time = Time(text, scale=scale).utc
-    except ValueError:
-        if len(text) == 1:
-            return
-        middle = len(text) // 2
-        for part in (slice(None, middle), slice(middle, None)):
-            _parse_into(text[part], rows[part], scale, jd, ok, fraction[part])
-        return
-    jd[0, rows], jd[1, rows] = time.jd1, time.jd2 + fraction
-    ok[rows] = True
+    mjd = np.where(ok, mjd, 0)
+    fraction = np.where(ok, part("fraction") + (clock - offset) / length, 0.0)
+    time = Time(mjd.astype(float), fraction, format="mjd", scale="utc")
+    if not is_utc.all():
+        other = Time(mjd.astype(float), fraction, format="mjd", scale=scale).utc
+        jd1, jd2 = (
+            np.where(is_utc, getattr(time, jd), getattr(other, jd)) for jd in ("jd1", "jd2")
+        )
+        time = Time(jd1, jd2, format="jd", scale="utc")
+    return Epochs(time, ok)

@@ -19,8 +19,7 @@ from neoranging.core.geometry import ecliptic_to_equatorial, radec
 from neoranging.core.kepler import true_anomaly
 from neoranging.core.prediction import sight
 from neoranging.exceptions import DatasetError, ObservationFormatError
-from neoranging.lab.archive.client import NeodysClient
-from neoranging.lab.archive.http import Politeness
+from neoranging.lab.archive import NeodysClient, Politeness
 from neoranging.lab.archive.oef import read_catalogue, read_orbit
 from neoranging.lab.sets import from_neodys
 from neoranging.lab.sets.from_neodys import NeodysSet, catalogue_of
@@ -98,7 +97,7 @@ def client(tmp_path, stocked, fast):
 
 def made(client, folder, **options):
     plan = NeodysSet(designations=list(ORBITS), **options)
-    client.download(plan.jobs(client), again=True)
+    client.download(plan.files(client), again=True)
     return plan.make(client, folder)
 
 
@@ -199,7 +198,7 @@ def test_a_set_is_not_gone_on_with_after_a_renewal(client, stocked, tmp_path, mo
         raise KilledError
 
     plan = NeodysSet(designations=list(ORBITS))
-    client.download(plan.jobs(client))
+    client.download(plan.files(client))
     with pytest.raises(KilledError):
         plan.make(client, tmp_path / "a", on_step=die)
     steps: list[int] = []
@@ -209,7 +208,7 @@ def test_a_set_is_not_gone_on_with_after_a_renewal(client, stocked, tmp_path, mo
     with pytest.raises(KilledError):
         plan.make(client, tmp_path / "b", on_step=die)
     stocked.put("mpcobs/433.rwo", stocked.files["mpcobs/433.rwo"] + b"! more\n")
-    client.download(plan.jobs(client), refresh=True)
+    client.download(plan.files(client), refresh=True)
     with pytest.raises(DatasetError, match="other settings"):
         plan.make(client, tmp_path / "b")
 
