@@ -17,6 +17,7 @@ assumption: that the observer stands in the centre of the Earth.
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from astropy import units as u
 from astropy.constants import au
 
@@ -27,7 +28,7 @@ from neoranging.lab.study.figures.classical import plot_collapse
 from neoranging.lab.study.metrics import COLLAPSED, summarise
 from neoranging.lab.study.predictions import predict
 from neoranging.lab.study.scores import score
-from neoranging.lab.study.tables import as_text, pivot
+from neoranging.lab.study.tables import side_by_side
 from neoranging.samples import reference_ranges
 
 known = reference_ranges()
@@ -103,8 +104,8 @@ for origin in ("geocenter", "topocenter"):
 # it counts.
 
 figures = ("solved", "ok", "collapsed", "p_ar", "median_rho", "median_rho_true")
-rows = [row for each in scored.values() for row in summarise(each, metrics=figures)]
-print(as_text(pivot(rows)))
+table = pd.concat(summarise(scores, metrics=figures) for scores in scored.values())
+print(side_by_side(table).to_string(index=False))
 
 # %%
 # The cause, predicted

@@ -26,7 +26,6 @@ from neoranging.lab.simulation.twin import Twin
 from neoranging.lab.study.calibration import HeldOut, coverage, cross_conformal
 from neoranging.lab.study.figures.intervals import plot_half_widths, plot_reliability
 from neoranging.lab.study.selection import Selection
-from neoranging.lab.study.tables import as_text
 
 twin = Twin(objects=1024, seed=11)
 arcs = twin.arcs()
@@ -121,10 +120,11 @@ crosswise = {
     for name, each in held.items()
 }
 covered = {name: coverage(held[name], each) for name, each in crosswise.items()}
-columns = ("level", "n_arcs", "n_objects", "per_arc", "per_object", "median_ratio")
+columns = ["level", "n_arcs", "n_objects", "per_arc", "per_object", "median_ratio"]
 for name, rows in covered.items():
     print(name)
-    print(as_text([row for row in rows if row["stratum"] == "answered"], columns))
+    answered = rows.loc[rows["stratum"] == "answered", columns]
+    print(answered.to_string(index=False, float_format="{:.3g}".format))
 
 # %%
 # Promised on one axis, kept on the other. Hollow marks count asteroids instead of arcs, lest those

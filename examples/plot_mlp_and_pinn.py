@@ -24,6 +24,7 @@ nights are sorted first.
 # other nights. Whether that flatters it is checked at the end.
 
 import matplotlib.pyplot as plt
+import pandas as pd
 
 import neoranging as nr
 from neoranging.exceptions import NotTrainedError
@@ -33,7 +34,7 @@ from neoranging.lab.study.metrics import summarise
 from neoranging.lab.study.predictions import predict
 from neoranging.lab.study.scores import score
 from neoranging.lab.study.strata import cross, stratify
-from neoranging.lab.study.tables import as_text, pivot
+from neoranging.lab.study.tables import side_by_side
 
 twin = Twin(objects=1024, seed=23)
 arcs = twin.arcs()
@@ -66,8 +67,8 @@ for representation in ("paper", "invariant"):
 # drawing asteroids anew.
 
 figures = ("medae_rho", "median_relative_error", "corr_rho", "p_ar", "d_sh_pseudo")
-rows = [row for each in scored.values() for row in summarise(each, metrics=figures)]
-print(as_text(pivot(rows)))
+table = pd.concat(summarise(scores, metrics=figures) for scores in scored.values())
+print(side_by_side(table).to_string(index=False))
 
 # %%
 # By kind of night

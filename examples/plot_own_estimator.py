@@ -23,6 +23,7 @@ arcs as the networks, and given intervals that hold, although nobody ever derive
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from astropy import units as u
 
 import neoranging as nr
@@ -36,7 +37,7 @@ from neoranging.lab.study.metrics import summarise
 from neoranging.lab.study.predictions import predict
 from neoranging.lab.study.scores import score
 from neoranging.lab.study.selection import Selection
-from neoranging.lab.study.tables import as_text, pivot
+from neoranging.lab.study.tables import side_by_side
 
 
 class RuleOfThumb(nr.RangingEstimator):
@@ -94,8 +95,8 @@ print(arcs)
 
 scored = [score(arcs, predict(name, arcs)) for name in ("gauss", "rule-of-thumb", "mlp")]
 figures = ("solved", "ok", "median_relative_error", "corr_rho", "p_ar", "d_sh_pseudo")
-rows = [row for each in scored for row in summarise(each, metrics=figures)]
-print(as_text(pivot(rows)))
+table = pd.concat(summarise(scores, metrics=figures) for scores in scored)
+print(side_by_side(table).to_string(index=False))
 
 # %%
 # The figures are of the arcs that a method answers, and Gauss's does not answer all of them: look
@@ -103,9 +104,9 @@ print(as_text(pivot(rows)))
 # these arcs alone:
 
 vouched = scored[0].ok.to_numpy()
-rows = [row for each in scored for row in summarise(each, rows=vouched, metrics=figures[2:3])]
+ok_alone = [summarise(scores, rows=vouched, metrics=figures[2:3]) for scores in scored]
 print(f"{vouched.sum()} arcs")
-print(as_text(pivot(rows)))
+print(side_by_side(pd.concat(ok_alone)).to_string(index=False))
 
 # %%
 # All answers against the truth, ranges above and range-rates below, and how both are distributed:

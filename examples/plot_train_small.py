@@ -21,6 +21,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 import neoranging as nr
 from neoranging.estimators.mlp import MLPEstimator
@@ -31,7 +32,7 @@ from neoranging.lab.study.figures.estimates import plot_estimates
 from neoranging.lab.study.metrics import summarise
 from neoranging.lab.study.predictions import predict
 from neoranging.lab.study.scores import score
-from neoranging.lab.study.tables import as_text, pivot
+from neoranging.lab.study.tables import side_by_side
 from neoranging.lab.training import TrainingConfig, train
 from neoranging.nn.modules import NetworkConfig
 
@@ -109,8 +110,8 @@ scored = [
     score(arcs, predict("mlp", arcs, label="mlp of the package")),
 ]
 figures = ("median_relative_error", "medae_rho", "corr_rho", "p_ar", "d_sh_pseudo")
-rows = [row for each in scored for row in summarise(each, metrics=figures)]
-print(as_text(pivot(rows)))
+table = pd.concat(summarise(scores, metrics=figures) for scores in scored)
+print(side_by_side(table).to_string(index=False))
 
 # %%
 # The brackets are 95 % intervals by drawing the asteroids of the examination anew. Below are all

@@ -12,3 +12,4 @@ from .scores import select as select
 from .selection import Selection as Selection
 from .strata import cross as cross
 from .strata import stratify as stratify
+from .tables import side_by_side as side_by_side
