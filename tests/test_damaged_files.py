@@ -15,7 +15,8 @@ from astropy import units as u
 from neoranging.calibration import Calibration, default_calibration
 from neoranging.ephemeris import states as ephemeris
 from neoranging.estimators import learned
-from neoranging.estimators.learned import default_weights, pretrained
+from neoranging.estimators.learned import default_weights
+from neoranging.estimators.registry import get_estimator
 from neoranging.exceptions import (
     CheckpointError,
     ConformalError,
@@ -194,7 +195,7 @@ def card_trials(weights, n):
 
 def _asked(weights):
     learned._load_once.cache_clear()
-    estimator = pretrained(weights)
+    estimator = get_estimator(str(weights))
     repr(estimator)
     return estimator.identity
 
@@ -215,7 +216,7 @@ def test_a_card_of_other_weights_is_refused(weights):
     card = weights.with_suffix(".json")
     card.write_text(json.dumps({**json.loads(card.read_text()), "weights_sha256": "0" * 64}))
     with pytest.raises(CheckpointError, match="belongs to other weights"):
-        pretrained(weights)
+        get_estimator(str(weights))
 
 
 # Caches of the ephemerides -----------------------------------------------------------------------

@@ -76,29 +76,6 @@ def read_card(weights: str | os.PathLike[str]) -> dict[str, Any]:
     return copy.deepcopy(_load(Path(weights)).card)
 
 
-def pretrained(weights: str | os.PathLike[str], **options: Any) -> LearnedEstimator:
-    """Estimator of a file of weights, of the kind that its model card names.
-
-    Parameters
-    ----------
-    weights : path-like
-    **options
-        ``origin``, ``slack``.
-
-    Raises
-    ------
-    NotTrainedError
-        If there is no such file.
-    CheckpointError
-        If it is damaged or something else.
-    """
-    from neoranging.estimators.mlp import MLPEstimator
-    from neoranging.estimators.pinn import PINNEstimator
-
-    kind = PINNEstimator if read_card(weights)["model"] == "pinn" else MLPEstimator
-    return kind.from_pretrained(weights, **options)
-
-
 def _load(path: Path) -> _Trained:
     try:
         known = path.stat()
