@@ -244,11 +244,10 @@ def judge(
     tables = study_tables(methods, twins, scored, n_boot=n_boot, rng=seed, done=progress)
     tables["coverage"] = _covered(intervals)
     tables["cases"] = pd.DataFrame() if shown is None else shown.rows
-    main = [scored[each.label] for each in methods]
     remarks = [
         *check_labels(table, truths["topocenter"], data),
-        *check_twins(main),
-        *(remark for each in main for remark in check_answers(each)),
+        *check_twins([scored[each.label] for each in methods]),
+        *(remark for each in methods for remark in check_answers(scored[each.label])),
         *(Remark(label, False, own.why) for label, own in intervals.items() if own.why),
     ]
     return Study(
