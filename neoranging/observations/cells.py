@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 from astropy import units as u
 from astropy.table import Column
 from astropy.time import Time
@@ -104,6 +105,14 @@ def cell_text(text: str) -> str:
         return ""
     # a whole number comes out of a column of numbers with gaps
     return text.partition(".")[0] if "." in text and _WHOLE.fullmatch(text) else text
+
+
+def translated(texts: npt.ArrayLike, translate: Callable[[str], str]) -> StrArray:
+    """Texts with a function applied to each distinct one, in the shape that they have."""
+    array = np.asarray(texts).astype(np.str_)
+    words = array.ravel().tolist()
+    translation = {word: translate(word) for word in dict.fromkeys(words)}
+    return np.array([translation[word] for word in words], dtype=np.str_).reshape(array.shape)
 
 
 def numbers(name: str, values: Any, unit: str, sexagesimal: bool = False) -> tuple[FloatArray, int]:

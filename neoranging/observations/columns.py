@@ -137,6 +137,35 @@ class Observations:
         return QTable(common | data, copy=False, meta=dict(self.meta))
 
     @classmethod
+    def from_reader(cls, parsed: Mapping[str, Any], meta: Mapping[str, Any]) -> Observations:
+        """Rows of the columns that the reader of a format has parsed.
+
+        Parameters
+        ----------
+        parsed : mapping of str to column
+            ``mjd_day``, ``mjd_fraction`` (UTC) and the common columns of an observation table, in
+            the units of `Columns`; all others become further columns of the table.
+        meta : mapping
+            As for the class.
+        """
+        extra = dict(parsed)
+        day, fraction = extra.pop("mjd_day"), extra.pop("mjd_fraction")
+        sigma = [extra.pop(name) for name in ("sigma_ra", "sigma_dec")]
+        return cls(
+            columns=Columns(
+                *julian_date(day, fraction),
+                sigma=np.stack(sigma, axis=1),
+                itrf=extra.pop("observer_itrf"),
+                gcrs=extra.pop("observer_gcrs"),
+                **{n: extra.pop(n) for n in ("ra", "dec", "station", "mag", "band", "note2")},
+            ),
+            designation=extra.pop("designation"),
+            kind=extra.pop("kind"),
+            extra=extra,
+            meta=meta,
+        )
+
+    @classmethod
     def from_table(cls, table: QTable) -> Observations:
         """Rows of an observation table, as readers and `to_table` leave it."""
         n = len(table)

@@ -285,7 +285,7 @@ class _UserTable:
         if "sys" in self.naming:  # as in ADES
             named = {name: self.texts(name).tolist() for name in ("sys", "ctr", *_AXES)}
             place = read_place(Fields(AdesRecords(named, self.line.tolist())), self.rejections)
-            return place.kind, place.itrf, place.gcrs
+            return place["kind"], place["observer_itrf"], place["observer_gcrs"]
         itrf, gcrs = (self._vectors(name) for name in ("observer_itrf", "observer_gcrs"))
         in_space, roving = np.isfinite(gcrs[:, 0]), np.isfinite(itrf[:, 0])
         implied = np.select([in_space, roving], ["space", "roving"], "ground")

@@ -8,7 +8,6 @@ https://github.com/IAU-ADES/ADES-Master.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -25,16 +24,17 @@ from neoranging.observations.ades.fields import (
     read_place,
 )
 from neoranging.observations.ades.scan import TAG, AdesRecords, scan_psv, scan_xml
-from neoranging.observations.columns import LAYOUT, Columns, Observations, julian_date
+from neoranging.observations.cells import translated
+from neoranging.observations.columns import LAYOUT, Observations
 from neoranging.observations.designation import unpack
 from neoranging.observations.field_names import ADES_NAMES, FIELDS, name_columns
 from neoranging.observations.mpc_codes import CATALOG_CODES, NOTE2_OF_MODE
 from neoranging.observations.report import Note, ReadReport, Reason, SetAside
 from neoranging.observations.source import TextSource, read_text
 from neoranging.observations.stations import check_stations, station_notes
-from neoranging.observations.uncertainty import outside_limits, sigma_columns
+from neoranging.observations.uncertainty import fill_sigmas, outside_limits
 from neoranging.records import Rejections
-from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
+from neoranging.typing import BoolArray, IntArray, StrArray
 
 IDENTIFIERS: Final = ("permID", "provID", "trkSub", "artSat")
 """Fields that can name the object, the best first."""
@@ -134,72 +134,72 @@ def parse_ades_xml(source: TextSource, *, default_sigma: Any = None) -> Observat
 
 
 def _observations(records: AdesRecords, source: str, default_sigma: Any) -> Observations:
-    """Interpret scanned records."""
-    fields = Fields(records)
-    rejections = Rejections(len(records))
-    _screen(fields, records, rejections)
-    instants = read_obstime(fields, rejections)
-    ra, dec = read_direction(fields, rejections)
-    place = read_place(fields, rejections)
-    station = fields.text("stn")
-    unknown = check_stations(station, place.kind, rejections)
-    keep = rejections.usable
-    line = np.array(records.line, dtype=np.int64)
-    note2 = _translated(fields.text("mode"), NOTE2_OF_MODE)[keep]
-    catalog = _known(fields.text("astCat"))[keep]
-    precision = _precision(fields, keep)
-    sigma, stated = _sigmas(
-        fields,
-        keep,
-        default_sigma,
-        station=station[keep],
-        note2=note2,
-        catalog=catalog,
-        year=instants.year[keep],
-        precision=precision,
-        dec=dec[keep],
-    )
-    columns = Columns(
-        *julian_date(instants.day[keep], instants.fraction[keep]),
-        ra=ra[keep],
-        dec=dec[keep],
-        sigma=sigma,
-        station=station[keep],
-        itrf=place.itrf[keep],
-        gcrs=place.gcrs[keep],
-        mag=fields.number("mag")[keep],
-        band=_known(fields.text("band"))[keep],
-        note2=note2,
-    )
-    extra = {
-        "sigma_source": np.where(stated, "file", "default"),
-        "program": fields.text("prog")[keep],
-        "catalog": catalog,
-        "discovery": fields.given("disc")[keep],
-        "line": line[keep],
-        **_extras(fields, keep, records),
-        **{name: column for name, column in precision.items() if np.isfinite(column).any()},
-    }
-    notes = _notes(fields, records, line, keep, instants.rounded)
-    notes += station_notes(station, line, keep & unknown)
-    headers = {"ades_version": records.version, "ades_headers": tuple(records.headers)}
-    return Observations(
-        columns=columns,
-        designation=_designation(fields)[keep],
-        kind=place.kind[keep],
-        extra=extra,
-        meta={"report": _report(records, rejections, line, notes, source), **headers},
-    )
-
-
-def _screen(fields: Fields, records: AdesRecords, rejections: Rejections) -> None:
-    """Set aside what is no optical position of its own, before any number is looked at."""
+    """Observations of records as they stand in the file."""
     if not records.columns and not records.headers and not records.version:
         msg = (
             "this is no ADES: got neither a '# version' line, a line of column names such as "
             "'provID|mode|stn|obsTime|ra|dec|astCat', nor an <ades> element; give another format"
         )
         raise ObservationFormatError(msg)
+    fields = Fields(records)
+    rejections = Rejections(len(records))
+    _screen(fields, rejections)
+    columns: dict[str, Any] = {
+        **read_obstime(fields, rejections),
+        **read_direction(fields, rejections),
+        **read_place(fields, rejections),
+        "line": np.array(records.line, dtype=np.int64),
+        "station": fields.text("stn"),
+        "mag": fields.number("mag"),
+        "note2": translated(fields.text("mode"), lambda mode: NOTE2_OF_MODE.get(mode, "")),
+        "program": fields.text("prog"),
+        "discovery": fields.given("disc"),
+        "sigma_ra": fields.number("rmsRA"),
+        "sigma_dec": fields.number("rmsDec"),
+    }
+    for name, field in (("band", "band"), ("catalog", "astCat")):
+        # UNK is the standard's word for a required field that nobody knows.
+        columns[name] = translated(fields.text(field), lambda text: "" if text == "UNK" else text)
+    columns["is_unknown"] = check_stations(columns["station"], columns["kind"], rejections)
+    keep = rejections.usable
+    # All numbers are read before the notes on those that are none.
+    precision = _precision(fields, keep)
+    extra = _extras(fields, keep, records)
+    extra |= {name: unit for name, unit in precision.items() if np.isfinite(unit).any()}
+    line = columns["line"]
+    notes = _notes(fields, records, line, keep, columns.pop("is_rounded"))
+    notes += station_notes(columns["station"], line, keep & columns.pop("is_unknown"))
+    report = ReadReport.of(
+        rejections,
+        line,
+        records.text,
+        notes,
+        unreadable=[
+            SetAside(number, Reason.MALFORMED, text, detail)
+            for number, text, detail in records.broken
+        ],
+        n_ignored_lines=records.n_ignored_lines,
+        source=source,
+    )
+    columns = {name: column[keep] for name, column in columns.items()}
+    columns["designation"] = _designation(fields)[keep]
+    catalog = columns["catalog"]
+    columns["catalog"] = translated(catalog, lambda name: CATALOG_CODES.get(name, ""))
+    # Without a stated precision decimal degrees resolve far below any sigma.
+    fill_sigmas(
+        columns,
+        default_sigma,
+        year=columns.pop("year"),
+        ra_unit=np.nan_to_num(precision["ra_resolution"].to_value(u.arcsec)),
+        dec_unit=np.nan_to_num(precision["dec_resolution"].to_value(u.arcsec)),
+    )
+    columns["catalog"] = catalog
+    headers = {"ades_version": records.version, "ades_headers": tuple(records.headers)}
+    return Observations.from_reader(columns | extra, {"report": report, **headers})
+
+
+def _screen(fields: Fields, rejections: Rejections) -> None:
+    """Set aside what is no optical position of its own, before any number is looked at."""
     tag = np.strings.lower(fields.text(TAG))
     radar = (tag == "radar") | fields.given("trx", "rcv", "delay", "doppler")
     rejections.reject(radar, Reason.RADAR)
@@ -214,37 +214,35 @@ def _screen(fields: Fields, records: AdesRecords, rejections: Rejections) -> Non
     rejections.reject(~fields.given(*IDENTIFIERS), Reason.MALFORMED, "no permID, provID or trkSub")
 
 
+def _notes(
+    fields: Fields, records: AdesRecords, line: IntArray, keep: BoolArray, is_rounded: BoolArray
+) -> list[Note]:
+    """Notes on fields of the kept records, and on columns of the file."""
+    absent = [
+        Note(int(line[row]), f"{name} {fields.columns[name][row]!r} is no number; taken as absent")
+        for name, bad in fields.unreadable.items()
+        for row in np.flatnonzero(bad & keep)
+    ]
+    rounded = [
+        Note(int(line[row]), "second 60 of obsTime is read as the next minute")
+        for row in np.flatnonzero(is_rounded & keep)
+    ]
+    remarks = [Note(0, remark) for name in records.columns for remark in _remarks(name)]
+    return absent + rounded + remarks
+
+
 def _designation(fields: Fields) -> StrArray:
-    """The best identifier of each record, provisional ones unpacked where they are packed."""
-    name = fields.text(IDENTIFIERS[0])
+    """Best identifier of each record, provisional ones unpacked where they are packed."""
+    names = fields.text(IDENTIFIERS[0])
     for identifier in IDENTIFIERS[1:]:
-        text = fields.text(identifier)
+        texts = fields.text(identifier)
         if identifier == "provID":
-            text = _unpacked(text)
-        name = np.where(name == "", text, name)
-    return name
-
-
-def _unpacked(provisional: StrArray) -> StrArray:
-    packed = np.isin(np.strings.str_len(provisional), (7, 8)) & (
-        np.strings.find(provisional, " ") < 0
-    )
-    if not packed.any():
-        return provisional
-    names = {text: unpack(text) for text in dict.fromkeys(provisional[packed].tolist())}
-    return _translated(provisional, names, keep=True)
-
-
-def _known(texts: StrArray) -> StrArray:
-    """UNK is the standard's word for a required field that nobody knows."""
-    return np.where(texts == "UNK", "", texts)
-
-
-def _translated(texts: StrArray, names: Mapping[str, str], *, keep: bool = False) -> StrArray:
-    """Replace texts by their names; those without one stay, or become ``""``."""
-    found, row = np.unique(texts, return_inverse=True)
-    new = [names.get(text, text if keep else "") for text in found.tolist()]
-    return np.array(new, dtype=np.str_)[row] if new else texts
+            texts = translated(
+                texts,
+                lambda name: unpack(name) if len(name) in (7, 8) and " " not in name else name,
+            )
+        names = np.where(names == "", texts, names)
+    return names
 
 
 def _precision(fields: Fields, keep: BoolArray) -> dict[str, u.Quantity]:
@@ -256,39 +254,6 @@ def _precision(fields: Fields, keep: BoolArray) -> dict[str, u.Quantity]:
         "dec_resolution": ("precDec", arcsec),
     }
     return {name: fields.number(key)[keep] * unit for name, (key, unit) in units.items()}
-
-
-def _sigmas(
-    fields: Fields,
-    keep: BoolArray,
-    default_sigma: Any,
-    *,
-    catalog: StrArray,
-    precision: Mapping[str, u.Quantity],
-    dec: FloatArray,
-    **codes: Any,
-) -> tuple[FloatArray, BoolArray]:
-    """Uncertainties of the kept records, and True where the observer gives both coordinates.
-
-    The other records have that of `sigma_columns`, which takes the remaining arguments.
-    """
-    sigma = np.stack([fields.number(name)[keep] for name in ("rmsRA", "rmsDec")], axis=1)
-    stated = np.asarray((sigma > 0.0).all(axis=1))
-    rows = ~stated
-    if rows.any():
-        # Without a stated precision decimal degrees resolve far below any sigma.
-        unit_ra, unit_dec = (
-            np.nan_to_num(precision[name][rows].to_value(u.arcsec))
-            for name in ("ra_resolution", "dec_resolution")
-        )
-        default = sigma_columns(
-            default_sigma,
-            catalog=_translated(catalog[rows], CATALOG_CODES),
-            resolution=(unit_ra * np.cos(np.radians(dec[rows])), unit_dec),
-            **{name: column[rows] for name, column in codes.items()},
-        )
-        sigma[rows] = np.stack(default, axis=1)
-    return sigma, stated
 
 
 def _extras(fields: Fields, keep: BoolArray, records: AdesRecords) -> dict[str, Any]:
@@ -304,21 +269,6 @@ def _extras(fields: Fields, keep: BoolArray, records: AdesRecords) -> dict[str, 
     return extras
 
 
-def _notes(
-    fields: Fields, records: AdesRecords, line: IntArray, keep: BoolArray, rounded: BoolArray
-) -> list[Note]:
-    notes = [
-        Note(int(line[row]), "second 60 of obsTime is read as the next minute")
-        for row in np.flatnonzero(rounded & keep)
-    ]
-    notes += [Note(0, remark) for name in records.columns for remark in _remarks(name)]
-    return notes + [
-        Note(int(line[row]), f"{name} {fields.columns[name][row]!r} is no number; taken as absent")
-        for name, bad in fields.unreadable.items()
-        for row in np.flatnonzero(bad & keep).tolist()
-    ]
-
-
 @cache
 def _remarks(name: str) -> tuple[str, ...]:
     """Remarks on a column that looks like a field of the standard and is not taken for it."""
@@ -327,24 +277,6 @@ def _remarks(name: str) -> tuple[str, ...]:
     field = FIELDS.get(name.lower())
     if field is None:
         return name_columns([name]).remarks
-    meant = next((ADES_NAMES[key] for key in _keys_of(field.column) if key in ADES_NAMES), "")
+    keys = (key for key, other in FIELDS.items() if other.column == field.column)
+    meant = next((ADES_NAMES[key] for key in keys if key in ADES_NAMES), "")
     return (f"the column {name} is not taken; it looks like {meant}",) if meant else ()
-
-
-def _keys_of(column: str) -> list[str]:
-    return [key for key, field in FIELDS.items() if field.column == column]
-
-
-def _report(
-    records: AdesRecords, rejections: Rejections, line: IntArray, notes: list[Note], source: str
-) -> ReadReport:
-    broken = [SetAside(at, Reason.MALFORMED, text, why) for at, text, why in records.broken]
-    return ReadReport.of(
-        rejections,
-        line,
-        records.text,
-        notes,
-        unreadable=broken,
-        n_ignored_lines=records.n_ignored_lines,
-        source=source,
-    )

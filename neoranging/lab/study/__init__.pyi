@@ -1,0 +1,14 @@
+from .calibration import calibrate as calibrate
+from .calibration import cross_conformal as cross_conformal
+from .metrics import METRICS as METRICS
+from .metrics import compare as compare
+from .metrics import summarise as summarise
+from .predictions import predict as predict
+from .run import Study as Study
+from .run import judge as judge
+from .run import run_study as run_study
+from .scores import score as score
+from .scores import select as select
+from .selection import Selection as Selection
+from .strata import cross as cross
+from .strata import stratify as stratify
