@@ -34,7 +34,7 @@ from neoranging.observations.source import TextSource, read_text
 from neoranging.observations.stations import check_stations, station_notes
 from neoranging.observations.uncertainty import fill_sigmas, outside_limits
 from neoranging.records import Rejections
-from neoranging.typing import BoolArray, StrArray
+from neoranging.typing import BoolArray, IntArray, StrArray
 
 IDENTIFIERS: Final = ("permID", "provID", "trkSub", "artSat")
 """Fields that can name the object, the best first."""
@@ -167,11 +167,13 @@ def _observations(records: AdesRecords, source: str, default_sigma: Any) -> Obse
     extra = _extras(fields, keep, records)
     extra |= {name: unit for name, unit in precision.items() if np.isfinite(unit).any()}
     line = columns["line"]
+    notes = _notes(fields, records, line, keep, columns.pop("is_rounded"))
+    notes += station_notes(columns["station"], line, keep & columns.pop("is_unknown"))
     report = ReadReport.of(
         rejections,
         line,
         records.text,
-        _notes(fields, columns, keep),
+        notes,
         unreadable=[
             SetAside(number, Reason.MALFORMED, text, detail)
             for number, text, detail in records.broken
@@ -180,7 +182,6 @@ def _observations(records: AdesRecords, source: str, default_sigma: Any) -> Obse
         source=source,
     )
     columns = {name: column[keep] for name, column in columns.items()}
-    del columns["is_rounded"], columns["is_unknown"]
     columns["designation"] = _designation(fields)[keep]
     catalog = columns["catalog"]
     columns["catalog"] = translated(catalog, lambda name: CATALOG_CODES.get(name, ""))
@@ -197,27 +198,6 @@ def _observations(records: AdesRecords, source: str, default_sigma: Any) -> Obse
     return Observations.from_reader(columns | extra, {"report": report, **headers})
 
 
-def _notes(fields: Fields, columns: dict[str, Any], keep: BoolArray) -> list[Note]:
-    """Remarks on columns of the file and on the records in use."""
-    line = columns["line"]
-    return [
-        *(
-            Note(
-                int(line[row]),
-                f"{name} {fields.columns[name][row]!r} is no number; taken as absent",
-            )
-            for name, bad in fields.unreadable.items()
-            for row in np.flatnonzero(bad & keep)
-        ),
-        *(
-            Note(row, "second 60 of obsTime is read as the next minute")
-            for row in line[columns["is_rounded"] & keep].tolist()
-        ),
-        *(Note(0, remark) for name in fields.columns for remark in _remarks(name)),
-        *station_notes(columns["station"], line, keep & columns["is_unknown"]),
-    ]
-
-
 def _screen(fields: Fields, rejections: Rejections) -> None:
     """Set aside what is no optical position of its own, before any number is looked at."""
     tag = np.strings.lower(fields.text(TAG))
@@ -232,6 +212,23 @@ def _screen(fields: Fields, rejections: Rejections) -> None:
         bad = outside_limits(fields.number(name))
         rejections.reject(bad, Reason.MALFORMED, f"{name} beyond all measure")
     rejections.reject(~fields.given(*IDENTIFIERS), Reason.MALFORMED, "no permID, provID or trkSub")
+
+
+def _notes(
+    fields: Fields, records: AdesRecords, line: IntArray, keep: BoolArray, is_rounded: BoolArray
+) -> list[Note]:
+    """Notes on fields of the kept records, and on columns of the file."""
+    absent = [
+        Note(int(line[row]), f"{name} {fields.columns[name][row]!r} is no number; taken as absent")
+        for name, bad in fields.unreadable.items()
+        for row in np.flatnonzero(bad & keep)
+    ]
+    rounded = [
+        Note(int(line[row]), "second 60 of obsTime is read as the next minute")
+        for row in np.flatnonzero(is_rounded & keep)
+    ]
+    remarks = [Note(0, remark) for name in records.columns for remark in _remarks(name)]
+    return absent + rounded + remarks
 
 
 def _designation(fields: Fields) -> StrArray:
