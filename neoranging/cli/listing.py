@@ -64,7 +64,7 @@ def track_rows(
     arcs = tracklets.arcs("geocenter")
     days = arcs.t[arcs.offsets[1:] - 1] - arcs.t[arcs.offsets[:-1]]
     ids = tracklets.tracklet_id
-    identity = {"tracklet": ids} if (ids != "").any() else {}
+    identity: dict[str, Any] = {"tracklet": ids} if (ids != "").any() else {}
     identity |= {
         "designation": tracklets.designation,
         "stations": tracklets.stations,

@@ -56,7 +56,7 @@ def read_files(
             scale=scale,
             station=station,
             group_by=GROUPINGS[group_by],
-            **({} if sigma is None else {"default_sigma": sigma}),
+            default_sigma=sigma,
         )
     except (ObservationFormatError, MissingDependencyError) as error:
         raise CommandError(str(error), ExitCode.UNREADABLE) from error

@@ -198,7 +198,8 @@ def density(
     from matplotlib.colors import ListedColormap
 
     extent = np.concatenate(view)
-    return ax.hexbin(
+    axes: Any = ax  # the scale is a text, not one of two literals
+    return axes.hexbin(
         *points,
         extent=tuple(np.log10(extent) if scale == "log" else extent),
         xscale=scale,

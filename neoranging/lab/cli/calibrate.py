@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -71,7 +71,7 @@ def calibrate(
         echo(f"Warning: the arcs are too few to judge their own intervals: {error}", err=True)
     else:
         rows = rows[rows["stratum"].isin(["answered", "verdict"])]
-        columns = {
+        columns: dict[str, Any] = {
             "level": [f"{100.0 * level:g} %" for level in rows["level"]],
             "arcs": rows["bin"],
             "n": rows["n_arcs"],

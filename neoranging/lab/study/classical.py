@@ -78,7 +78,7 @@ def classical_comparison(
     """
     mutually_solved([*classical, *others])  # of the same arcs, or an error
 
-    def rows_of(subset: str, methods: Sequence[pd.DataFrame], **which: Any) -> list[dict[str, Any]]:
+    def rows_of(subset: str, methods: Sequence[pd.DataFrame], **which: Any) -> list[dict[Any, Any]]:
         return [
             {"subset": subset} | row
             for scored in methods

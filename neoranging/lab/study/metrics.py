@@ -108,11 +108,10 @@ class Metric:
             NaN where no arc enters.
         """
         columns = self._stacked(scored)
-        if entering is None:
-            entering = ~np.isnan(columns).any(axis=0)
-        if not entering.any():
+        rows = np.asarray(~np.isnan(columns).any(axis=0) if entering is None else entering)
+        if not rows.any():
             return np.full(len(weights), np.nan)
-        return self.statistic(columns[:, entering], unit[entering], weights)
+        return self.statistic(columns[:, rows], unit[rows], weights)
 
     def _stacked(self, scored: pd.DataFrame) -> FloatArray:
         return np.stack(self.columns(scored)).astype(np.float64, copy=False)

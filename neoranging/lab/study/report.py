@@ -207,7 +207,7 @@ def _best(headline: pd.DataFrame) -> dict[str, float]:
     return best
 
 
-def _figure(row: Mapping[str, Any], name: str, is_best: bool) -> _Cell:
+def _figure(row: Mapping[Any, Any], name: str, is_best: bool) -> _Cell:
     """Figure with what its value must be read with."""
     value, low, high, n = (row[f"{name}{end}"] for end in ("", "_low", "_high", "_n_arcs"))
     bounds = [number(low, 2), number(high, 2)]
@@ -242,7 +242,8 @@ def _with_count(row: Any) -> str:
 
 def _strata(figures: pd.DataFrame) -> pd.DataFrame:
     some = figures[figures["metric"].isin(["median_log10_error", "p_ar", "d_sh_pseudo"])]
-    bounds = [f"{number(r.lower)} – {number(r.upper)} {r.axis_unit}" for r in some.itertuples()]
+    ends = zip(some["lower"], some["upper"], some["axis_unit"], strict=True)
+    bounds = [f"{number(low)} – {number(high)} {unit}" for low, high, unit in ends]
     index = ("axis", "stratum", "bounds", "label", "unit")
     return side_by_side(some.assign(bounds=bounds), index, _with_count)
 
@@ -273,7 +274,7 @@ def _intervals(coverage: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | No
     shown = levels[0][[*key, "n_arcs", "n_objects"]]
     for rows in levels:
         percent = f"{100.0 * rows['level'].iloc[0]:g} %"
-        columns = {
+        columns: dict[str, Any] = {
             f"{percent}: inside, per arc [%]": [f"{100.0 * x:.1f}" for x in rows["per_arc"]],
             f"{percent}: per object [%]": [f"{100.0 * x:.1f}" for x in rows["per_object"]],
             f"{percent}: median width [au]": rows["median_width_au"].map(number),

@@ -138,7 +138,8 @@ def _draw_pair(ax: Axes, x: Any, y: Any, method: str) -> None:
     ax.set_title(f"(a) {method}, {style.count(len(x))}", loc="left")
     ax.legend(loc="upper left", handlelength=1.4)
     labels = {"xlabel": f"topocentric {style.RHO} [au]", "ylabel": f"geocentric {style.RHO} [au]"}
-    style.dress(ax, xlim=view[0], ylim=view[1], **labels)
+    ax.set(**labels)
+    style.dress(ax, xlim=view[0], ylim=view[1])
 
 
 def _draw_shares(

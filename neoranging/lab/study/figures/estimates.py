@@ -132,7 +132,8 @@ def _draw_row(fig: Any, axes: Any, scored: Sequence[pd.DataFrame], quantity: Qua
     from matplotlib.colors import LogNorm
 
     columns = [_columns(scores, quantity) for scores in scored]
-    view = _view(*(np.concatenate(parts) for parts in zip(*columns, strict=True)), quantity)
+    truth, estimates = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    view = _view(truth, estimates, quantity)
     cells = [_density(ax, *xy, quantity, view) for ax, xy in zip(axes, columns, strict=False)]
     most = max(float(np.max([2.0, *drawn.get_array()])) for drawn in cells)
     for drawn in cells:  # densities of a row count alike

@@ -6,12 +6,12 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pandas as pd
 
 from neoranging.exceptions import EvaluationError
 from neoranging.plotting import style
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -108,8 +108,9 @@ def _draw_bars(ax: Axes, figures: pd.DataFrame) -> None:
         rows = figures[figures["method"] == method]
         value = rows["value"].to_numpy()
         reach = np.maximum([value - rows["low"], rows["high"] - value], 0.0)
+        place = strata.index.get_indexer(pd.Index(rows["stratum"]))
         ax.bar(
-            strata.index.get_indexer(rows["stratum"]) + (k - 0.5 * (len(marks) - 1)) * width,
+            place + (k - 0.5 * (len(marks) - 1)) * width,
             value,
             width,
             color=mark.color,
@@ -121,6 +122,7 @@ def _draw_bars(ax: Axes, figures: pd.DataFrame) -> None:
             error_kw={"elinewidth": 0.7, "capsize": 1.5, "ecolor": style.BLACK},
         )
     ticks = []
+    row: Any
     for k, row in enumerate(strata.itertuples()):
         # the extremes of all arcs are no bounds
         if k == 0:
