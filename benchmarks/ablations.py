@@ -20,7 +20,7 @@ import torch
 
 from neoranging import arc_inputs
 from neoranging.core.parallax import LARGEST_ERROR
-from neoranging.lab.training.config import TrainingConfig
+from neoranging.lab.training import TrainingConfig
 from neoranging.lab.training.data import TrainingArcs, load_arcs
 from neoranging.lab.training.fit import fit
 from neoranging.nn import features

@@ -10,7 +10,7 @@ import timeit
 
 import numpy as np
 
-from neoranging.calibration import Calibration
+from neoranging import Calibration
 from neoranging.core.conformal import Answers
 
 

@@ -27,13 +27,18 @@ import matplotlib.pyplot as plt
 
 import neoranging as nr
 from neoranging.exceptions import NotTrainedError
-from neoranging.lab.simulation.twin import Twin
-from neoranging.lab.study.figures.strata import plot_cross, plot_strata
-from neoranging.lab.study.metrics import summarise
-from neoranging.lab.study.predictions import predict
-from neoranging.lab.study.scores import score
-from neoranging.lab.study.strata import cross, stratify
-from neoranging.lab.study.tables import as_text, pivot
+from neoranging.lab.simulation import Twin
+from neoranging.lab.study import (
+    as_text,
+    cross,
+    pivot,
+    plot_cross,
+    plot_strata,
+    predict,
+    score,
+    stratify,
+    summarise,
+)
 
 twin = Twin(objects=1024, seed=23)
 arcs = twin.arcs()

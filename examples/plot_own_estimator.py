@@ -27,19 +27,19 @@ from astropy import units as u
 
 import neoranging as nr
 from neoranging.constants import C_AU_PER_DAY
-from neoranging.core import admissible
-from neoranging.core.answers import Solutions
-from neoranging.core.prediction import object_state
-from neoranging.estimators.conformal import ConformalEstimator
+from neoranging.core import Solutions, energy_coefficients, object_state
 from neoranging.exceptions import ConformalError
-from neoranging.lab.simulation.twin import Twin
-from neoranging.lab.study.calibration import HeldOut
-from neoranging.lab.study.figures.estimates import plot_estimates
-from neoranging.lab.study.metrics import summarise
-from neoranging.lab.study.predictions import predict
-from neoranging.lab.study.scores import score
-from neoranging.lab.study.selection import Selection
-from neoranging.lab.study.tables import as_text, pivot
+from neoranging.lab.simulation import Twin
+from neoranging.lab.study import (
+    HeldOut,
+    Selection,
+    as_text,
+    pivot,
+    plot_estimates,
+    predict,
+    score,
+    summarise,
+)
 
 
 class RuleOfThumb(nr.RangingEstimator):
@@ -61,7 +61,7 @@ class RuleOfThumb(nr.RangingEstimator):
         a = attributables
         sky = (a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity)
         rho = self.speed / np.hypot(a.ra_rate * np.cos(a.dec), a.dec_rate)
-        rho_dot = -0.5 * admissible.energy_coefficients(*sky)[:, 1]
+        rho_dot = -0.5 * energy_coefficients(*sky)[:, 1]
         r, v = object_state(*sky, rho, rho_dot)
         emitted = a.epoch - rho / C_AU_PER_DAY
         no_error = np.full((len(arcs), 2, 2), np.nan)
@@ -144,10 +144,10 @@ for level in (0.5, 0.68, 0.95):
     print(f"promised {level:.0%}, kept {inside.mean():.1%} of {len(test)} arcs")
 
 # %%
-# A :class:`~neoranging.estimators.conformal.ConformalEstimator` is the method and its calibration
+# A :class:`~neoranging.ConformalEstimator` is the method and its calibration
 # in one. It answers as before, and now with an interval.
 
-rule = ConformalEstimator(RuleOfThumb(), calibration)
+rule = nr.ConformalEstimator(RuleOfThumb(), calibration)
 night = tracklets.estimate(rule)
 for name, rho, (low, high) in zip(
     tracklets.stations, night.range.value, night.interval(0.68).value, strict=True
@@ -159,7 +159,7 @@ for name, rho, (low, high) in zip(
 # errors are others; that is what ``identity`` is for.
 
 try:
-    ConformalEstimator(RuleOfThumb(speed=15 * u.km / u.s), calibration)
+    nr.ConformalEstimator(RuleOfThumb(speed=15 * u.km / u.s), calibration)
 except ConformalError as error:
     print(type(error).__name__)
 

@@ -301,7 +301,7 @@ class Calibration:
         answers : Answers
             Of M arcs.
         limits : ndarray, shape (M, 2)
-            `core.conformal.admissible_limits` [au].
+            ``core.conformal.admissible_limits`` [au].
         confidence_level : float
         too_few : {"raise", "limits"}
             What becomes of usable answers where the calibration arcs are too few for the

@@ -74,8 +74,16 @@ def _find_anywhere(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
         return None
     domain = env.get_domain("py")
     name = node["reftarget"].removeprefix("neoranging.")
-    for ending in (f".{name}", f".{name.split('.')[-1]}"):  # a re-export is found by its last part
-        found = [full for full in domain.objects if full.endswith(ending)]
+    parts = name.split(".")
+    # Docstrings name a class by the module that holds it, the reference by the package that lists
+    # it: last parts decide, yet `core.candidates` is not the attribute `RangeEstimate.candidates`.
+    for ending in (name, ".".join(parts[-2:]), parts[-1]):
+        found = [
+            full
+            for full in domain.objects
+            if full.endswith(f".{ending}")
+            and (ending == name or "." in ending or full.rpartition(".")[0] not in domain.objects)
+        ]
         if found:
             break
     else:

@@ -167,7 +167,7 @@ def tdb_mjd(time: Time) -> Floats:
     Raises
     ------
     EphemerisError
-        If an epoch is masked, not finite or outside `EPHEMERIS_SPAN`.
+        If an epoch is masked, not finite or outside ``EPHEMERIS_SPAN``.
     """
     if time.masked:
         if np.any(time.mask):
@@ -216,12 +216,12 @@ def earth_state(mjd_tdb: Time | ArrayLike) -> tuple[Floats, Floats]:
     Raises
     ------
     EphemerisError
-        If an epoch is not finite or outside `EPHEMERIS_SPAN`.
+        If an epoch is not finite or outside ``EPHEMERIS_SPAN``.
 
     Warns
     -----
     NeoRangingWarning
-        Once, for epochs outside `DE440_SPAN`, where the error is up to 15 km and 5 mm/s.
+        Once, for epochs outside ``DE440_SPAN``, where the error is up to 15 km and 5 mm/s.
     """
     epoch = _epochs(mjd_tdb)
     position, velocity = _EARTH.with_rate(epoch.ravel())
@@ -246,7 +246,7 @@ def earth_posvel(time: Time) -> tuple[u.Quantity, u.Quantity]:
     Returns
     -------
     position, velocity : `~astropy.units.Quantity`
-        ICRS axes, shape of the times + ``(3,)``, au and au / d. See `earth_state`.
+        ICRS axes, shape of the times + ``(3,)``, au and au / d. See ``earth_state``.
     """
     position, velocity = earth_state(time)
     return position << u.au, velocity << u.au / u.d
@@ -271,7 +271,7 @@ def site_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[Floats, Floa
     Raises
     ------
     EphemerisError
-        If an epoch is not finite or outside `EPHEMERIS_SPAN`.
+        If an epoch is not finite or outside ``EPHEMERIS_SPAN``.
 
     Warns
     -----
@@ -308,7 +308,7 @@ def site_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[Floats, Floa
 
 
 def observer_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[Floats, Floats]:
-    """Heliocentric state of Earth-fixed sites, the sum of `earth_state` and `site_state`.
+    """Heliocentric state of Earth-fixed sites, the sum of ``earth_state`` and `site_state`.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ def observer_posvel(
     UnknownStationError
         If a code is unknown or has no fixed place.
     EphemerisError
-        If an epoch is not finite or outside `EPHEMERIS_SPAN`.
+        If an epoch is not finite or outside ``EPHEMERIS_SPAN``.
     """
     if location is None:
         return earth_posvel(time)

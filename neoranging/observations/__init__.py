@@ -5,11 +5,10 @@ Importing this package is cheap; the readers are loaded at their first use. Once
 ``orbfit.rwo`` and recognises them by their content.
 """
 
-from __future__ import annotations
+import lazy_loader
 
 from neoranging.observations.formats import register_formats
-from neoranging.observations.report import Note, ReadReport, Reason, SetAside
 
-__all__ = ["Note", "ReadReport", "Reason", "SetAside", "register_formats"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 register_formats()

@@ -3,8 +3,6 @@
 Matplotlib is imported when something is drawn (``pip install matplotlib``).
 """
 
-from neoranging.plotting.admissible_region import plot_admissible_region
-from neoranging.plotting.estimate import plot_estimate
-from neoranging.plotting.tracklet import plot_tracklet
+import lazy_loader
 
-__all__ = ["plot_admissible_region", "plot_estimate", "plot_tracklet"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -104,7 +104,7 @@ class NeodysClient:
     ----------
     folder : path-like, optional
         Where files are kept; the cache folder of the user by default, see
-        `neoranging.lab.archive.manifest.cache_folder`.
+        ``neoranging.lab.archive.manifest.cache_folder``.
     portal : Portal or str, optional
         Where they come from, or the base address alone.
     politeness : Politeness, optional
@@ -159,7 +159,7 @@ class NeodysClient:
     # One file ------------------------------------------------------------------------------------
 
     def catalogue(self, *, refresh: bool = False) -> QTable:
-        """Orbits of all objects near the present, see `neoranging.lab.archive.oef.read_catalogue`.
+        """Orbits of all objects near the present, as ``archive.oef.read_catalogue`` reads them.
 
         Parameters
         ----------

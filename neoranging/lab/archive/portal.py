@@ -31,7 +31,7 @@ class Portal:
     Parameters
     ----------
     base_url : str, optional
-        `BASE_URL`, or what the environment variable `BASE_URL_VARIABLE` says.
+        ``BASE_URL``, or what the environment variable ``BASE_URL_VARIABLE`` says.
     catalogue : str
         Elements of all objects at an epoch near the present, one line each: also the list of
         objects.

@@ -1,1 +1,5 @@
 """Labelled sets of very short arcs: formed, told the truth, split, scaled, stored as Parquet."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -265,7 +265,7 @@ def to_core(table: ArcTable, origin: str = "topocenter") -> Arcs:
     Parameters
     ----------
     table : ArcTable
-        With the columns `OBSERVED`.
+        With the columns ``OBSERVED``.
     origin : {"topocenter", "geocenter"}
         Where the observer stood, or the centre of the Earth instead.
 

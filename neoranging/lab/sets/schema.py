@@ -136,7 +136,7 @@ class ArcTable:
         Raises
         ------
         DatasetError
-            If a name is not in `COLUMNS`, or a column has another length.
+            If a name is not in ``COLUMNS``, or a column has another length.
         """
         edges = np.asarray(offsets, dtype=np.int64)
         made = cls(edges, {})

@@ -151,7 +151,7 @@ def split_set(
     never_train: Collection[str] = (),
     unseen: int = 0,
 ) -> Division:
-    """Divide a stored set and write the column ``split``; parameters are those of `divide`.
+    """Divide a stored set and write the column ``split``; parameters are those of ``divide``.
 
     What was done is noted in the manifest. May be repeated.
     """

@@ -312,7 +312,7 @@ def read_arcs(
     ----------
     folder : path-like
     columns : collection of str, optional
-        Names of `COLUMNS`; all by default. Few columns of many arcs are fast.
+        Names of ``COLUMNS``; all by default. Few columns of many arcs are fast.
     split : str or collection of str, optional
         ``"train"``, ``"val"``, ``"test"``, ``"unseen"``; all arcs by default.
     partial : bool

@@ -158,7 +158,7 @@ def label_arcs(
     orbits : Catalogue
         Where it has several orbits of an object, the one nearest in time is taken.
     dynamics : {"kepler", "nbody"}
-        See `truth`.
+        See ``truth``.
     gate : float
         Largest residual of a label that is believed [arcsec].
     max_u : int, optional

@@ -1,24 +1,5 @@
-"""Judging estimators on stored sets of labelled arcs: what they answer, and how far off it is."""
+"""Judging estimators on sets of labelled arcs: answers, errors, intervals, figures, report."""
 
-from neoranging.lab.study.calibration import calibrate, cross_conformal
-from neoranging.lab.study.metrics import METRICS, compare, summarise
-from neoranging.lab.study.predictions import Predictions, predict
-from neoranging.lab.study.run import Study, run_study
-from neoranging.lab.study.scores import ScoredArcs, score
-from neoranging.lab.study.strata import cross, stratify
+import lazy_loader
 
-__all__ = [
-    "METRICS",
-    "Predictions",
-    "ScoredArcs",
-    "Study",
-    "calibrate",
-    "compare",
-    "cross",
-    "cross_conformal",
-    "predict",
-    "run_study",
-    "score",
-    "stratify",
-    "summarise",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -80,7 +80,7 @@ class HeldOut:
         ----------
         estimator : RangingEstimator
         tables : iterable of ArcTable
-            With `COLUMNS_NEEDED`.
+            With ``COLUMNS_NEEDED``.
 
         Raises
         ------

@@ -59,7 +59,7 @@ class Study:
     Attributes
     ----------
     data : dict
-        Which arcs: `neoranging.lab.study.selection.describe`.
+        Which arcs: ``neoranging.lab.study.selection.describe``.
     settings : dict
         How they were judged.
     table : ArcTable
@@ -73,7 +73,7 @@ class Study:
     scored : dict of str to ScoredArcs
         The same beside the truth; those of ``contenders`` with crosswise intervals.
     coverage : dict of str to list of dict
-        By label: rows of `CrossConformal.coverage`.
+        By label: rows of ``CrossConformal.coverage``.
     cases : Cases, optional
         Single objects with intervals.
     remarks : list of Remark
@@ -149,7 +149,7 @@ def run_study(
     folds : int
         Of the crosswise intervals.
     bar : callable
-        Makes progress bars; `neoranging.lab.sets.progress.progress_bar`.
+        Makes progress bars; ``neoranging.lab.sets.progress.progress_bar``.
 
     Returns
     -------

@@ -49,7 +49,7 @@ class Strata:
     Attributes
     ----------
     axis : str
-        Key in `AXES`.
+        Key in ``AXES``.
     names : tuple of str
         Of the n cells, from low to high.
     edges : ndarray, shape (n + 1,)
@@ -73,7 +73,7 @@ class Strata:
         scored : ScoredArcs
             M arcs; their answers are not looked at.
         axis : str
-            Key in `AXES`.
+            Key in ``AXES``.
         n : int
             How many: terciles by default.
 
@@ -131,7 +131,7 @@ def stratify(
     scored : sequence of ScoredArcs
         Of the same arcs; the true ranges of the first decide the cells for all.
     axes : collection of str
-        Keys of `AXES`.
+        Keys of ``AXES``.
     metrics : collection of str, optional
         Names of `neoranging.lab.study.metrics.METRICS`; all by default.
     n : int
@@ -191,7 +191,7 @@ def cross(
     first, second : ScoredArcs
         Of the same arcs; the true ranges of the first decide the cells.
     axes : tuple of 2 str
-        Keys of `AXES`.
+        Keys of ``AXES``.
     metrics : collection of str
         Names of `neoranging.lab.study.metrics.METRICS`.
     n : int

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from neoranging.lab.study.diurnal_signal import DiurnalSignal
+    from neoranging.lab.study.diurnal import DiurnalSignal
     from neoranging.lab.study.scores import ScoredArcs
 
     Array = FloatArray
@@ -113,7 +113,7 @@ def plot_collapse(
     geocentric, topocentric : ScoredArcs
         Answers of one method, Gauss's say, to the same M arcs with the observer at the centre of
         the Earth and where it stood.
-    signal : neoranging.lab.study.diurnal_signal.DiurnalSignal, optional
+    signal : neoranging.lab.study.diurnal.DiurnalSignal, optional
         ``diurnal_signal(table)`` of the same arcs, for the panels that tell why.
     fig : matplotlib.figure.Figure, optional
         Where to draw; a new one by default.

@@ -36,7 +36,7 @@ def plot_reliability(
     Parameters
     ----------
     coverage : mapping of str to sequence of mapping
-        By method, rows of `neoranging.lab.study.calibration.CrossConformal.coverage`.
+        By method, rows of ``neoranging.lab.study.calibration.CrossConformal.coverage``.
     fig : matplotlib.figure.Figure, optional
         Where to draw; a new one by default.
     stratum : {"answered", "all"}
@@ -110,7 +110,7 @@ def plot_half_widths(
     Parameters
     ----------
     coverage : mapping of str to sequence of mapping
-        By method, rows of `neoranging.lab.study.calibration.CrossConformal.coverage`.
+        By method, rows of ``neoranging.lab.study.calibration.CrossConformal.coverage``.
     fig : matplotlib.figure.Figure, optional
         Where to draw; a new one by default.
     level : float

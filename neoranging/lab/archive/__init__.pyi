@@ -1,0 +1,3 @@
+from .client import NeodysClient as NeodysClient
+from .oef import OrbitRecord as OrbitRecord
+from .portal import Portal as Portal

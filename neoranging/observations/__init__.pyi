@@ -1,0 +1,15 @@
+from .ades.read import read_ades_psv as read_ades_psv
+from .ades.read import read_ades_xml as read_ades_xml
+from .designation import canonical as canonical
+from .designation import pack as pack
+from .designation import unpack as unpack
+from .obs80.read import read_obs80 as read_obs80
+from .observatories import Observatory as Observatory
+from .observatories import load_obscodes as load_obscodes
+from .observatories import observatory as observatory
+from .observatories import register_observatory as register_observatory
+from .report import Note as Note
+from .report import ReadReport as ReadReport
+from .report import Reason as Reason
+from .report import SetAside as SetAside
+from .rwo.read import read_rwo as read_rwo
