@@ -13,8 +13,6 @@ from neoranging.cli.estimate import estimate
 from neoranging.cli.methods import methods
 from neoranging.cli.region import region
 
-__all__ = ["main"]
-
 
 @click.group(
     cls=SpeakingGroup,
