@@ -22,7 +22,7 @@ from neoranging.typing import BoolArray, FloatArray
 
 
 class _AttributableLike(Protocol):
-    """What the region needs of an attributable."""
+    """Attributes of an attributable that the region needs."""
 
     @property
     def ra(self) -> u.Quantity: ...
@@ -183,7 +183,7 @@ class AdmissibleRegion:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the limits leave nothing at all."""
+        """Flag of a region to which the limits leave nothing."""
         return len(self._shape.intervals) == 0
 
     @property
@@ -217,7 +217,7 @@ class AdmissibleRegion:
         return low * (u.au / u.day), high * (u.au / u.day)
 
     def contains(self, rho: u.Quantity, rho_dot: u.Quantity) -> BoolArray:
-        """Whether each pair of range and range-rate lies in the region; they broadcast."""
+        """Flags of the pairs of range and range-rate that lie in the region; they broadcast."""
         return self._shape.contains(_au(rho), _au_per_day(rho_dot))
 
     def energy(self, rho: u.Quantity, rho_dot: u.Quantity) -> u.Quantity:
@@ -247,10 +247,9 @@ class AdmissibleRegion:
         Parameters
         ----------
         n : int
-            How many.
+            Number of points.
         rng : numpy.random.Generator or int
-            An int seeds a generator of its own.
-            Source of the random numbers.
+            Source of the random numbers; an int seeds a generator of its own.
         spacing : {"linear", "log"}
             Uniform in range and range-rate, or in the logarithm of range and range-rate.
 

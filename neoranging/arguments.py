@@ -15,7 +15,7 @@ from neoranging.typing import FloatArray
 
 
 def values_in(
-    name: str, given: Any, unit: u.UnitBase, error: type[NeoRangingError] = TrackletError
+    name: str, value: Any, unit: u.UnitBase, error: type[NeoRangingError] = TrackletError
 ) -> FloatArray:
     """Values of a Quantity in a unit, NaN where they are masked.
 
@@ -23,18 +23,18 @@ def values_in(
     ----------
     name : str
         What the caller calls the argument.
-    given : Quantity
-        What came; a number or column without unit is none.
+    value : Quantity
+        Argument; a number or column without unit is refused.
     unit : Unit
         Unit of the result.
     error : type, optional
         What to raise if the unit is missing or of another kind.
     """
     try:
-        return unmasked(u.Quantity(given, subok=True).to_value(unit))
+        return unmasked(u.Quantity(value, subok=True).to_value(unit))
     except (u.UnitsError, TypeError) as reason:
-        own = getattr(given, "unit", None)
-        got = str(own) if own else f"{type(given).__name__} without unit"
+        own = getattr(value, "unit", None)
+        got = str(own) if own else f"{type(value).__name__} without unit"
         usual = unit.to_string().replace("rad", "deg").lower().split(" / ")
         code = " / ".join(f"u.{part}" for part in usual)
         raise error(
@@ -43,17 +43,17 @@ def values_in(
         ) from reason
 
 
-def require_time(name: str, given: Any, error: type[NeoRangingError] = TrackletError) -> Time:
+def require_time(name: str, value: Any, error: type[NeoRangingError] = TrackletError) -> Time:
     """Return an epoch as it is, or an error that shows how to make a Time of it."""
-    if isinstance(given, Time):
-        if given.scale == "local":
+    if isinstance(value, Time):
+        if value.scale == "local":
             raise error(
                 f"{name} has the scale 'local', which says not when it was: make it UTC with "
                 f"Time({name}.value - offset, scale='utc'), offset being that of the time zone"
             )
-        return given
+        return value
     raise error(
-        f"{name} must be an astropy Time, got {type(given).__name__}: numbers become one by "
+        f"{name} must be an astropy Time, got {type(value).__name__}: numbers become one by "
         f"Time({name}, format='mjd', scale='utc'), text by Time({name}, scale='utc')"
     )
 
@@ -65,8 +65,8 @@ def unmasked(values: Any) -> FloatArray:
     return np.asarray(values, dtype=float)
 
 
-def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Hint at the known name that is most like one that is not; empty if none is."""
-    names = {name.casefold(): name for name in known}
-    close = get_close_matches(given.strip().casefold(), names, n=1)
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """Hint at the choice that is most like an unknown name; empty if none is."""
+    names = {choice.casefold(): choice for choice in choices}
+    close = get_close_matches(name.strip().casefold(), names, n=1)
     return f" (did you mean {names[close[0]]!r}?)" if close else ""

@@ -12,10 +12,8 @@ from astropy.time import Time
 
 from neoranging import ephemeris
 from neoranging.arguments import require_time, values_in
-from neoranging.constants import C_AU_PER_DAY
 from neoranging.core import attributable as core
 from neoranging.core.geometry import beyond_poles, line_of_sight
-from neoranging.core.prediction import object_state
 from neoranging.display import html_table
 from neoranging.exceptions import TrackletError
 from neoranging.typing import FloatArray
@@ -82,14 +80,14 @@ class Attributable:
         observer_velocity: u.Quantity | None = None,
     ) -> None:
         require_time("epoch", epoch)
-        given = [x for x in (observer_position, observer_velocity) if x is not None]
-        if len(given) != (2 if station is None else 0):
+        states = [x for x in (observer_position, observer_velocity) if x is not None]
+        if len(states) != (2 if station is None else 0):
             raise TrackletError(
                 "an attributable needs the place of its observer once: give station= (an MPC "
                 "code, an EarthLocation, or '500' for the geocentre) or both observer_position= "
                 "and observer_velocity="
             )
-        observer = given or ephemeris.observer_posvel(epoch, station)
+        observer = states or ephemeris.observer_posvel(epoch, station)
         angles = [
             values_in(name, x, unit)
             for name, x, unit in (
@@ -177,8 +175,7 @@ class Attributable:
     @property
     def proper_motion(self) -> u.Quantity:
         """Speed on the sky, eta = sqrt(ra_rate^2 cos^2 dec + dec_rate^2)."""
-        a = self._arrays
-        return self._dress(np.hypot(a.ra_rate * np.cos(a.dec), a.dec_rate), u.rad / u.d)
+        return self._dress(self._arrays.proper_motion, u.rad / u.d)
 
     @property
     def position_angle(self) -> u.Quantity:
@@ -208,7 +205,7 @@ class Attributable:
 
     @property
     def covariance(self) -> FloatArray:
-        """Of (ra, dec, ra_rate, dec_rate) in rad and rad/d, shape (..., 4, 4); NaN if unknown."""
+        """Covariance of (ra, dec, ra_rate, dec_rate) [rad, rad/d], (..., 4, 4); NaN if unknown."""
         return self._read_only(self._arrays.covariance)
 
     @property
@@ -218,7 +215,7 @@ class Attributable:
 
     @property
     def curvature_covariance(self) -> FloatArray:
-        """Of the two components of `curvature` in (rad/d^2)^2, shape (..., 2, 2)."""
+        """Covariance of the components of `curvature` [(rad/d^2)^2], shape (..., 2, 2)."""
         return self._read_only(self._arrays.curvature_covariance)
 
     @property
@@ -261,15 +258,12 @@ class Attributable:
         if self._scalar:
             # one sky position completed by any number of ranges
             a = a.take(np.zeros(au.size, dtype=int))
-        r, v = object_state(
-            a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, au.ravel(), au_d.ravel()
-        )
-        epoch = (a.epoch - au.ravel() / C_AU_PER_DAY).reshape(au.shape)
+        orbit = a.complete(au.ravel(), au_d.ravel())
         shape = (*au.shape, 3)
         return (
-            r.reshape(shape) << u.au,
-            v.reshape(shape) << u.au / u.d,
-            Time(epoch, format="mjd", scale="tdb"),
+            orbit.r.reshape(shape) << u.au,
+            orbit.v.reshape(shape) << u.au / u.d,
+            Time(orbit.epoch.reshape(au.shape), format="mjd", scale="tdb"),
         )
 
     def admissible_region(self, **limits: Any) -> AdmissibleRegion:

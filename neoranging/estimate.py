@@ -16,9 +16,10 @@ from scipy.special import ndtri
 from neoranging.attributable import Attributable
 from neoranging.calibration import Calibration
 from neoranging.constants import ARCSEC, GM_SUN
+from neoranging.core.admissible import is_admissible
 from neoranging.core.answers import Candidates, Solutions
-from neoranging.core.candidates import energy_coefficients, is_admissible, orbital_energy
 from neoranging.core.conformal import Answers, admissible_limits
+from neoranging.core.kepler import orbital_energy
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.status import RangeStatus
 from neoranging.display import html_table
@@ -155,7 +156,7 @@ class RangeEstimate:
 
     @property
     def ok(self) -> Any:
-        """Whether the status is OK, bool or shape (M,)."""
+        """Flag of the status OK, bool or shape (M,)."""
         flag = self._solutions.status == RangeStatus.OK.code
         return bool(flag[0]) if self._scalar else flag
 
@@ -174,7 +175,7 @@ class RangeEstimate:
 
     @property
     def admissible(self) -> Any:
-        """Whether the estimate is in the admissible region and its orbit bound, bool or (M,)."""
+        """Flag of an estimate in the admissible region whose orbit is bound, bool or (M,)."""
         s = self._solutions
         with np.errstate(invalid="ignore"):
             inside = is_admissible(self._coefficients, s.rho, s.rho_dot, orbital_energy(s.r, s.v))
@@ -182,7 +183,7 @@ class RangeEstimate:
 
     @cached_property
     def _coefficients(self) -> FloatArray:
-        return energy_coefficients(self.attributable._arrays)
+        return self.attributable._arrays.energy_coefficients
 
     def interval(
         self, confidence_level: float = TABLE_LEVEL, *, calibrated: bool = True
@@ -356,7 +357,7 @@ class RangeEstimate:
                 "range_rate_error": np.sqrt(s.covariance[:, 1, 1]) << _AU_D,
                 "status": np.array([member.name for member in RangeStatus])[s.status],
                 "admissible": np.atleast_1d(self.admissible),
-                "proper_motion": np.hypot(a.ra_rate * np.cos(a.dec), a.dec_rate) << u.rad / u.d,
+                "proper_motion": a.proper_motion << u.rad / u.d,
                 "curvature_significance": a.curvature_significance,
                 "n_observations": self._tracklets.counts,
             },
@@ -382,8 +383,8 @@ class RangeEstimate:
         verdicts = ", ".join(
             f"{RangeStatus.from_code(c).name} {n}" for c, n in zip(names, counts, strict=True)
         )
-        known = f" ({verdicts})" if verdicts else ""
-        return f"<RangeEstimate {self.method}, {self.origin}: {many(len(self), 'tracklet')}{known}>"
+        summary = f"{self.method}, {self.origin}: {many(len(self), 'tracklet')}"
+        return f"<RangeEstimate {summary}{f' ({verdicts})' if verdicts else ''}>"
 
     def _repr_html_(self) -> str:
         if not self._scalar:

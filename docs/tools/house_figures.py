@@ -44,7 +44,7 @@ def stubs(folder: Path) -> dict[str, list[str]]:
 
 
 def public_names(folder: Path) -> list[str]:
-    """Public names by their shortest path, errors included; a package may repeat one of the root."""
+    """Public names by their shortest path, errors included; packages repeat some of the root."""
     shortest: dict[str, str] = {}
     for package, names in stubs(folder).items():
         for name in names:

@@ -112,16 +112,33 @@ def earth_energy(
     return 0.5 * (rho_dot * rho_dot + c[..., 2] * rho * rho) - mu / rho
 
 
-def is_admissible(c: FloatArray, rho: npt.ArrayLike, rho_dot: npt.ArrayLike) -> BoolArray:
-    """Whether (rho, rho_dot) is bound to the Sun, not to the Earth, and outside the Earth.
+def is_admissible(
+    c: FloatArray,
+    rho: npt.ArrayLike,
+    rho_dot: npt.ArrayLike,
+    energy: npt.ArrayLike | None = None,
+) -> BoolArray:
+    """Points (rho, rho_dot) bound to the Sun, not to the Earth, and outside the Earth.
 
     Non-finite input is not admissible.
+
+    Parameters
+    ----------
+    c : ndarray, shape (..., 6)
+        Coefficients of the energy.
+    rho, rho_dot : array_like, shape (...)
+        Range [au] and range-rate [au/d].
+    energy : array_like, shape (...), optional
+        Heliocentric energy of the orbit that stands behind a point, which has to be bound too: an
+        orbit through the observations moves slightly otherwise than the fitted attributable, which
+        decides near the parabola.
     """
     rho = np.asarray(rho, dtype=np.float64)
     outside = rho > R_EARTH
     safe = np.where(outside, rho, 1.0)
-    bound_to_sun = sun_energy(c, safe, rho_dot) <= 0.0
-    return outside & bound_to_sun & (earth_energy(c, safe, rho_dot) >= 0.0)
+    inside = outside & (sun_energy(c, safe, rho_dot) <= 0.0)
+    inside &= earth_energy(c, safe, rho_dot) >= 0.0
+    return inside if energy is None else inside & (np.asarray(energy) <= 0.0)
 
 
 def limit_semimajor_axis(c: FloatArray, a_max: npt.ArrayLike, mu: float = GM_SUN) -> FloatArray:

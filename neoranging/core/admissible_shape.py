@@ -60,12 +60,12 @@ class RegionShape:
     def of(cls, c: FloatArray, rho_min: float) -> RegionShape:
         """The region beyond ``rho_min`` [au], without intervals that are bound to the Earth."""
         intervals = admissible.range_intervals(c, rho_min)
-        found = cls(c, intervals[np.isfinite(intervals[:, 0])])
-        kept = [bool(found.cells(near, far)) for near, far in found.intervals]
-        return cls(c, found.intervals[kept])
+        shape = cls(c, intervals[np.isfinite(intervals[:, 0])])
+        nonempty = [bool(shape.cells(near, far)) for near, far in shape.intervals]
+        return cls(c, shape.intervals[nonempty])
 
     def contains(self, rho: FloatArray, rho_dot: FloatArray) -> BoolArray:
-        """Whether each point lies in the region."""
+        """Flags of the points that lie in the region."""
         near = self.intervals[0, 0] if len(self.intervals) else math.inf
         return (rho >= near) & admissible.is_admissible(self.c, rho, rho_dot)
 
@@ -129,15 +129,15 @@ class RegionShape:
         ends = np.array([self.intervals[0, 0], self.intervals[-1, 1]])
         near, far = np.log(ends) if log else ends
         lowest, highest = self.rate_bounds()
-        kept = [np.empty((0, 2))]
+        accepted = [np.empty((0, 2))]
         missing = n
         while missing > 0:
             points = rng.uniform((near, lowest), (far, highest), (2 * missing + 64, 2))
             if log:
                 points[:, 0] = np.exp(points[:, 0])
-            kept.append(points[self.contains(points[:, 0], points[:, 1])][:missing])
-            missing -= len(kept[-1])
-        return np.concatenate(kept)
+            accepted.append(points[self.contains(points[:, 0], points[:, 1])][:missing])
+            missing -= len(accepted[-1])
+        return np.concatenate(accepted)
 
     def outlines(self, n: int) -> list[Curve]:
         """Closed curves round the region, ``n`` ranges to each side of a stretch."""

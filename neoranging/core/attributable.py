@@ -16,9 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neoranging.constants import C_AU_PER_DAY
+from neoranging.core.admissible import energy_coefficients, is_admissible
 from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import dot, norm, radec, sky_basis, wrap_angle
-from neoranging.typing import FloatArray
+from neoranging.core.kepler import orbital_energy
+from neoranging.core.prediction import object_state
+from neoranging.typing import BoolArray, FloatArray
 
 
 class SkyMotion(NamedTuple):
@@ -261,6 +265,19 @@ def _inverse_symmetric(m: FloatArray) -> FloatArray:
     return inverse / determinant[:, None, None]
 
 
+class Completion(NamedTuple):
+    """Orbits of M attributables that were completed by a range and a range-rate."""
+
+    r: FloatArray
+    """Heliocentric position at the emission epoch, shape (M, 3) [au]."""
+    v: FloatArray
+    """Heliocentric velocity, shape (M, 3) [au/d]."""
+    epoch: FloatArray
+    """Emission epoch [MJD TDB]."""
+    admissible: BoolArray
+    """The point lies in the admissible region, and the orbit is bound to the Sun."""
+
+
 class Attributables(NamedTuple):
     """Attributables of M arcs with what was measured beside them."""
 
@@ -282,6 +299,26 @@ class Attributables(NamedTuple):
     """Heliocentric position of the observer at the epoch, shape (M, 3) [au]."""
     velocity: FloatArray
     """Heliocentric velocity of the observer at the epoch, shape (M, 3) [au/d]."""
+
+    @property
+    def proper_motion(self) -> FloatArray:
+        """Speed on the sky, eta [rad/d], shape (M,)."""
+        return np.hypot(self.ra_rate * np.cos(self.dec), self.dec_rate)
+
+    @property
+    def energy_coefficients(self) -> FloatArray:
+        """Coefficients c0..c5 of the heliocentric energy, shape (M, 6)."""
+        angles = self.ra, self.dec, self.ra_rate, self.dec_rate
+        return energy_coefficients(*angles, self.position, self.velocity)
+
+    def complete(self, rho: FloatArray, rho_dot: FloatArray) -> Completion:
+        """Orbits that a range [au] and range-rate [au/d] of each arc, (M,), complete these to."""
+        angles = self.ra, self.dec, self.ra_rate, self.dec_rate
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            r, v = object_state(*angles, self.position, self.velocity, rho, rho_dot)
+            energy = orbital_energy(r, v)
+            admissible = is_admissible(self.energy_coefficients, rho, rho_dot, energy)
+        return Completion(r, v, self.epoch - rho / C_AU_PER_DAY, admissible)
 
     def take(self, index: np.ndarray) -> Attributables:
         """Attributables of some arcs."""

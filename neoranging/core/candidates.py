@@ -44,8 +44,9 @@ from neoranging.core import admissible
 from neoranging.core.answers import Candidates, Roots, Solutions
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
-from neoranging.core.geometry import dot, norm
+from neoranging.core.geometry import norm
 from neoranging.core.influence import bend_of_one
+from neoranging.core.kepler import orbital_energy
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.range_equation import RangeEquation
 from neoranging.core.status import RangeStatus
@@ -82,8 +83,8 @@ _RIVAL_RANGES = 0.01 * np.exp(_RIVAL_STEP * np.arange(52))
 """Ranges asked for their fit [au]: from the Earth's Hill sphere to beyond the planets."""
 
 
-class Found(NamedTuple):
-    """What a classical method makes of M arcs."""
+class ClassicalRoots(NamedTuple):
+    """Roots of a classical method for M arcs, with the equation that they solve."""
 
     roots: Roots
     equation: RangeEquation
@@ -105,12 +106,12 @@ ranges and a third of the right ones; arcs of a night stay a thousandfold below.
 
 
 def solve(
-    arcs: Arcs, attributables: Attributables, found: Found, thresholds: Thresholds
+    arcs: Arcs, attributables: Attributables, classical: ClassicalRoots, thresholds: Thresholds
 ) -> Solutions:
     """Judge the roots of each arc, choose one and say how far to trust it."""
-    found = found._replace(roots=_with_earth_pull(arcs, found.roots))
-    roots = found.roots
-    coefficients = energy_coefficients(attributables)
+    classical = classical._replace(roots=_with_earth_pull(arcs, classical.roots))
+    roots = classical.roots
+    coefficients = attributables.energy_coefficients
     candidates = _judge(arcs, coefficients, roots, thresholds)
     m = len(arcs)
     pick = np.full(m, -1)
@@ -121,7 +122,7 @@ def solve(
         value = np.full((m, *column.shape[1:]), np.nan)
         value[picked] = column[pick[picked]]
         values.append(value)
-    status = _verdict(arcs, coefficients, found, candidates, pick, thresholds)
+    status = _verdict(arcs, coefficients, classical, candidates, pick, thresholds)
     status, remarks = _redundant(arcs, status, thresholds)
     return Solutions._make([*values, status, candidates, remarks])
 
@@ -169,7 +170,7 @@ def _judge(
 ) -> Candidates:
     k = roots.arc
     energy = orbital_energy(roots.r, roots.v)
-    inside = is_admissible(coefficients[k], roots.rho, roots.rho_dot, energy)
+    inside = admissible.is_admissible(coefficients[k], roots.rho, roots.rho_dot, energy)
     chi2, residual = _misfit(arcs, roots)
     best = np.full(len(arcs), np.inf)
     trusted = roots.converged & np.isfinite(chi2)
@@ -184,34 +185,6 @@ def _judge(
     first[1:] = np.diff(k[order]) > 0
     chosen[order[first]] = True
     return Candidates(roots, energy, inside, chi2, residual, fits & inside, chosen)
-
-
-def orbital_energy(r: FloatArray, v: FloatArray) -> FloatArray:
-    """Heliocentric two-body energy of states (..., 3) [au^2/d^2]."""
-    return 0.5 * dot(v, v) - GM_SUN / norm(r)
-
-
-def is_admissible(
-    coefficients: FloatArray, rho: FloatArray, rho_dot: FloatArray, energy: FloatArray
-) -> BoolArray:
-    """Whether a solution lies in the admissible region and its own orbit is bound to the Sun.
-
-    The region belongs to the fitted attributable; the orbit passes through the observations and
-    moves slightly otherwise, which decides near the parabola.
-    """
-    return admissible.is_admissible(coefficients, rho, rho_dot) & (energy <= 0.0)
-
-
-def energy_coefficients(attributables: Attributables) -> FloatArray:
-    """Coefficients c0..c5 of the energy of each attributable, shape (M, 6)."""
-    return admissible.energy_coefficients(
-        attributables.ra,
-        attributables.dec,
-        attributables.ra_rate,
-        attributables.dec_rate,
-        attributables.position,
-        attributables.velocity,
-    )
 
 
 def _misfit(arcs: Arcs, roots: Roots) -> tuple[FloatArray, FloatArray]:
@@ -229,21 +202,21 @@ def _misfit(arcs: Arcs, roots: Roots) -> tuple[FloatArray, FloatArray]:
 def _verdict(
     arcs: Arcs,
     coefficients: FloatArray,
-    found: Found,
+    classical: ClassicalRoots,
     candidates: Candidates,
     pick: IntArray,
     thresholds: Thresholds,
 ) -> CodeArray:
-    roots = found.roots
+    roots = classical.roots
     status = np.full(len(arcs), RangeStatus.NO_ROOT.code, dtype=np.int8)
     # also where the noise is no number: an object that does not move
-    straight = ~(found.noise * thresholds.exclusion <= 1.0)
+    straight = ~(classical.noise * thresholds.exclusion <= 1.0)
     status[straight] = RangeStatus.UNDETERMINED.code
     k = np.nonzero(pick >= 0)[0]
     if not len(k):
         return status
     chosen = pick[k]
-    determined = _is_determined(coefficients, found, k, chosen, thresholds)
+    determined = _is_determined(coefficients, classical, k, chosen, thresholds)
     spare = 2.0 * arcs.counts[k] - 6.0
     misfit = candidates.chi2[chosen] > thresholds.misfit * np.maximum(spare, 1.0)
     lost, rivals = (
@@ -272,30 +245,30 @@ def _verdict(
 
 def _is_determined(
     coefficients: FloatArray,
-    found: Found,
+    classical: ClassicalRoots,
     arc: IntArray,
     chosen: IntArray,
     thresholds: Thresholds,
 ) -> BoolArray:
-    """Whether the noise leaves the chosen roots standing, shape (len(arc),)."""
-    rho = found.roots.rho[chosen]
+    """Flags of the chosen roots that the noise leaves no rival, shape (len(arc),)."""
+    rho = classical.roots.rho[chosen]
     rival = _RIVAL_RANGES[:, None]
     beyond = (rival > rho * thresholds.factor) | (rival < rho / thresholds.factor)
-    beyond &= ~_at_roots(found)[:, arc]
+    beyond &= ~_at_roots(classical)[:, arc]
     with np.errstate(invalid="ignore", divide="ignore"):
-        sigmas = np.abs(found.equation.take(arc).misfit(rival)) / found.noise[arc]
+        sigmas = np.abs(classical.equation.take(arc).misfit(rival)) / classical.noise[arc]
         excluded = np.all(~beyond | (sigmas > thresholds.exclusion), axis=0)
-        sigma = np.sqrt(np.einsum("mii->mi", found.roots.covariance[chosen]))
+        sigma = np.sqrt(np.einsum("mii->mi", classical.roots.covariance[chosen]))
         low, high = admissible.range_rate_interval(coefficients[arc], rho)
         # a range-rate known no better than boundness alone would have it was not measured
         measured = ~(sigma[:, 1] > 0.5 * (high - low))
     return excluded & measured & (sigma[:, 0] <= thresholds.relative_error * rho)
 
 
-def _at_roots(found: Found) -> BoolArray:
-    """Which of the rival ranges stands next to a root of the arc, shape (n_ranges, M)."""
-    nearest = np.rint(np.log(found.roots.rho / _RIVAL_RANGES[0]) / _RIVAL_STEP)
+def _at_roots(classical: ClassicalRoots) -> BoolArray:
+    """Flags of the rival ranges that stand next to a root of the arc, shape (n_ranges, M)."""
+    nearest = np.rint(np.log(classical.roots.rho / _RIVAL_RANGES[0]) / _RIVAL_STEP)
     inside = (nearest >= 0) & (nearest < len(_RIVAL_RANGES))
-    taken = np.zeros((len(_RIVAL_RANGES), len(found.noise)), dtype=bool)
-    taken[nearest[inside].astype(np.int64), found.roots.arc[inside]] = True
-    return taken
+    near_root = np.zeros((len(_RIVAL_RANGES), len(classical.noise)), dtype=bool)
+    near_root[nearest[inside].astype(np.int64), classical.roots.arc[inside]] = True
+    return near_root

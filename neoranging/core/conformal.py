@@ -28,7 +28,6 @@ import numpy.typing as npt
 from neoranging.core.admissible import range_intervals
 from neoranging.core.answers import Solutions
 from neoranging.core.attributable import Attributables
-from neoranging.core.candidates import energy_coefficients
 from neoranging.core.status import is_usable
 from neoranging.exceptions import ConformalError
 from neoranging.typing import BoolArray, FloatArray, IntArray
@@ -56,7 +55,7 @@ class Answers(NamedTuple):
     def of(cls, attributables: Attributables, solutions: Solutions, span: FloatArray) -> Answers:
         """Answers of an estimator to arcs of that ``span`` [d], shape (M,)."""
         a, s = attributables, solutions
-        eta = np.hypot(a.ra_rate * np.cos(a.dec), a.dec_rate)
+        eta = a.proper_motion
         error = np.sqrt(s.covariance[:, 0, 0])
         return cls(s.rho, error, is_usable(s.status), eta, span)
 
@@ -270,7 +269,7 @@ def _require_positive(what: str, values: FloatArray) -> None:
 
 def admissible_limits(attributables: Attributables) -> FloatArray:
     """Least and greatest admissible range, shape (M, 2) [au]; NaN where none is."""
-    limits = range_intervals(energy_coefficients(attributables))
+    limits = range_intervals(attributables.energy_coefficients)
     return np.stack(
         [np.fmin.reduce(limits[..., 0], axis=1), np.fmax.reduce(limits[..., 1], axis=1)], axis=1
     )

@@ -14,13 +14,11 @@ from typing import Final
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from neoranging.constants import AU_M, EARTH_ROTATION_RATE, MJD_J2000
 from neoranging.exceptions import EphemerisError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from neoranging.typing import FloatArray, IntArray
 
 # Epochs evaluated at once: the working arrays then stay in the processor's second-level cache.
 _CHUNK: Final = 8192
@@ -54,7 +52,7 @@ class PiecewiseSeries:
 
     def __init__(
         self,
-        function: Callable[[Floats], Floats],
+        function: Callable[[FloatArray], FloatArray],
         *,
         start: float,
         step: float,
@@ -79,11 +77,11 @@ class PiecewiseSeries:
         return self.start + self.n_cells * self.step
 
     @property
-    def filled_cells(self) -> Integers:
+    def filled_cells(self) -> IntArray:
         """Numbers of the cells that hold a polynomial, ascending."""
         return np.flatnonzero(self._filled).astype(np.int64)
 
-    def __call__(self, epoch: ArrayLike) -> Floats:
+    def __call__(self, epoch: ArrayLike) -> FloatArray:
         """Values ``(N, n_components)`` at the epochs ``(N,)`` [MJD].
 
         Raises
@@ -101,7 +99,7 @@ class PiecewiseSeries:
             values[part] = value.T
         return values
 
-    def with_rate(self, epoch: ArrayLike) -> tuple[Floats, Floats]:
+    def with_rate(self, epoch: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Values and their time derivatives [1/d], both ``(N, n_components)``, at ``(N,)`` epochs.
 
         Raises
@@ -125,11 +123,11 @@ class PiecewiseSeries:
         rates *= 2.0 / self.step
         return values, rates
 
-    def coefficients(self, cells: Integers) -> Floats:
+    def coefficients(self, cells: IntArray) -> FloatArray:
         """Coefficients ``(M, degree + 1, n_components)`` of filled cells, ascending powers."""
         return np.ascontiguousarray(np.moveaxis(self._coefficients[..., cells], -1, 0))
 
-    def restore(self, cells: Integers, coefficients: Floats) -> None:
+    def restore(self, cells: IntArray, coefficients: FloatArray) -> None:
         """Take over polynomials that `coefficients` gave earlier; cells already filled stay.
 
         Raises
@@ -142,7 +140,7 @@ class PiecewiseSeries:
             new = ~self._filled[cells]
             self._store(cells[new], coefficients[new])
 
-    def require(self, cells: Integers, coefficients: Floats) -> None:
+    def require(self, cells: IntArray, coefficients: FloatArray) -> None:
         """Check that polynomials can belong to this series.
 
         Raises
@@ -162,7 +160,7 @@ class PiecewiseSeries:
                 f"{cells.min()}..{cells.max()}; delete the cache file and save it anew"
             )
 
-    def _chunks(self, epoch: Floats) -> list[tuple[slice, Integers, Floats]]:
+    def _chunks(self, epoch: FloatArray) -> list[tuple[slice, IntArray, FloatArray]]:
         """Slices of the epochs with cell numbers and places in the cell [-1, 1], cells filled."""
         cell, x = self._locate(epoch)
         return [
@@ -170,7 +168,7 @@ class PiecewiseSeries:
             for first in range(0, epoch.size, _CHUNK)
         ]
 
-    def _locate(self, epoch: Floats) -> tuple[Integers, Floats]:
+    def _locate(self, epoch: FloatArray) -> tuple[IntArray, FloatArray]:
         if epoch.ndim != 1:
             raise EphemerisError(f"epochs must have shape (N,), got {epoch.shape}; use np.ravel")
         place = (epoch - self.start) / self.step
@@ -186,20 +184,20 @@ class PiecewiseSeries:
             self._fill(np.unique(cell[~filled]))
         return cell, 2.0 * (place - cell) - 1.0
 
-    def _fill(self, cells: Integers) -> None:
+    def _fill(self, cells: IntArray) -> None:
         with self._lock:
             cells = cells[~self._filled[cells]]  # another thread may have been quicker
             if cells.size:
                 self._store(cells, self._interpolate(cells))
 
-    def _interpolate(self, cells: Integers) -> Floats:
+    def _interpolate(self, cells: IntArray) -> FloatArray:
         """Coefficients ``(M, degree + 1, n_components)`` of the cells' interpolants."""
         epoch = self.start + self.step * (cells[:, None] + 0.5 * (self._nodes + 1.0))
         values = self._function(epoch.ravel())
         values = values.reshape(cells.size, self.degree + 1, self.n_components)
         # The Chebyshev points are orthogonal under summation, so no system need be solved; the
         # powers come second because only small numbers are left to be amplified by then.
-        to_chebyshev: Floats = np.array(chebyshev.chebvander(self._nodes, self.degree).T)
+        to_chebyshev: FloatArray = np.array(chebyshev.chebvander(self._nodes, self.degree).T)
         to_chebyshev *= 2.0 / self._nodes.size
         to_chebyshev[0] *= 0.5
         to_powers = np.zeros((self.degree + 1, self.degree + 1))
@@ -207,12 +205,12 @@ class PiecewiseSeries:
             to_powers[: k + 1, k] = chebyshev.cheb2poly(unit[: k + 1])
         return _apply(to_powers, _apply(to_chebyshev, values))
 
-    def _store(self, cells: Integers, coefficients: Floats) -> None:
+    def _store(self, cells: IntArray, coefficients: FloatArray) -> None:
         self._coefficients[..., cells] = np.moveaxis(coefficients, 0, -1)
         self._filled[cells] = True  # last: an evaluation in another thread trusts it
 
 
-def _apply(matrix: Floats, values: Floats) -> Floats:
+def _apply(matrix: FloatArray, values: FloatArray) -> FloatArray:
     """``matrix @ values`` over the middle axis, term by term.
 
     A library product sums in an order that depends on the number of cells; this one gives the same
@@ -224,7 +222,7 @@ def _apply(matrix: Floats, values: Floats) -> Floats:
     return result
 
 
-def earth_rotation_angle(mjd_ut1: ArrayLike) -> Floats:
+def earth_rotation_angle(mjd_ut1: ArrayLike) -> FloatArray:
     """Earth rotation angle [rad], not reduced below one turn per day.
 
     Parameters
@@ -250,8 +248,8 @@ def earth_rotation_angle(mjd_ut1: ArrayLike) -> Floats:
 
 
 def site_state(
-    itrf: Floats, rotation: Floats, pole: Floats, polar_motion: Floats
-) -> tuple[Floats, Floats]:
+    itrf: FloatArray, rotation: FloatArray, pole: FloatArray, polar_motion: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Geocentric celestial state of Earth-fixed sites.
 
     Parameters
@@ -290,7 +288,9 @@ def site_state(
     return position, velocity
 
 
-def _tilt(x: Floats, y: Floats, z: Floats, cip_x: Floats, cip_y: Floats) -> Floats:
+def _tilt(
+    x: FloatArray, y: FloatArray, z: FloatArray, cip_x: FloatArray, cip_y: FloatArray
+) -> FloatArray:
     """Turn intermediate axes into celestial ones, ``(N, 3)``; IERS Conventions eq. 5.10."""
     sine2 = cip_x * cip_x + cip_y * cip_y
     a = 1.0 / (1.0 + np.sqrt(1.0 - sine2))

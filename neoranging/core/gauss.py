@@ -21,7 +21,7 @@ import numpy as np
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core.answers import Roots
 from neoranging.core.arcs import Arcs
-from neoranging.core.candidates import Found
+from neoranging.core.candidates import ClassicalRoots
 from neoranging.core.geometry import cross, dot, norm, sky_basis
 from neoranging.core.kepler import lagrange_coefficients
 from neoranging.core.range_equation import RangeEquation, positive_ranges
@@ -288,7 +288,7 @@ def _secant(state: _Iterate, mapped: FloatArray) -> FloatArray:
     return state.rho + (mapped - state.rho) / (1.0 - slope)
 
 
-def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Found:
+def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> ClassicalRoots:
     """Gauss's method on the first, middle and last observation of each arc, with its errors.
 
     Parameters
@@ -302,7 +302,7 @@ def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Found
 
     Returns
     -------
-    Found
+    ClassicalRoots
         All positive roots of all arcs, and the equation they solve.
     """
     rows = arcs.triplet
@@ -332,7 +332,7 @@ def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Found
         arcs.t[middle] - rho / C_AU_PER_DAY,
         orbits.converged,
     )
-    return Found(roots, equation, noise)
+    return ClassicalRoots(roots, equation, noise)
 
 
 def _noise(

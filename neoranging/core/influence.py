@@ -59,14 +59,14 @@ def deletion(arcs: Arcs, degree: int) -> Deletion:
     moments = arcs.sum((weighted[:, :, None] * plane[:, None, :]).reshape(len(x), -1))
     fit = inverse @ moments.reshape(-1, degree + 1, 2)
     off = plane - np.einsum("nk,nkc->nc", basis, fit[owner])
-    kept = 1.0 - np.einsum("nj,njk,nk->n", weighted, inverse[owner], basis)
+    independence = 1.0 - np.einsum("nj,njk,nk->n", weighted, inverse[owner], basis)
     square = weight * np.sum(off * off, axis=1)
     # an observation that the others say nothing of has a leverage of one
-    free = kept > 1.0e-9
-    kept = np.where(free, kept, np.nan)
-    rest = arcs.sum(square)[owner] - square / kept
+    free = independence > 1.0e-9
+    independence = np.where(free, independence, np.nan)
+    rest = arcs.sum(square)[owner] - square / independence
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return Deletion(norm(off) / kept, rest / unit**2)
+        return Deletion(norm(off) / independence, rest / unit**2)
 
 
 def bend_of_one(arcs: Arcs, significance: float) -> FloatArray:

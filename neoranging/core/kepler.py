@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.constants import GM_SUN
-from neoranging.core.geometry import dot
+from neoranging.core.geometry import dot, norm
 from neoranging.typing import FloatArray
 
 _CHUNK = 4096
@@ -42,6 +42,11 @@ _SHORT_REACH = 0.3
 
 _C2_SERIES = tuple((-1.0) ** k / math.factorial(2 * k + 2) for k in range(10))
 _C3_SERIES = tuple((-1.0) ** k / math.factorial(2 * k + 3) for k in range(10))
+
+
+def orbital_energy(r: FloatArray, v: FloatArray) -> FloatArray:
+    """Heliocentric two-body energy of states (..., 3) [au^2/d^2]."""
+    return 0.5 * dot(v, v) - GM_SUN / norm(r)
 
 
 def _horner(coefficients: tuple[float, ...], z: FloatArray) -> FloatArray:

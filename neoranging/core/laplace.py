@@ -29,7 +29,7 @@ from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core.answers import Roots
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import ParabolaFit, TangentFit, tangent_fit
-from neoranging.core.candidates import Found
+from neoranging.core.candidates import ClassicalRoots
 from neoranging.core.geometry import cross, dot, norm
 from neoranging.core.prediction import sight
 from neoranging.core.range_equation import RangeEquation, positive_ranges
@@ -86,7 +86,7 @@ def _problem(fit: TangentFit) -> _Problem:
 
 # without motion the equations have no coefficients
 @np.errstate(all="ignore")
-def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Found:
+def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> ClassicalRoots:
     """Laplace's method on all observations of each arc, with its errors.
 
     Parameters
@@ -100,7 +100,7 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Fou
 
     Returns
     -------
-    Found
+    ClassicalRoots
         All positive roots of all arcs, and the equation they solve. Roots whose refinement did not
         settle keep the classical values and say so.
     """
@@ -125,7 +125,9 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Fou
         )
         rho[k], rho_dot[k], converged[k] = seen.rho, seen.rho_dot, True
     covariance = _covariance(problem, fit.covariance[arc], _axes(fit)[arc], rho)
-    return Found(Roots(arc, rho, rho_dot, covariance, r, v, epoch, converged), equation, noise)
+    return ClassicalRoots(
+        Roots(arc, rho, rho_dot, covariance, r, v, epoch, converged), equation, noise
+    )
 
 
 def _noise(problem: _Problem, fit: TangentFit) -> FloatArray:

@@ -19,7 +19,6 @@ from neoranging.constants import C_AU_PER_DAY
 from neoranging.core.admissible import range_rate_interval
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
-from neoranging.core.candidates import energy_coefficients
 from neoranging.core.geometry import line_of_sight, norm, sky_basis
 from neoranging.core.prediction import sky_residuals
 from neoranging.typing import FloatArray
@@ -125,7 +124,7 @@ def _frame(arcs: Arcs, attributables: Attributables, bounds: FloatArray) -> _Fra
         [sky, sky, sky / span, sky / span, np.ones_like(sky), np.full_like(sky, 1e-2)], axis=1
     )
     direction = line_of_sight(a.ra, a.dec)
-    return _Frame(direction, east, north, rate, unit, np.log(bounds), energy_coefficients(a))
+    return _Frame(direction, east, north, rate, unit, np.log(bounds), a.energy_coefficients)
 
 
 def _within(frame: _Frame, x: FloatArray) -> FloatArray:

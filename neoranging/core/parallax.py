@@ -37,13 +37,13 @@ class Parallax(NamedTuple):
     error: FloatArray
     """Its standard error [1/au], shape (M,); `LARGEST_ERROR` where undetermined."""
     misfit: FloatArray
-    """Sum of squares of what is left, in units of what the observations claim, shape (M,)."""
-    freedom: FloatArray
-    """What it would be in the mean if the observations erred as they claim, shape (M,)."""
+    """Chi-square of the residuals, with the errors that the observations claim, shape (M,)."""
+    expected_misfit: FloatArray
+    """Mean of `misfit` if the errors are as large as claimed (degrees of freedom), shape (M,)."""
 
     @property
     def is_determined(self) -> np.ndarray:
-        """Whether the observers moved off their parabola at all, bool (M,)."""
+        """Flags of arcs whose observers left their parabola, shape (M,)."""
         return self.error < LARGEST_ERROR
 
 
@@ -61,16 +61,16 @@ def parallax(arcs: Arcs) -> Parallax:
     -------
     Parallax
     """
-    moved, left = _beyond_the_parabola(arcs)
+    path, residual = _beyond_the_parabola(arcs)
     variance = np.stack([arcs.sigma_ra**2, arcs.sigma_dec**2], axis=1)
     weight = 2.0 / variance.sum(axis=1)
-    weighted = weight[:, None] * moved
+    weighted = weight[:, None] * path
     information, square, product, spread = arcs.sum(
         np.stack(
             [
-                np.sum(weighted * moved, axis=1),
-                weight * np.sum(left * left, axis=1),
-                np.sum(weighted * left, axis=1),
+                np.sum(weighted * path, axis=1),
+                weight * np.sum(residual * residual, axis=1),
+                np.sum(weighted * residual, axis=1),
                 np.sum(weighted * weighted * variance, axis=1),
             ],
             axis=1,
@@ -79,19 +79,19 @@ def parallax(arcs: Arcs) -> Parallax:
     with np.errstate(divide="ignore", invalid="ignore"):
         value, error = product / information, np.sqrt(spread) / information
         # squares that the parallax explains; 1 if sigmas are equal
-        taken = np.where(information > 0.0, spread / information, 0.0)
+        explained = np.where(information > 0.0, spread / information, 0.0)
     determined = (arcs.n_epochs > 3) & (error < LARGEST_ERROR)
     value = np.where(determined, value, 0.0)
     return Parallax(
         value,
         np.where(determined, error, LARGEST_ERROR),
         np.maximum(square - value * value * information, 0.0),
-        2.0 * (arcs.counts - np.minimum(arcs.n_epochs, 3)) - determined * taken,
+        2.0 * (arcs.counts - np.minimum(arcs.n_epochs, 3)) - determined * explained,
     )
 
 
 def _beyond_the_parabola(arcs: Arcs) -> tuple[FloatArray, FloatArray]:
-    """What the fit leaves of the observers' paths on the plane [au] and of the observations [rad].
+    """Residuals of the observers' paths on the plane [au] and of the observations [rad].
 
     Each of shape (n, 2). The fit is linear, so what it makes of a projected path is the projection
     of what it made of the path.
@@ -103,9 +103,9 @@ def _beyond_the_parabola(arcs: Arcs) -> tuple[FloatArray, FloatArray]:
     place, smooth = arcs.position - arcs.position[middle][owner], fit.observer.copy()
     smooth[:, :, 0] -= arcs.position[middle]
     path = np.stack([dot(place, axis[owner]) for axis in (fit.east, fit.north)], axis=1)
-    seen = logarithm(fit.pole[owner], fit.east[owner], fit.north[owner], arcs.direction)
-    moved = _along(tau, owner, axes @ smooth) - path
-    return moved, seen - _along(tau, owner, fit.sky)
+    sky = logarithm(fit.pole[owner], fit.east[owner], fit.north[owner], arcs.direction)
+    shift = _along(tau, owner, axes @ smooth) - path
+    return shift, sky - _along(tau, owner, fit.sky)
 
 
 def _along(tau: FloatArray, owner: IntArray, derivatives: FloatArray) -> FloatArray:

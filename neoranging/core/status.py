@@ -78,7 +78,7 @@ class RangeStatus(Enum):
 
     @property
     def usable(self) -> bool:
-        """Whether the method stands by its answer: OK or POPULATION."""
+        """Flag of an answer that the method stands by: OK or POPULATION."""
         return self in (RangeStatus.OK, RangeStatus.POPULATION)
 
     def __str__(self) -> str:

@@ -76,11 +76,11 @@ def judged(
         part.take(rows), motion.take(rows), answers.take(k[rows]), near[k[rows]]
     )
     status[still] = RangeStatus.UNDETERMINED.code
-    whole = answers.status.copy()
-    whole[k] = status
+    verdicts = answers.status.copy()
+    verdicts[k] = status
     elsewhere = np.isfinite(determined) & (status[rows] != RangeStatus.OK.code)
     remarks = _with_other_ranges(answers, k[rows[elsewhere]], determined[elsewhere])
-    return answers._replace(status=whole, remarks=remarks)
+    return answers._replace(status=verdicts, remarks=remarks)
 
 
 def _with_other_ranges(

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neoranging.core.ephemeris import PiecewiseSeries
 from neoranging.exceptions import EphemerisError
 from neoranging.files import replacing
+from neoranging.typing import AnyArray
 
 _FORMAT: Final = "neoranging ephemeris cache"
 _VERSION: Final = 1
@@ -111,7 +111,7 @@ def _pack(item: PiecewiseSeries) -> dict[str, Any]:
     }
 
 
-def _unpack(item: PiecewiseSeries, packs: Any, remedy: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def _unpack(item: PiecewiseSeries, packs: Any, remedy: str) -> tuple[AnyArray, AnyArray]:
     try:
         pack = _mapping(_mapping(packs)[item.name])
         grid, checksum = repr(pack["grid"]), pack["sha256"]
@@ -132,17 +132,17 @@ def _mapping(content: Any) -> dict[Any, Any]:
     return content
 
 
-def _array(tensor: Any, dtype: str, ndim: int) -> NDArray[Any]:
+def _array(tensor: Any, dtype: str, ndim: int) -> AnyArray:
     """Array of a tensor that holds all its numbers; one spread from few would fill the memory."""
     if tensor.is_sparse or not tensor.is_contiguous() or tensor.requires_grad:
         raise TypeError("not a plain tensor")
-    array: NDArray[Any] = tensor.numpy()
+    array: AnyArray = tensor.numpy()
     if array.dtype != dtype or array.ndim != ndim:
         raise TypeError(f"{array.ndim} dimensions of {array.dtype}, not {ndim} of {dtype}")
     return array
 
 
-def _checksum(*arrays: NDArray[Any]) -> str:
+def _checksum(*arrays: AnyArray) -> str:
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())

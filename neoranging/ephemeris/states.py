@@ -35,13 +35,12 @@ from astropy.coordinates import EarthLocation
 from astropy.time import Time
 from astropy.utils import iers
 from jplephem.spk import SPK
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from neoranging.constants import ARCSEC, AU_KM, DAY_S, MJD_JD, TT_TAI_S
 from neoranging.core import ephemeris as core
 from neoranging.exceptions import EphemerisError, NeoRangingWarning
-
-Floats = NDArray[np.float64]
+from neoranging.typing import FloatArray, StrArray
 
 KERNEL: Final = Path(__file__).parents[1] / "data" / "ephemeris" / "de440_1950_2060.bsp"
 """The excerpt of DE440: an SPK file that astropy and jplephem read as well."""
@@ -57,7 +56,7 @@ DE440_SPAN: Final = (33_280.0, 73_464.0)
 """First and last epoch of the DE440 excerpt as used here [MJD TDB]: 1949-12-30 to 2060-01-06."""
 
 
-def _earth(mjd_tdb: Floats) -> Floats:
+def _earth(mjd_tdb: FloatArray) -> FloatArray:
     """Heliocentric Earth ``(M, 3)`` [au] from the best source of each epoch."""
     position = np.empty((mjd_tdb.size, 3))
     inside = (mjd_tdb >= DE440_SPAN[0]) & (mjd_tdb <= DE440_SPAN[1])
@@ -76,12 +75,12 @@ def _earth(mjd_tdb: Floats) -> Floats:
     return position
 
 
-def _pole(mjd_tt: Floats) -> Floats:
+def _pole(mjd_tt: FloatArray) -> FloatArray:
     """X, Y of the celestial intermediate pole and the CIO locator s, ``(M, 3)`` [rad]."""
     return np.stack(erfa.ufunc.xys06a(MJD_JD, mjd_tt), axis=-1)
 
 
-def _tdb_tt(mjd_tt: Floats) -> Floats:
+def _tdb_tt(mjd_tt: FloatArray) -> FloatArray:
     """TDB - TT at the geocentre, ``(M, 1)`` [s]."""
     return np.asarray(erfa.ufunc.dtdb(MJD_JD, mjd_tt, 0.0, 0.0, 0.0, 0.0))[:, None]
 
@@ -98,9 +97,9 @@ _SERIES: Final = (_EARTH, _POLE, _TDB_TT)
 class _Orientation(NamedTuple):
     """Measured rotation of the Earth, by day."""
 
-    epoch: Floats  # MJD TT
-    ut1_tt: Floats  # UT1 - TT [d]; unlike UT1 - UTC free of leaps
-    polar_motion: Floats  # (M, 2) [rad]
+    epoch: FloatArray  # MJD TT
+    ut1_tt: FloatArray  # UT1 - TT [d]; unlike UT1 - UTC free of leaps
+    polar_motion: FloatArray  # (M, 2) [rad]
     measured: tuple[float, float]  # first and last MJD of the tables
 
 
@@ -124,8 +123,9 @@ def _orientation() -> _Orientation:
     return _Orientation(mjd + tt_utc / DAY_S, (ut1_utc - tt_utc) / DAY_S, polar_motion, measured)
 
 
-def _bulletin_a(after: float) -> Floats:
+def _bulletin_a(after: float) -> FloatArray:
     """MJD, polar motion [arcsec], UT1 - UTC [s] of the days after one, ``(M, 4)``."""
+    # fixed columns: `astropy.utils.iers` reads each table in a second, at the start of any command
     columns = (slice(7, 15), slice(18, 27), slice(37, 46), slice(58, 68))
     lines = Path(iers.IERS_A_FILE).read_text(encoding="ascii").splitlines()
     rows = [
@@ -146,11 +146,11 @@ def _warn_once(message: str) -> None:
         _WARNED.add(message)
 
 
-def _outside(epoch: Floats, span: tuple[float, float]) -> bool:
+def _outside(epoch: FloatArray, span: tuple[float, float]) -> bool:
     return epoch.size > 0 and bool(epoch.min() < span[0] or epoch.max() >= span[1])
 
 
-def tdb_mjd(time: Time) -> Floats:
+def tdb_mjd(time: Time) -> FloatArray:
     """Epochs as MJD TDB, a hundred times faster than ``time.tdb.mjd`` for many epochs.
 
     Parameters
@@ -180,7 +180,7 @@ def tdb_mjd(time: Time) -> Floats:
     return np.asarray(day + (fraction + seconds / DAY_S))
 
 
-def _tt(time: Time) -> tuple[Floats, Floats]:
+def _tt(time: Time) -> tuple[FloatArray, FloatArray]:
     """MJD TT in two parts, the first without loss against the Julian date."""
     scale, day, fraction = time.scale, time.jd1, time.jd2
     if scale == "utc":
@@ -196,11 +196,11 @@ def _tt(time: Time) -> tuple[Floats, Floats]:
     return day, np.asarray(fraction)
 
 
-def _epochs(time: Time | ArrayLike) -> Floats:
+def _epochs(time: Time | ArrayLike) -> FloatArray:
     return tdb_mjd(time) if isinstance(time, Time) else np.asarray(time, dtype=np.float64)
 
 
-def earth_state(mjd_tdb: Time | ArrayLike) -> tuple[Floats, Floats]:
+def earth_state(mjd_tdb: Time | ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Heliocentric state of the Earth's centre.
 
     Parameters
@@ -246,13 +246,13 @@ def earth_posvel(time: Time) -> tuple[u.Quantity, u.Quantity]:
     Returns
     -------
     position, velocity : `~astropy.units.Quantity`
-        ICRS axes, shape of the times + ``(3,)``, au and au / d. See ``earth_state``.
+        ICRS axes, shape of the times + ``(3,)``, au and au / d. See `earth_state`.
     """
     position, velocity = earth_state(time)
     return position << u.au, velocity << u.au / u.d
 
 
-def site_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[Floats, Floats]:
+def site_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Geocentric celestial state of Earth-fixed sites, each at its epoch.
 
     Parameters
@@ -307,8 +307,8 @@ def site_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[Floats, Floa
     return position.reshape(shape), velocity.reshape(shape)
 
 
-def observer_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[Floats, Floats]:
-    """Heliocentric state of Earth-fixed sites, the sum of ``earth_state`` and `site_state`.
+def observer_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Heliocentric state of Earth-fixed sites, the sum of `earth_state` and `site_state`.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def observer_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[Floats, 
 
 
 def observer_posvel(
-    time: Time, location: EarthLocation | str | Sequence[str] | NDArray[np.str_] | None = None
+    time: Time, location: EarthLocation | str | Sequence[str] | StrArray | None = None
 ) -> tuple[u.Quantity, u.Quantity]:
     """Heliocentric state of observers, with units.
 
@@ -358,7 +358,7 @@ def observer_posvel(
     return position << u.au, velocity << u.au / u.d
 
 
-def _itrf(location: EarthLocation | str | Sequence[str] | NDArray[np.str_]) -> Floats:
+def _itrf(location: EarthLocation | str | Sequence[str] | StrArray) -> FloatArray:
     """Earth-fixed positions ``(..., 3)`` [m]."""
     if isinstance(location, EarthLocation):
         return np.stack([axis.to_value(u.m) for axis in location.geocentric], axis=-1)

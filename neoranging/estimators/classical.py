@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from neoranging.core.answers import Solutions
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
-from neoranging.core.candidates import Found, Thresholds, solve
+from neoranging.core.candidates import ClassicalRoots, Thresholds, solve
 from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import TrackletError
 
@@ -54,13 +54,13 @@ class ClassicalEstimator(RangingEstimator):
         return self.name
 
     @abstractmethod
-    def _find(self, arcs: Arcs, exclusion: float, **limit: int) -> Found:
+    def _find(self, arcs: Arcs, exclusion: float, **limit: int) -> ClassicalRoots:
         """All roots; ``limit`` may hold ``max_iterations``."""
 
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
         limit = {} if self.refine else {"max_iterations": 0}
-        found = self._find(arcs, self.thresholds.exclusion, **limit)
-        return solve(arcs, attributables, found, self.thresholds)
+        classical = self._find(arcs, self.thresholds.exclusion, **limit)
+        return solve(arcs, attributables, classical, self.thresholds)
 
 
 def _check_thresholds(method: str, given: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from neoranging.core.arcs import Arcs
-from neoranging.core.candidates import Found
+from neoranging.core.candidates import ClassicalRoots
 from neoranging.core.gauss import gauss
 from neoranging.estimators.classical import ClassicalEstimator
 
@@ -21,5 +21,5 @@ class GaussEstimator(ClassicalEstimator):
 
     name: ClassVar[str] = "gauss"
 
-    def _find(self, arcs: Arcs, exclusion: float, **limit: int) -> Found:
+    def _find(self, arcs: Arcs, exclusion: float, **limit: int) -> ClassicalRoots:
         return gauss(arcs, exclusion=exclusion, **limit)

@@ -17,12 +17,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 import numpy as np
 import torch
 
-from neoranging.constants import C_AU_PER_DAY
 from neoranging.core.answers import Solutions
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
-from neoranging.core.candidates import energy_coefficients, is_admissible, orbital_energy
-from neoranging.core.prediction import object_state
 from neoranging.core.status import RangeStatus
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.network_inputs import arc_inputs
@@ -304,17 +301,11 @@ def _dressed(
     short: BoolArray,
 ) -> Solutions:
     """Answers with states and verdicts; numbers are missing where they are not finite."""
-    a = attributables
     missing = short | ~(np.isfinite(rho) & np.isfinite(rho_dot))
     rho, rho_dot = (np.where(missing, np.nan, x) for x in (rho, rho_dot))
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        r, v = object_state(
-            a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, rho, rho_dot
-        )
-        energy = orbital_energy(r, v)
-        inside = is_admissible(energy_coefficients(a), rho, rho_dot, energy)
+    orbit = attributables.complete(rho, rho_dot)
     status = np.select(
-        [short, outside | missing, ~inside],
+        [short, outside | missing, ~orbit.admissible],
         [
             RangeStatus.TOO_FEW_OBSERVATIONS.code,
             RangeStatus.OUTSIDE_TRAINING_DOMAIN.code,
@@ -323,4 +314,4 @@ def _dressed(
         RangeStatus.OK.code,
     ).astype(np.int8)
     covariance = np.full((len(rho), 2, 2), np.nan)
-    return Solutions(rho, rho_dot, covariance, r, v, a.epoch - rho / C_AU_PER_DAY, status)
+    return Solutions(rho, rho_dot, covariance, orbit.r, orbit.v, orbit.epoch, status)

@@ -42,7 +42,7 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
     curved, seen = arcs.n_epochs >= 3, parallax(arcs)
     acceleration = np.where(curved[:, None], fit.acceleration, 0.0)
     usual = _WEIGHT_OF_USUAL * SHARE_OF_CLAIM**2
-    square = (usual + seen.misfit) / (_WEIGHT_OF_USUAL + seen.freedom)
+    square = (usual + seen.misfit) / (_WEIGHT_OF_USUAL + seen.expected_misfit)
     variance = fit.covariance[:, :, 2, 2] * square[:, None]
     columns = (
         *(t[:, 0] - t[:, 1], t[:, 2] - t[:, 1], arcs.ra[rows] % (2.0 * np.pi), arcs.dec[rows]),

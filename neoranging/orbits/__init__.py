@@ -1,4 +1,4 @@
-"""Orbital elements, distances between orbits, the catalogue, and n-body motion."""
+"""Orbital elements, distances between orbits, the catalogue of known objects, n-body motion."""
 
 import lazy_loader
 

@@ -8,7 +8,7 @@ import pytest
 
 from neoranging.constants import AU_KM, DAY_S, GM_SUN
 from neoranging.core.attributable import from_fit
-from neoranging.core.candidates import Thresholds, energy_coefficients, solve
+from neoranging.core.candidates import Thresholds, solve
 from neoranging.core.gauss import gauss
 from neoranging.core.geometry import dot, norm
 from neoranging.core.laplace import laplace
@@ -295,7 +295,7 @@ def test_energy_coefficients_give_the_energy_of_the_state(nights):
     s = nights[3]
     attributables = from_fit(s.arcs)
     c = judged(s, laplace, exclusion=0.0).candidates
-    coefficients = energy_coefficients(attributables)
+    coefficients = attributables.energy_coefficients
     assert coefficients.shape == (len(s), 6)
     np.testing.assert_allclose(coefficients[:, 0], norm(attributables.position) ** 2)
     assert len(c.energy) == len(c.roots.rho)

@@ -84,9 +84,9 @@ def test_what_is_left_of_noise_has_as_many_squares_as_it_says(simulate):
     night = simulate(600, 0.06, seed=23, n_observations=(3, 12))
     found = parallax(night.with_noise(np.random.default_rng(7)).arcs)
     few = night.arcs.counts == 3
-    assert not found.freedom[few].any()
+    assert not found.expected_misfit[few].any()
     assert np.abs(found.misfit[few]).max() < 1e-6
-    n = found.freedom.sum()
+    n = found.expected_misfit.sum()
     assert abs(found.misfit.sum() / n - 1.0) < 4.0 * np.sqrt(2.0 / n)
 
 
@@ -105,5 +105,5 @@ def test_squares_are_counted_right_where_the_axes_differ(simulate):
     )
     slow = found.is_determined & (exact.misfit < 0.01)
     assert slow.mean() > 0.5
-    n = found.freedom[slow].sum()
+    n = found.expected_misfit[slow].sum()
     assert found.misfit[slow].sum() / n == pytest.approx(1.0, abs=6.0 / np.sqrt(n))

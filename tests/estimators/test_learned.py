@@ -10,7 +10,6 @@ from astropy import units as u
 
 import neoranging as nr
 from neoranging.core.admissible import is_admissible
-from neoranging.core.candidates import energy_coefficients
 from neoranging.estimators.learned import default_weights
 from neoranging.estimators.mlp import MLPEstimator
 from neoranging.estimators.network_inputs import arc_inputs
@@ -169,7 +168,7 @@ class TestVerdicts:
         estimate = night.estimate(MLPEstimator.from_pretrained(weights["admissible"]))
         a = estimate.attributable._arrays
         inside = is_admissible(
-            energy_coefficients(a), estimate.range.value, estimate.range_rate.value
+            a.energy_coefficients, estimate.range.value, estimate.range_rate.value
         )
         assert inside.all()
         assert Status.OUTSIDE_TRAINING_DOMAIN not in set(estimate.status)

@@ -17,9 +17,10 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from neoranging.core.admissible import is_admissible
 from neoranging.core.answers import Solutions
 from neoranging.core.attributable import Attributables
-from neoranging.core.candidates import energy_coefficients, is_admissible, orbital_energy
+from neoranging.core.kepler import orbital_energy
 from neoranging.core.status import RangeStatus
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.registry import get_estimator
@@ -181,7 +182,7 @@ class Predictions:
         )
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             energy = orbital_energy(r, v)
-            inside = is_admissible(energy_coefficients(attributables), rho, rho_dot, energy)
+            inside = is_admissible(attributables.energy_coefficients, rho, rho_dot, energy)
             error = np.sqrt(solutions.covariance[:, 0, 0])
         return cls(
             method,
@@ -192,7 +193,7 @@ class Predictions:
             inside,
             r,
             v,
-            proper_motion(attributables),
+            attributables.proper_motion,
             rho_error=np.where(answered, error, np.nan),
         )
 

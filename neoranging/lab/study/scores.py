@@ -16,16 +16,17 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from neoranging.core.admissible import is_admissible
 from neoranging.core.attributable import from_fit
-from neoranging.core.candidates import energy_coefficients, is_admissible, orbital_energy
 from neoranging.core.dcriteria import d_sh
 from neoranging.core.elements import state_to_elements
 from neoranging.core.geometry import equatorial_to_ecliptic
+from neoranging.core.kepler import orbital_energy
 from neoranging.core.prediction import object_state
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.sets.arcs import OBSERVED, to_core
 from neoranging.lab.sets.schema import ArcTable
-from neoranging.lab.study.predictions import Predictions, proper_motion, rows_of
+from neoranging.lab.study.predictions import Predictions, rows_of
 from neoranging.typing import BoolArray, CodeArray, FloatArray, IntArray, StrArray
 
 _LABEL: Final = {
@@ -112,7 +113,7 @@ class ArcTruth:
         r, v = object_state(
             a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, rho, rho_dot
         )
-        inside = is_admissible(energy_coefficients(a), rho, rho_dot, orbital_energy(r, v))
+        inside = is_admissible(a.energy_coefficients, rho, rho_dot, orbital_energy(r, v))
         designations, number = np.unique(table["designation"], return_inverse=True)
         return cls(
             origin,
@@ -121,7 +122,7 @@ class ArcTruth:
             _five_elements(r, v),
             np.stack([table[name] for name in _CATALOGUE]),
             inside,
-            proper_motion(a),
+            a.proper_motion,
             table["span_d"],
             number.astype(np.int64),
             designations,
