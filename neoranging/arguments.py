@@ -35,6 +35,8 @@ def values_in(
     except (u.UnitsError, TypeError) as reason:
         own = getattr(value, "unit", None)
         got = str(own) if own else f"{type(value).__name__} without unit"
+        if unit == u.one:
+            raise error(f"{name} must be a number without unit, got {got}") from reason
         usual = unit.to_string().replace("rad", "deg").lower().split(" / ")
         code = " / ".join(f"u.{part}" for part in usual)
         raise error(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from astropy import units as u
 
+from neoranging.arguments import values_in
 from neoranging.core import dcriteria as core
 from neoranging.exceptions import OrbitError
 from neoranging.orbits.elements import OrbitalElements, from_orbit
@@ -31,15 +32,10 @@ def _five(orbit: Any) -> list[FloatArray]:
             f"got {orbit!r}; needed OrbitalElements, an Orbit of boinor, or the five Quantities "
             "(q, ecc, inc, raan, argp)"
         )
-    try:
-        return [
-            np.asarray(u.Quantity(x).to_value(unit), dtype=np.float64)
-            for x, unit in zip(orbit, _UNITS.values(), strict=True)
-        ]
-    except (u.UnitConversionError, TypeError) as error:
-        raise OrbitError(
-            f"(q, ecc, inc, raan, argp) need units of length, none and angles: {error}"
-        ) from error
+    return [
+        values_in(name, x, unit, OrbitError)
+        for x, (name, unit) in zip(orbit, _UNITS.items(), strict=True)
+    ]
 
 
 def _distance(

@@ -20,6 +20,7 @@ from astropy import units as u
 from astropy.table import QTable
 from astropy.time import Time
 
+from neoranging.arguments import require_time, values_in
 from neoranging.constants import GM_SUN
 from neoranging.core.elements import elements_to_state, state_to_elements
 from neoranging.core.geometry import ecliptic_to_equatorial, equatorial_to_ecliptic
@@ -39,24 +40,12 @@ _UNITS: Mapping[str, Any] = {"q": u.au, "ecc": u.one} | dict.fromkeys(_ANGLES, u
 _PACKAGES = ("boinor", "poliastro", "hapsira")
 
 
-def _value(name: str, quantity: Any, unit: Any) -> FloatArray:
-    """Plain float64 values in a unit, or an error that says which argument lacks it."""
-    try:
-        return np.asarray(u.Quantity(quantity).to_value(unit), dtype=np.float64)
-    except (u.UnitConversionError, TypeError) as error:
-        raise OrbitError(
-            f"{name} must be a Quantity convertible to {unit}, got {quantity!r}; "
-            "attach the unit, for example `* astropy.units.deg`"
-        ) from error
+def _values(name: str, quantity: Any, unit: Any) -> FloatArray:
+    return values_in(name, quantity, unit, OrbitError)
 
 
 def _tdb(epoch: Any) -> Time:
-    if not isinstance(epoch, Time):
-        raise OrbitError(
-            f"epoch must be an astropy Time, got {epoch!r}; "
-            "write Time(mjd, format='mjd', scale='tdb')"
-        )
-    return epoch.tdb
+    return require_time("epoch", epoch, OrbitError).tdb
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -108,7 +97,7 @@ class OrbitalElements:
 
     def __post_init__(self) -> None:
         epoch = _tdb(self.epoch)
-        values = [_value(name, getattr(self, name), unit) for name, unit in _UNITS.items()]
+        values = [_values(name, getattr(self, name), unit) for name, unit in _UNITS.items()]
         try:
             shape = np.broadcast_shapes(epoch.shape, *(x.shape for x in values))
             values = [np.broadcast_to(x, shape).copy() for x in values]
@@ -167,11 +156,11 @@ class OrbitalElements:
         """
         if (a is None) == (q is None):
             raise OrbitError("give either a or q, and not both")
-        mean, e = _value("mean_anomaly", mean_anomaly, u.rad), _value("ecc", ecc, u.one)
+        mean, e = _values("mean_anomaly", mean_anomaly, u.rad), _values("ecc", ecc, u.one)
         if q is None:
             if np.any(e == 1.0):
                 raise OrbitError("ecc = 1 is a parabola, whose a is infinite: give q")
-            q = _value("a", a, u.au) * (1.0 - e) << u.au
+            q = _values("a", a, u.au) * (1.0 - e) << u.au
         return cls(q, ecc, inc, raan, argp, true_anomaly(mean, e) << u.rad, epoch)
 
     @classmethod
@@ -201,7 +190,7 @@ class OrbitalElements:
 
     @property
     def is_elliptic(self) -> Any:
-        """Whether the orbit is bound to the Sun."""
+        """Flag of an orbit bound to the Sun."""
         return self.ecc.value < 1.0
 
     @property
@@ -289,10 +278,15 @@ class OrbitalElements:
         day = Time(np.round(self.epoch.tt.mjd), format="mjd", scale="tt")
         orbit = self.propagate(day)
         magnitude = " " * 11 if H is None else f"{H:5.2f} {G:5.2f}"
-        angles = "  ".join(f"{_below_turn(x):9.5f}" for x in (orbit.M, self.argp, self.raan))
+        # rounded first, so that no angle prints as 360.00000
+        degrees = (x.to_value(u.deg).round(5) % 360.0 for x in (orbit.M, self.argp, self.raan))
+        angles = "  ".join(f"{x:9.5f}" for x in degrees)
+        digits = "0123456789ABCDEFGHIJKLMNOPQRSTUV"  # packed dates: K2555 is 2025 May 5
+        year, month, date = (int(x) for x in day.isot[:10].split("-"))
+        packed = f"{digits[year // 100]}{year % 100:02d}{digits[month]}{digits[date]}"
         motion = self.mean_motion.to_value(u.deg / u.day)
         return (
-            f"{designation:<7} {magnitude} {_packed_date(day)} {angles}  {self.inc.value:9.5f}  "
+            f"{designation:<7} {magnitude} {packed} {angles}  {self.inc.value:9.5f}  "
             f"{self.ecc.value:9.7f} {motion:11.8f} {self.a.value:11.7f}"
         )
 
@@ -321,48 +315,17 @@ class OrbitalElements:
         text = " ".join(f"{name}={value.value:.5f}" for name, value in angles)
         return (
             f"<OrbitalElements {size} au e={self.ecc.value:.7f} {text} deg, ecliptic J2000, "
-            f"epoch {_calendar_date(self.epoch)} TDB>"
+            f"epoch {self.epoch.isot[:10]}.{min(round(self.epoch.mjd % 1.0 * 1e5), 99999):05d} TDB>"
         )
 
 
-def _calendar_date(epoch: Time) -> str:
-    day, fraction = epoch.isot[:10], round((epoch.mjd % 1.0) * 1e5)
-    return f"{day}.{min(fraction, 99999):05d}"
-
-
-def _below_turn(angle: u.Quantity) -> float:
-    """Degrees that do not print as 360.00000."""
-    return round(angle.to_value(u.deg), 5) % 360.0
-
-
-def _packed_date(day: Time) -> str:
-    """Minor Planet Center's five-character date, such as K2555 for 2025 May 5."""
-    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUV"
-    year, month, date = (int(x) for x in day.isot[:10].split("-"))
-    return f"{digits[year // 100]}{year % 100:02d}{digits[month]}{digits[date]}"
-
-
 def _vectors(position: u.Quantity, velocity: u.Quantity) -> tuple[FloatArray, FloatArray]:
-    r, v = _value("position", position, u.au), _value("velocity", velocity, _SPEED)
+    r, v = _values("position", position, u.au), _values("velocity", velocity, _SPEED)
     if r.shape != v.shape or r.shape[-1:] != (3,):
         raise OrbitError(
             f"position and velocity must both have shape (..., 3), got {r.shape} and {v.shape}"
         )
     return r, v
-
-
-def _package() -> tuple[str, Any]:
-    """Name of the first package of poliastro's family that imports, and its `Orbit` class."""
-    failures = []
-    for name in _PACKAGES:
-        try:
-            return name, import_module(f"{name}.twobody").Orbit
-        except ImportError as error:
-            failures.append(f"{name}: {error}")
-    raise MissingDependencyError(
-        "no package of poliastro's family can be imported; run `pip install boinor`. Tried "
-        + "; ".join(failures)
-    )
 
 
 def to_orbit(position: u.Quantity, velocity: u.Quantity, epoch: Time) -> Any:
@@ -401,7 +364,18 @@ def to_orbit(position: u.Quantity, velocity: u.Quantity, epoch: Time) -> Any:
             f"an Orbit is one finite state at one epoch, got shape {r.shape} and epochs of shape "
             f"{epoch.shape}; loop over the rows, or keep arrays as OrbitalElements"
         )
-    name, orbit_class = _package()
+    failures = []
+    for name in _PACKAGES:
+        try:
+            orbit_class = import_module(f"{name}.twobody").Orbit
+            break
+        except ImportError as error:
+            failures.append(f"{name}: {error}")
+    else:
+        raise MissingDependencyError(
+            "no package of poliastro's family can be imported; run `pip install boinor`. Tried "
+            + "; ".join(failures)
+        )
     return orbit_class.from_vectors(
         import_module(f"{name}.bodies").Sun,
         equatorial_to_ecliptic(r) << u.au,

@@ -67,5 +67,5 @@ def test_unbound_orbits_are_compared_unless_told_otherwise():
 
 @pytest.mark.parametrize("bad", [None, 3.0, FIRST[:4], (0.9, 0.5, 10, 350, 40), "2015 RN35"])
 def test_what_is_no_orbit(bad):
-    with pytest.raises(OrbitError, match="q, ecc, inc, raan, argp"):
+    with pytest.raises(OrbitError, match=r"q, ecc, inc, raan, argp|q must be a Quantity"):
         d_sh(FIRST, bad)

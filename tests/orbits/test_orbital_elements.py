@@ -124,11 +124,11 @@ def test_repr():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"q": 0.9}, "q must be a Quantity convertible to AU"),
-        ({"q": 3 * u.deg}, "q must be a Quantity convertible to AU"),
+        ({"q": 0.9}, "q must be a Quantity with a unit like au"),
+        ({"q": 3 * u.deg}, "q must be a Quantity with a unit like au"),
         ({"q": -3 * u.au}, "must not be negative"),
         ({"ecc": -0.1}, "must not be negative"),
-        ({"nu": 40.0}, "nu must be a Quantity convertible to deg"),
+        ({"nu": 40.0}, "nu must be a Quantity with a unit like deg"),
         ({"epoch": 60000.0}, "epoch must be an astropy Time"),
     ],
 )
