@@ -95,8 +95,8 @@ def main() -> None:
         best = min(seconds)
         report = table.meta["report"]
         print(
-            f"{name}: {report.n_used} of {report.n_records} records used, {best:.3f} s, "
-            f"{report.n_records / best:,.0f} records/s"
+            f"{name}: {report.n_used} of {report.n_read} records used, {best:.3f} s, "
+            f"{report.n_read / best:,.0f} records/s"
         )
 
 

@@ -172,9 +172,9 @@ def check(content: bytes, name: str) -> tuple[int, int]:
         return 0, 0
     report = table.meta["report"]
     if name == "ades.xml":
-        assert report.n_records == content.count(b"</opt"), "elements lost"
+        assert report.n_read == content.count(b"</opt"), "elements lost"
     assert len(table) == report.n_used, "rows and report differ"
-    assert report.n_records == report.n_used + len(report.set_aside), "records lost"
+    assert report.n_read == report.n_used + len(report.set_aside), "records lost"
     for column in COLUMNS:
         values = table[column].mjd if column == "obstime" else table[column].value
         assert np.isfinite(values).all(), f"{column} is not finite"
@@ -188,7 +188,7 @@ def check(content: bytes, name: str) -> tuple[int, int]:
     for kind, column in (("space", "observer_gcrs"), ("roving", "observer_itrf")):
         placed = np.isfinite(table[column].value).all(axis=1)
         assert (placed == (table["kind"] == kind)).all(), f"{column} does not fit kind"
-    return report.n_records, report.n_used
+    return report.n_read, report.n_used
 
 
 def soak(form: str, records: int, seed: int, lines: list[bytes] | None = None) -> str:

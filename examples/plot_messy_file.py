@@ -47,7 +47,7 @@ print(report)
 # %%
 # It is an object, too: to count, to look up, to assert in a pipeline.
 
-assert report.n_records == report.n_used + report.n_set_aside
+assert report.n_read == report.n_used + report.n_set_aside
 for entry in report.set_aside:
     print(f"line {entry.line:2d}  {entry.reason.name:24} {entry.detail}")
 
@@ -81,12 +81,12 @@ print(nr.read_tracklets(path))
 # %%
 # The whole account in one figure:
 
-counts = {reason.name: count for reason, count in report.counts().items()}
+counts = {reason.name: count for reason, count in report.reasons.items()}
 counts = {"used": report.n_used, **counts}
 fig, ax = plt.subplots(figsize=(7.0, 3.2), layout="constrained")
 bars = ax.barh(list(counts), list(counts.values()), color=["#56B4E9", *["#E69F00"] * len(counts)])
 ax.bar_label(bars, padding=3)
 ax.invert_yaxis()
 ax.set_xlabel("number of records")
-ax.set_title(f"{report.source}: {report.n_records} records")
+ax.set_title(f"{report.source}: {report.n_read} records")
 plt.show()

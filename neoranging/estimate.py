@@ -24,7 +24,7 @@ from neoranging.core.prediction import sky_residuals
 from neoranging.core.status import RangeStatus
 from neoranging.display import html_table
 from neoranging.exceptions import EstimationError
-from neoranging.observations.report import many
+from neoranging.records import many
 from neoranging.typing import AnyArray, FloatArray
 
 if TYPE_CHECKING:

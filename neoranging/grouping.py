@@ -16,8 +16,8 @@ from neoranging.observations import stations
 from neoranging.observations.columns import Columns, Fault, faults, labels, with_credible_sigmas
 from neoranging.observations.designation import canonical, cleaned
 from neoranging.observations.exposures import repeated_exposures, running_number
-from neoranging.observations.report import ReadReport, many
-from neoranging.observations.verdicts import UNKNOWN_STATION
+from neoranging.observations.report import ReadReport
+from neoranging.records import RecordCount, Rejections, many
 from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray, StrArray
 
 GAP: Final = 0.5
@@ -39,15 +39,15 @@ UNNAMED: Final = "without identity: neither designation nor tracklet id"
 
 
 @dataclass(frozen=True)
-class TrackletReport:
+class TrackletReport(RecordCount):
     """Account of every observation that went into tracklets.
 
     Attributes
     ----------
-    n_observations, n_used : int
+    n_read, n_used : int
         Observations given, and those that stand in a tracklet.
-    dropped : dict of str to int
-        Observations left out, by reason; ``n_observations == n_used + sum(dropped.values())``.
+    reasons : mapping of str to int
+        Observations set aside, by reason.
     n_tracklets : int
     reading : tuple of ReadReport
         The account of each file that was read before.
@@ -57,23 +57,21 @@ class TrackletReport:
         Reason by tracklet id, of those ids of which no tracklet is left.
     """
 
-    n_observations: int
-    n_used: int
-    n_tracklets: int
-    dropped: dict[str, int] = field(default_factory=dict)
+    n_tracklets: int = 0
     reading: tuple[ReadReport, ...] = ()
     notes: tuple[str, ...] = ()
     lost: Mapping[str, str] = field(default_factory=dict)
 
-    def __str__(self) -> str:
-        lines = [str(report) for report in self.reading]
-        lines.append(
-            f"{many(self.n_observations, 'observation')}: {self.n_used} in "
-            f"{many(self.n_tracklets, 'tracklet')}"
+    def headline(self, thing: str = "observation") -> str:
+        """Return the account of the tracklets in one line."""
+        return (
+            f"{many(self.n_read, thing)}, {self.n_used} used in "
+            f"{many(self.n_tracklets, 'tracklet')}, {self.n_set_aside} set aside"
         )
-        lines += [f"  {count:6d} left out: {reason}" for reason, count in self.dropped.items()]
-        lines += [f"  note: {note}" for note in self.notes]
-        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        notes = [f"  note: {note}" for note in self.notes]
+        return "\n".join([*map(str, self.reading), super().__str__(), *notes])
 
 
 @dataclass(frozen=True)
@@ -120,41 +118,6 @@ class Groups(NamedTuple):
     report: TrackletReport
 
 
-class _Account:
-    """Reasons for which rows are left out; the first one of a row stands."""
-
-    def __init__(self, n: int) -> None:
-        self.reasons: list[str] = []
-        self._code = np.zeros(n, dtype=np.int64)  # 0 is used, else 1 + index into reasons
-
-    @property
-    def kept(self) -> BoolArray:
-        return np.asarray(self._code == 0)
-
-    def drop(self, reason: str, rows: BoolArray) -> None:
-        rows = rows & self.kept
-        if rows.any():
-            self.reasons.append(reason)
-            self._code[rows] = len(self.reasons)
-
-    def counts(self) -> dict[str, int]:
-        counts = np.bincount(self._code, minlength=len(self.reasons) + 1)[1:]
-        return dict(zip(self.reasons, counts.tolist(), strict=True))
-
-    def lost(self, ids: StrArray) -> dict[str, str]:
-        """Reason by id, of the ids without a used row."""
-        gone = np.flatnonzero(~self.kept & (ids != ""))
-        if not len(gone):
-            return {}
-        names, first = np.unique(ids[gone], return_index=True)
-        left = ~np.isin(names, np.unique(ids[self.kept]))
-        codes = self._code[gone[first[left]]] - 1
-        return {
-            name: self.reasons[code]
-            for name, code in zip(names[left].tolist(), codes.tolist(), strict=True)
-        }
-
-
 def group_by_identity(
     observations: Observations,
     reports: tuple[ReadReport, ...],
@@ -175,24 +138,24 @@ def group_by_identity(
         If no observation says which object it is of.
     """
     c, notes = stations.with_known_codes(observations.columns, _reader_notes(reports))
-    account = _Account(len(c.ra))
-    account.drop("observer not of the kinds asked for", ~np.isin(observations.kind, kinds))
+    rejections = Rejections(len(c.ra))
+    rejections.reject(~np.isin(observations.kind, kinds), "observer not of the kinds asked for")
     if selected_only:
-        account.drop("rejected from its orbit by the file", ~observations.selected)
+        rejections.reject(~observations.selected, "rejected from its orbit by the file")
     for fault in faults(c):
-        account.drop(fault.reason, fault.rows)
+        rejections.reject(fault.rows, fault.reason)
     identity = Identity(
         canonical(observations.designation),
         cleaned(observations.tracklet),
         cleaned(observations.submission),
     )
-    _require_identity(identity, account)
-    c, sigma_notes = with_credible_sigmas(c, account.kept)
-    key, names, ids = _keys(c, identity, "station" in group_by, account.kept)
-    account.drop(AGAIN, repeated_exposures(c, key, account.kept))
-    account.drop(ALONE, _alone(c, key, account.kept))
-    key = _by_time(c, key, account.kept)
-    return _assembled(c, key, names, ids, account, reports, (*notes, *sigma_notes))
+    _require_identity(identity, rejections)
+    c, sigma_notes = with_credible_sigmas(c, rejections.usable)
+    key, names, ids = _keys(c, identity, "station" in group_by, rejections.usable)
+    rejections.reject(repeated_exposures(c, key, rejections.usable), AGAIN)
+    rejections.reject(_alone(c, key, rejections.usable), ALONE)
+    key = _by_time(c, key, rejections.usable)
+    return _assembled(c, key, names, ids, rejections, reports, (*notes, *sigma_notes))
 
 
 def group_by_label(c: Columns, tracklet: Any, designation: Any, on_bad: str) -> Groups:
@@ -246,21 +209,21 @@ def _grouped(
     on_bad: str,
 ) -> Groups:
     c, notes = stations.with_known_codes(c)
-    account = _Account(len(c.ra))
+    rejections = Rejections(len(c.ra))
     for fault in (*more_faults, *faults(c)):
         if on_bad == "raise" and fault.rows.any():
             raise TrackletError(fault.message)
-        account.drop(fault.reason, fault.rows)
-    c, sigma_notes = with_credible_sigmas(c, account.kept)
+        rejections.reject(fault.rows, fault.reason)
+    c, sigma_notes = with_credible_sigmas(c, rejections.usable)
     for note in sigma_notes:
         warnings.warn(note, NeoRangingWarning, stacklevel=5)
-    account.drop(AGAIN, repeated_exposures(c, key, account.kept))
-    account.drop(ALONE_OF_ID, _alone(c, key, account.kept))
-    groups = _assembled(c, key, names, ids, account, (), (*notes, *sigma_notes))
-    dropped = groups.report.dropped
-    if not len(groups.designation) or (on_bad == "raise" and ALONE_OF_ID in dropped):
+    rejections.reject(repeated_exposures(c, key, rejections.usable), AGAIN)
+    rejections.reject(_alone(c, key, rejections.usable), ALONE_OF_ID)
+    groups = _assembled(c, key, names, ids, rejections, (), (*notes, *sigma_notes))
+    reasons = groups.report.reasons
+    if not len(groups.designation) or (on_bad == "raise" and ALONE_OF_ID in reasons):
         raise TrackletError(_no_motion(groups.report))
-    if dropped:
+    if reasons:
         warnings.warn(_set_aside(groups.report), NeoRangingWarning, stacklevel=5)
     return groups
 
@@ -275,10 +238,10 @@ def _no_motion(report: TrackletReport) -> str:
 def _set_aside(report: TrackletReport) -> str:
     lost = list(report.lost)
     names = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
-    reasons = ", ".join(f"{count} {reason}" for reason, count in report.dropped.items())
+    reasons = ", ".join(f"{count} {reason}" for reason, count in report.reasons.items())
     return (
-        f"{report.n_observations - report.n_used} of "
-        f"{many(report.n_observations, 'observation')} cannot be used ({reasons})"
+        f"{report.n_set_aside} of "
+        f"{many(report.n_read, 'observation')} cannot be used ({reasons})"
         + (f"; {many(len(lost), 'tracklet')} lost: {names}" if lost else "")
     )
 
@@ -286,12 +249,12 @@ def _set_aside(report: TrackletReport) -> str:
 def _reader_notes(reports: tuple[ReadReport, ...]) -> tuple[str, ...]:
     """Texts of the notes on unknown stations, of which readers have warned already."""
     texts = (note.text for report in reports for note in report.notes)
-    return tuple(text for text in texts if text.startswith(UNKNOWN_STATION))
+    return tuple(text for text in texts if text.startswith(stations.UNKNOWN_STATION))
 
 
-def _require_identity(identity: Identity, account: _Account) -> None:
+def _require_identity(identity: Identity, rejections: Rejections) -> None:
     unnamed = np.all([labels == "" for labels in identity], axis=0)
-    kept = account.kept
+    kept = rejections.usable
     if kept.any() and unnamed[kept].all():
         raise ObservationFormatError(
             f"none of {many(int(kept.sum()), 'observation')} says which object it is of, and "
@@ -306,7 +269,7 @@ def _require_identity(identity: Identity, account: _Account) -> None:
             NeoRangingWarning,
             stacklevel=5,
         )
-    account.drop(UNNAMED, unnamed)
+    rejections.reject(unnamed, UNNAMED)
 
 
 def _keys(
@@ -443,26 +406,38 @@ def _assembled(
     key: IntArray,
     names: StrArray,
     ids: StrArray,
-    account: _Account,
+    rejections: Rejections,
     reports: tuple[ReadReport, ...],
     notes: tuple[str, ...],
 ) -> Groups:
     """Groups of the rows that are kept, in the order of their keys."""
-    rows = np.flatnonzero(account.kept)
+    rows = np.flatnonzero(rejections.usable)
     order = rows[np.lexsort((c.jd2[rows], c.jd1[rows], key[rows]))]
     starts = np.flatnonzero(np.diff(key[order], prepend=-1))
     offsets = np.append(starts, len(order)).astype(np.int64)
     first = order[starts]
+    count = rejections.count
     report = TrackletReport(
-        len(names),
-        len(order),
-        len(starts),
-        account.counts(),
-        reports,
-        notes,
-        account.lost(ids),
+        count.n_read,
+        count.n_used,
+        count.reasons,
+        n_tracklets=len(starts),
+        reading=reports,
+        notes=notes,
+        lost=_lost(ids, rejections),
     )
     return Groups(c.take(order), offsets, names[first], ids[first], report)
+
+
+def _lost(ids: StrArray, rejections: Rejections) -> dict[str, str]:
+    """Reason by id, of the ids without a used row."""
+    usable = rejections.usable
+    rejected = np.flatnonzero(~usable & (ids != ""))
+    if not len(rejected):
+        return {}
+    names, first = np.unique(ids[rejected], return_index=True)
+    without = np.flatnonzero(~np.isin(names, np.unique(ids[usable])))
+    return {str(names[k]): rejections.reason(rejected[first[k]])[0] for k in without}
 
 
 def taken(columns: Columns, offsets: IntArray, index: IntArray) -> tuple[Columns, IntArray]:

@@ -1,4 +1,9 @@
-"""What was read, what is used, and why the rest is not: counts that add up."""
+"""Account of records: read = used + set aside, with the reasons.
+
+Files, tables, tracklets, arcs and downloads are all accounted for in this form. A step that takes
+some of n records judges them with `Rejections`; its result is a `RecordCount`, which refuses to be
+built if its sum does not balance. `Account` holds the counts of several kinds of record.
+"""
 
 from __future__ import annotations
 
@@ -9,58 +14,136 @@ from typing import Any
 
 import numpy as np
 
-from neoranging.exceptions import DatasetError
+from neoranging.exceptions import DatasetError, NeoRangingError
 from neoranging.typing import BoolArray
 
 
+def many(count: int, thing: str) -> str:
+    """Count of things in words, "1 record" or "2 records"."""
+    return f"{count} {thing}{'s' * (count != 1)}"
+
+
 @dataclass(frozen=True)
-class Counts:
-    """Counts of one kind of thing; ``n_read == n_used + sum(dropped.values())`` always.
+class RecordCount:
+    """Number of records read, used and set aside.
 
     Attributes
     ----------
     n_read, n_used : int
-    dropped : mapping of str to int
-        By reason.
+    reasons : mapping of str to int
+        Records set aside for each reason that occurred.
 
     Raises
     ------
-    DatasetError
-        If they do not add up.
+    NeoRangingError
+        If ``n_read == n_used + sum(reasons.values())`` does not hold.
     """
 
     n_read: int = 0
     n_used: int = 0
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    reasons: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        lost = sum(self.dropped.values())
-        if self.n_read != self.n_used + lost:
-            raise DatasetError(f"{self.n_read} read, but {self.n_used} used and {lost} dropped")
+        if self.n_read != self.n_used + self.n_set_aside:
+            raise NeoRangingError(
+                f"{self.n_read} records were read but {self.n_used} used and {self.n_set_aside} "
+                "set aside: some were lost or counted twice; please report this"
+            )
 
-    def __add__(self, other: Counts) -> Counts:
-        dropped = Counter(self.dropped) + Counter(other.dropped)
-        return Counts(self.n_read + other.n_read, self.n_used + other.n_used, dict(dropped))
+    @property
+    def n_set_aside(self) -> int:
+        """Number of records that are not used."""
+        return sum(self.reasons.values())
+
+    def __add__(self, other: RecordCount) -> RecordCount:
+        reasons = Counter(self.reasons) + Counter(other.reasons)
+        return RecordCount(self.n_read + other.n_read, self.n_used + other.n_used, dict(reasons))
+
+    def then(self, step: RecordCount) -> RecordCount:
+        """Count of two steps, of which the second reads what the first one uses."""
+        reasons = Counter(self.reasons) + Counter(step.reasons)
+        return RecordCount(self.n_read, step.n_used, dict(reasons))
+
+    def headline(self, thing: str = "record") -> str:
+        """Return the count in one line, without the reasons.
+
+        Parameters
+        ----------
+        thing : str
+            One of the things counted.
+        """
+        return f"{many(self.n_read, thing)}, {self.n_used} used, {self.n_set_aside} set aside"
+
+    def reason_lines(self) -> list[str]:
+        """One line for each reason, the most frequent first."""
+        ordered = sorted(self.reasons.items(), key=lambda item: -item[1])
+        return [f"  {count:6d} set aside: {reason}" for reason, count in ordered]
 
     def __str__(self) -> str:
-        lines = [f"{self.n_read} read, {self.n_used} used"]
-        ordered = sorted(self.dropped.items(), key=lambda item: -item[1])
-        return "\n".join(lines + [f"  {count:8d} dropped: {reason}" for reason, count in ordered])
+        return "\n".join([self.headline(), *self.reason_lines()])
+
+
+class Rejections:
+    """Reasons to set some of n records aside, gathered check by check; the first one stands.
+
+    Parameters
+    ----------
+    n : int
+        Number of records, all usable at first.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._code = np.zeros(n, dtype=np.int16)  # 0 is usable, else 1 + index into _found
+        self._found: list[tuple[str, str]] = []
+
+    @property
+    def usable(self) -> BoolArray:
+        """Records that no check has rejected, (n,)."""
+        return np.asarray(self._code == 0)
+
+    def reject(self, rows: BoolArray, reason: str, detail: str = "") -> None:
+        """Set the usable ones among ``rows`` (n,) aside.
+
+        Parameters
+        ----------
+        rows : ndarray of bool, shape (n,)
+        reason : str
+            Sentence by which records are counted.
+        detail : str
+            Defect of these records, where the reason alone does not say it.
+        """
+        rows = rows & self.usable
+        if rows.any():
+            self._found.append((reason, detail))
+            self._code[rows] = len(self._found)
+
+    def reason(self, row: int) -> tuple[str, str]:
+        """Reason and detail of a record that is set aside."""
+        return self._found[self._code[row] - 1]
+
+    @property
+    def count(self) -> RecordCount:
+        """Number of records read, usable, and set aside by reason."""
+        n_usable, *rejected = np.bincount(self._code, minlength=len(self._found) + 1).tolist()
+        reasons: Counter[str] = Counter()
+        for (reason, _), n in zip(self._found, rejected, strict=True):
+            reasons[reason] += n
+        return RecordCount(len(self._code), n_usable, dict(reasons))
 
 
 @dataclass(frozen=True)
 class Account:
-    """Counts by kind of thing, for example ``"observations"`` and ``"arcs"``."""
+    """Counts by kind of record, for example ``"observations"`` and ``"arcs"``."""
 
-    counts: Mapping[str, Counts] = field(default_factory=dict)
+    counts: Mapping[str, RecordCount] = field(default_factory=dict)
 
     @classmethod
     def total(cls, accounts: Iterable[Account]) -> Account:
         """Sum of accounts."""
-        total: dict[str, Counts] = {}
+        total: dict[str, RecordCount] = {}
         for account in accounts:
-            for kind, counts in account.counts.items():
-                total[kind] = total.get(kind, Counts()) + counts
+            for kind, count in account.counts.items():
+                total[kind] = total.get(kind, RecordCount()) + count
         return cls(total)
 
     def __add__(self, other: Account) -> Account:
@@ -68,8 +151,9 @@ class Account:
 
     def to_json(self) -> dict[str, Any]:
         """Plain dictionaries, as the manifest of a set has them."""
+        # the reasons are called "dropped" in the files of all sets that are stored
         return {
-            kind: {"n_read": c.n_read, "n_used": c.n_used, "dropped": dict(c.dropped)}
+            kind: {"n_read": c.n_read, "n_used": c.n_used, "dropped": dict(c.reasons)}
             for kind, c in self.counts.items()
         }
 
@@ -83,35 +167,18 @@ class Account:
             If it is no account.
         """
         try:
-            return cls({kind: Counts(**counts) for kind, counts in plain.items()})
-        except (AttributeError, TypeError) as error:
-            raise DatasetError(f"no account of what was read and used: {error}") from error
+            return cls(
+                {
+                    kind: RecordCount(count["n_read"], count["n_used"], dict(count["dropped"]))
+                    for kind, count in plain.items()
+                }
+            )
+        except (AttributeError, KeyError, TypeError, ValueError, NeoRangingError) as error:
+            raise DatasetError(f"no account of records read and used: {error}") from error
 
     def __str__(self) -> str:
-        return "\n".join(f"{kind}: {counts}" for kind, counts in self.counts.items())
-
-
-class Sieve:
-    """Drop some of n things, reason by reason; the first reason found stands.
-
-    Parameters
-    ----------
-    n : int
-        All kept at first.
-    """
-
-    def __init__(self, n: int) -> None:
-        self.keep = np.ones(n, dtype=bool)
-        self._dropped: dict[str, int] = {}
-
-    def drop(self, reason: str, bad: BoolArray) -> None:
-        """Drop those of ``bad`` (n,) that are still kept."""
-        count = int(np.sum(bad & self.keep))
-        if count:
-            self._dropped[reason] = self._dropped.get(reason, 0) + count
-            self.keep = self.keep & ~bad
-
-    @property
-    def counts(self) -> Counts:
-        """How many were read, are kept, and were dropped."""
-        return Counts(len(self.keep), int(self.keep.sum()), dict(self._dropped))
+        return "\n".join(
+            line
+            for kind, count in self.counts.items()
+            for line in (count.headline(kind.removesuffix("s")), *count.reason_lines())
+        )

@@ -28,7 +28,7 @@ from neoranging.observations.columns import (
     icrs_directions,
     plain_columns,
 )
-from neoranging.observations.report import many
+from neoranging.records import many
 from neoranging.typing import AnyArray, FloatArray, IntArray, StrArray
 
 if TYPE_CHECKING:

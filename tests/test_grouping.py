@@ -45,10 +45,10 @@ def flown(mjd, station="C51", **columns):
 def read(source, **options):
     tracklets = nr.read_tracklets(source, **options)
     report = tracklets.report
-    assert report.n_observations == report.n_used + sum(report.dropped.values())
+    assert report.n_read == report.n_used + report.n_set_aside
     assert report.n_used == tracklets.counts.sum() == len(tracklets._columns.ra)
     assert report.n_tracklets == len(tracklets)
-    assert all(count > 0 for count in report.dropped.values())
+    assert all(count > 0 for count in report.reasons.values())
     return tracklets
 
 
@@ -240,7 +240,7 @@ class TestIdentity:
         table["designation"] = MaskedColumn(table["designation"], mask=np.arange(len(table)) > 3)
         with pytest.warns(NeoRangingWarning, match="neither designation nor"):
             tracklets = read(table)
-        assert tracklets.report.dropped[UNNAMED] == len(table) - 4
+        assert tracklets.report.reasons[UNNAMED] == len(table) - 4
 
     @pytest.mark.parametrize("unnamed", ["", "nan", "None", " ", "<NA>"])
     def test_unnamed_rows_are_never_one_object(self, unnamed):
@@ -251,7 +251,7 @@ class TestIdentity:
         with pytest.warns(NeoRangingWarning, match="3 observations with neither"):
             tracklets = read(table)
         assert list(tracklets.counts) == [3]
-        assert tracklets.report.dropped == {UNNAMED: 3}
+        assert tracklets.report.reasons == {UNNAMED: 3}
 
     def test_detections_of_the_whole_sky_become_no_tracklets(self):
         rng = np.random.default_rng(1)
@@ -313,7 +313,7 @@ class TestExposures:
         table["ra"] += np.tile(np.arange(6), 4) * 3.0 * u.mas
         one, six = read(table_of(self.TIMES)), read(table)
         assert list(six.counts) == [4]
-        assert six.report.dropped == {"another record of the same exposure": 20}
+        assert six.report.reasons == {"another record of the same exposure": 20}
         error = [np.sqrt(np.diag(s[0].attributable().covariance)) for s in (one, six)]
         np.testing.assert_allclose(error[1], error[0], rtol=1e-6)
 
@@ -419,7 +419,7 @@ class TestStations:
         )
         tracklets = read(frame)
         assert list(tracklets.station) == ["703", "703"]
-        assert tracklets.report.dropped == {"without station": 1}
+        assert tracklets.report.reasons == {"without station": 1}
 
     def test_codes_in_small_letters(self):
         with pytest.warns(NeoRangingWarning, match="'g96' is taken for 'G96'"):
@@ -463,7 +463,7 @@ class TestSigmas:
     def test_of_occultations_stay(self, columns):
         tracklets = self.read(0.5, **columns)
         np.testing.assert_allclose(tracklets[0].sigma.to_value(u.mas), 0.5)
-        assert not tracklets.report.dropped
+        assert not tracklets.report.reasons
         again = read(tracklets.to_table())
         np.testing.assert_allclose(again[0].sigma.to_value(u.mas), 0.5)
 
@@ -482,7 +482,7 @@ class TestAccounting:
     def test_lone_observations_are_counted(self):
         tracklets = read(table_of([60_000.1, 60_000.12, 60_005.1, 60_007.1]))
         assert list(tracklets.counts) == [2]
-        (reason, count), *rest = tracklets.report.dropped.items()
+        (reason, count), *rest = tracklets.report.reasons.items()
         assert not rest
         assert "alone" in reason
         assert count == 2
@@ -492,7 +492,7 @@ class TestAccounting:
         once = table_of([60_000.1, 60_000.12, 60_000.15])
         tracklets = read([once, once[1:], once], group_by=group_by)
         assert list(tracklets.counts) == [3]
-        assert tracklets.report.dropped == {"another record of the same exposure": 5}
+        assert tracklets.report.reasons == {"another record of the same exposure": 5}
 
     def test_a_repetition_of_an_observation_left_out_is_used(self):
         table = table_of([60_000.1, 60_000.1, 60_000.2], selected=[False, True, True])
@@ -500,15 +500,15 @@ class TestAccounting:
         assert list(read(table).counts) == [2]
 
     def test_one_of_a_kind_is_told_in_the_singular(self):
-        assert "\n1 observation: 0 in 0 tracklets" in f"\n{read(table_of([60_000.1])).report}"
-        assert "in 1 tracklet\n" in f"{read(table_of([60_000.1, 60_000.2])).report}\n"
+        assert "\n1 observation, 0 used in 0 tracklets" in f"\n{read(table_of([60_000.1])).report}"
+        assert "in 1 tracklet," in f"{read(table_of([60_000.1, 60_000.2])).report}\n"
 
     def test_kinds_can_be_left_out(self):
         table = table_of(60_000.1 + 0.01 * np.arange(4), kind=["ground", "space"] * 2)
         assert list(read(table).counts) in ([2, 2], [4])
         ground = read(table, kinds="ground")
         assert list(ground.counts) == [2]
-        assert sum(ground.report.dropped.values()) == 2
+        assert sum(ground.report.reasons.values()) == 2
         with pytest.raises(ObservationFormatError, match="kinds"):
             nr.read_tracklets(table, kinds="lunar")
 
@@ -525,7 +525,7 @@ class TestAccounting:
         )
         assert list(tracklets.counts) == [3]
         np.testing.assert_allclose(tracklets[0].sigma[:, 0].to_value(u.arcsec), [0.3, 0.5, 0.3])
-        assert any("sigma" in reason for reason in tracklets.report.dropped)
+        assert any("sigma" in reason for reason in tracklets.report.reasons)
 
     def test_positions_that_are_no_numbers(self):
         """They cannot be estimated from; they must not turn into NaN with a verdict."""
@@ -537,7 +537,7 @@ class TestAccounting:
         dec = np.array([5.0, 95.0, 5.1, 5.2]) << u.deg
         tracklets = read(table_of(60_000.1 + 0.01 * np.arange(4), dec=dec))
         assert list(tracklets.counts) == [3]
-        assert any("pole" in reason for reason in tracklets.report.dropped)
+        assert any("pole" in reason for reason in tracklets.report.reasons)
 
     def test_masked_positions(self):
         ra = np.ma.array([10.0, 0.0, 10.02, 10.04], mask=[False, True, False, False])

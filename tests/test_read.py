@@ -33,10 +33,10 @@ def table_of(mjd, designation="x", station="G96", **columns):
 def read(source, **options):
     tracklets = nr.read_tracklets(source, **options)
     report = tracklets.report
-    assert report.n_observations == report.n_used + sum(report.dropped.values())
+    assert report.n_read == report.n_used + report.n_set_aside
     assert report.n_used == tracklets.counts.sum() == len(tracklets._columns.ra)
     assert report.n_tracklets == len(tracklets)
-    assert all(count > 0 for count in report.dropped.values())
+    assert all(count > 0 for count in report.reasons.values())
     return tracklets
 
 
@@ -203,9 +203,9 @@ class TestSources:
         tracklets = read(shared / "data" / "obs80" / "2014AA.txt")
         (report,) = tracklets.report.reading
         assert isinstance(report, ReadReport)
-        assert report.n_used == tracklets.report.n_observations
-        assert str(report.n_records) in str(tracklets.report)
-        assert "7 in 1 tracklet" in str(tracklets.report)
+        assert report.n_used == tracklets.report.n_read
+        assert str(report.n_read) in str(tracklets.report)
+        assert "7 used in 1 tracklet" in str(tracklets.report)
 
     @pytest.mark.filterwarnings("ignore::neoranging.exceptions.NeoRangingWarning")
     def test_every_real_file_is_accounted_for(self, shared):

@@ -39,7 +39,7 @@ def test_real_samples_are_read_without_loss(name, tracklets, objects):
     read = nr.read_tracklets(sample(name))
     assert len(read) == tracklets
     assert set(read.designation) == objects
-    assert read.report.n_used == read.report.n_observations
+    assert read.report.n_used == read.report.n_read
     assert read.report.reading[0].n_set_aside == 0
 
 
@@ -47,14 +47,14 @@ def test_messy_sample_holds_records_of_every_kind():
     with pytest.warns(nr.exceptions.NeoRangingWarning, match="ZZZ"):
         table = QTable.read(sample("messy"))
     report = table.meta["report"]
-    assert set(report.counts()) == {
+    assert set(report.reasons) == {
         Reason.RADAR,
         Reason.REPLACED,
         Reason.SPACE_WITHOUT_POSITION,
         Reason.ORPHAN_SECOND_LINE,
         Reason.MALFORMED,
     }
-    assert (report.n_records, report.n_used) == (15, 9)
+    assert (report.n_read, report.n_used) == (15, 9)
     assert set(table["kind"]) == {"ground", "space", "roving"}
     assert any("unreadable magnitude" in str(note) for note in report.notes)
 

@@ -486,7 +486,7 @@ class TestSet:
             s = self.from_arrays(ids, **bad)
         assert list(s.tracklet_id) == ["a", "b"]
         assert list(s.report.lost) == ["lost"]
-        assert s.report.n_observations == s.report.n_used + sum(s.report.dropped.values())
+        assert s.report.n_read == s.report.n_used + sum(s.report.reasons.values())
         with pytest.raises(TrackletError):
             self.from_arrays(ids, on_bad="raise", **bad)
 

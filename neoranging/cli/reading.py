@@ -14,7 +14,7 @@ from neoranging.cli.options import Number
 from neoranging.exceptions import NeoRangingError
 from neoranging.observations.field_names import SCALES
 from neoranging.observations.formats import FORMATS, TABLE_FORMATS
-from neoranging.observations.report import many
+from neoranging.records import many
 
 if TYPE_CHECKING:
     from astropy.table import QTable
@@ -149,10 +149,10 @@ def _summary(tracklets: TrackletSet) -> str:
         f"{'' if one.source else 'standard input: '}{one.headline(reasons=True)}"
         for one in report.reading
     ]
-    lost = report.n_observations - report.n_used
-    left_out = f", {lost} left out" if lost else ""
+    lost = report.n_set_aside
+    set_aside = f", {lost} set aside" if lost else ""
     details = any(one.n_set_aside or one.notes for one in report.reading) or report.notes
     hint = "; --report for details" if lost or details else ""
     formed = f"{many(report.n_tracklets, 'tracklet')} of {many(report.n_used, 'observation')}"
-    lines.append(formed + left_out + hint)
+    lines.append(formed + set_aside + hint)
     return "\n".join(lines)

@@ -18,7 +18,6 @@ from neoranging.core.geometry import beyond_poles
 from neoranging.exceptions import TrackletError
 from neoranging.observations import observatories
 from neoranging.observations.mpc_codes import NOTE2_OF_MODE
-from neoranging.observations.report import many
 from neoranging.observations.stations import station_codes
 from neoranging.observations.uncertainty import (
     COARSE_SIGMA,
@@ -26,6 +25,7 @@ from neoranging.observations.uncertainty import (
     PRECISE_CODES,
     ZERO_WEIGHT,
 )
+from neoranging.records import many
 from neoranging.typing import AnyArray, BoolArray, FloatArray, StrArray
 
 DEFAULT_SIGMA = 1.0 * u.arcsec

@@ -1,19 +1,23 @@
-"""What a reader did with every record of a file: used, or set aside with a reason."""
+"""Report of the reading of a file: records used, and those set aside with line and reason."""
 
 from __future__ import annotations
 
 import enum
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
-from neoranging.exceptions import NeoRangingError
+import numpy as np
+
+from neoranging.records import RecordCount, Rejections, many
+from neoranging.typing import IntArray
 
 N_SHOWN = 5  # records of one kind that the printed report spells out
 
 
-class Reason(enum.Enum):
-    """Why a record was not used; the value is the sentence shown to the user."""
+class Reason(enum.StrEnum):
+    """Reason to set a record aside; the value is the sentence shown to the user."""
 
     RADAR = "radar delay or Doppler, not an optical position"
     REPLACED = "replaced or deleted by its observer"
@@ -25,11 +29,6 @@ class Reason(enum.Enum):
     MALFORMED = "cannot be parsed"
 
 
-def many(count: int, thing: str) -> str:
-    """Count of things in words, "1 record" or "2 records"."""
-    return f"{count} {thing}{'s' * (count != 1)}"
-
-
 @dataclass(frozen=True, slots=True)
 class SetAside:
     """One record that is not in the table.
@@ -39,11 +38,11 @@ class SetAside:
     line : int
         Line of the file at which the record begins, counted from 1.
     reason : Reason
-        Why it was set aside.
+        Reason that it was set aside for.
     text : str
         The record as it stands in the file.
     detail : str
-        What exactly is wrong, where the reason alone does not say it.
+        Defect of the record, where the reason alone does not say it.
     """
 
     line: int
@@ -76,13 +75,13 @@ class Note:
 
 
 @dataclass(frozen=True)
-class ReadReport:
-    """The account of one reading; nothing in a file is lost without an entry here.
+class ReadReport(RecordCount):
+    """Account of the reading of one file; no record of a file is lost without an entry here.
 
     Parameters
     ----------
-    n_records : int
-        Observation records found; a record of two lines counts once.
+    n_read : int
+        Observation records of the file; a record of two lines counts once.
     n_used : int
         Rows of the table.
     set_aside : tuple of SetAside
@@ -94,68 +93,104 @@ class ReadReport:
     source : str
         File name, where there was one.
 
+    Attributes
+    ----------
+    reasons : mapping of Reason to int
+        Records set aside for each reason that occurred.
+
     Raises
     ------
     NeoRangingError
         If the account does not balance, which is a fault of the reader.
     """
 
-    n_records: int
-    n_used: int
+    reasons: Mapping[str, int] = field(init=False, repr=False)
     set_aside: tuple[SetAside, ...] = ()
     notes: tuple[Note, ...] = ()
     n_ignored_lines: int = 0
     source: str = ""
 
     def __post_init__(self) -> None:
-        if self.n_records != self.n_used + self.n_set_aside:
-            raise NeoRangingError(
-                f"{self.n_records} records were found but {self.n_used} used and "
-                f"{self.n_set_aside} set aside: a reader lost some; please report this file"
-            )
+        reasons = Counter(entry.reason for entry in self.set_aside)
+        object.__setattr__(self, "reasons", dict(reasons))
+        super().__post_init__()
 
-    @property
-    def n_set_aside(self) -> int:
-        """Number of records not in the table."""
-        return len(self.set_aside)
+    @classmethod
+    def of(
+        cls,
+        rejections: Rejections,
+        line: IntArray,
+        text: Callable[[int], str],
+        notes: Iterable[Note],
+        *,
+        unreadable: Iterable[SetAside] = (),
+        n_ignored_lines: int = 0,
+        source: str = "",
+    ) -> Self:
+        """Report of the reading of n records that were judged.
 
-    def counts(self) -> dict[Reason, int]:
-        """Return how many records were set aside for each reason that occurred."""
-        return dict(Counter(entry.reason for entry in self.set_aside))
+        Parameters
+        ----------
+        rejections : Rejections
+        line : ndarray of int, shape (n,)
+            Line of each record, counted from 1.
+        text : callable
+            Text of a record by its index.
+        notes : iterable of Note
+        unreadable : iterable of SetAside
+            Records besides, which could not even be judged.
+        n_ignored_lines, source
+            As for the class.
+        """
+        usable = rejections.usable
+        entries = list(unreadable)
+        n_read = len(usable) + len(entries)
+        for row in np.flatnonzero(~usable).tolist():
+            reason, detail = rejections.reason(row)
+            entries.append(SetAside(int(line[row]), Reason(reason), text(row), detail))
+        return cls(
+            n_read,
+            int(usable.sum()),
+            tuple(sorted(entries, key=lambda entry: entry.line)),
+            tuple(sorted(notes, key=lambda note: note.line)),
+            n_ignored_lines,
+            source,
+        )
 
-    def headline(self, *, reasons: bool = False) -> str:
+    def headline(self, thing: str = "record", *, reasons: bool = False) -> str:
         """Return the account in one line.
 
         Parameters
         ----------
+        thing : str
+            One of the things counted.
         reasons : bool
             Count the records set aside by their reason as well.
         """
-        counts = ", ".join(f"{count} {reason.name}" for reason, count in self.counts().items())
-        why = f" ({counts})" if reasons and counts else ""
+        counts = ", ".join(f"{n} {Reason(reason).name}" for reason, n in self.reasons.items())
         n = self.n_ignored_lines
         other = f", {many(n, 'line')} that {'is no record' if n == 1 else 'are no records'}"
         return (
-            f"{self.source + ': ' if self.source else ''}{many(self.n_records, 'record')}, "
-            f"{self.n_used} used, {self.n_set_aside} set aside{why}{other if n else ''}"
+            f"{self.source + ': ' if self.source else ''}{super().headline(thing)}"
+            f"{f' ({counts})' if reasons and counts else ''}{other if n else ''}"
         )
 
+    def reason_lines(self) -> list[str]:
+        """Lines for each reason, with the first records that were set aside for it."""
+        lines = []
+        for reason, count in self.reasons.items():
+            lines.append(f"  {count} {Reason(reason).name}: {reason}")
+            entries = [entry for entry in self.set_aside if entry.reason == reason][:N_SHOWN]
+            lines += [f"    line {e.line}: {e.detail or e.text.rstrip()}" for e in entries]
+            if count > len(entries):
+                lines.append(f"    ... and {count - len(entries)} more")
+        return lines
+
     def __str__(self) -> str:
-        lines = [self.headline(), *self._lines_set_aside()]
-        lines += [f"  note: {note}" for note in self.notes[:N_SHOWN]]
+        lines = [super().__str__(), *(f"  note: {note}" for note in self.notes[:N_SHOWN])]
         if len(self.notes) > N_SHOWN:
             lines.append(f"  ... and {len(self.notes) - N_SHOWN} more notes")
         return "\n".join(lines)
-
-    def _lines_set_aside(self) -> list[str]:
-        lines = []
-        for reason, count in self.counts().items():
-            lines.append(f"  {count} {reason.name}: {reason.value}")
-            shown = [entry for entry in self.set_aside if entry.reason is reason][:N_SHOWN]
-            lines += [f"    line {e.line}: {e.detail or e.text.rstrip()}" for e in shown]
-            if count > len(shown):
-                lines.append(f"    ... and {count - len(shown)} more")
-        return lines
 
     # Tables copy their meta on every slice; an immutable report is its own copy.
     def __copy__(self) -> Self:

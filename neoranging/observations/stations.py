@@ -14,13 +14,19 @@ from astropy import units as u
 from neoranging.exceptions import NeoRangingWarning, TrackletError, UnknownStationError
 from neoranging.observations import observatories
 from neoranging.observations.cells import cell_text
-from neoranging.observations.report import many
-from neoranging.observations.verdicts import UNKNOWN_STATION
-from neoranging.typing import AnyArray, StrArray
+from neoranging.observations.report import Note, Reason
+from neoranging.records import Rejections, many
+from neoranging.typing import AnyArray, BoolArray, IntArray, StrArray
 
 if TYPE_CHECKING:
     from neoranging.observations.columns import Columns
 
+
+UNKNOWN_STATION: Final = "unknown station"
+"""Beginning of the notes on stations of which readers have warned."""
+
+ROVING_CODES: Final = ("247", "270")
+"""MPC codes of observers without a fixed place on the ground; the others are spacecraft."""
 
 _NUMBER: Final = re.compile(r"\d{1,3}")
 
@@ -198,3 +204,56 @@ def nearest(code: str) -> str:
         codes = difflib.get_close_matches(code.upper(), list(names), n=3, cutoff=0.6)
     listed = ", ".join(f"{known} {names[known]}" for known in codes[:3])
     return f" (near it: {listed})" if listed else ""
+
+
+def check_stations(station: StrArray, kind: StrArray, rejections: Rejections) -> BoolArray:
+    """Set aside records of codes without a fixed place that brought no position of their own.
+
+    Parameters
+    ----------
+    station, kind : ndarray of str, shape (N,)
+        MPC codes; ``"ground"`` for records without an own position.
+    rejections : Rejections
+        Where the reasons go.
+
+    Returns
+    -------
+    ndarray of bool
+        Ground-based records of codes that are in no list, (N,).
+    """
+    if not len(station):
+        return np.zeros(0, dtype=bool)
+    codes, row = np.unique(station, return_inverse=True)
+    known = observatories.is_known(codes)
+    nowhere = (known & np.isnan(observatories.itrf_positions(codes)[:, 0]))[row] & (
+        kind == "ground"
+    )
+    rejections.reject(
+        nowhere & np.isin(station, ROVING_CODES), Reason.ROVING_WITHOUT_POSITION, "no fixed place"
+    )
+    rejections.reject(nowhere, Reason.SPACE_WITHOUT_POSITION, "no fixed place")
+    unknown: BoolArray = ~known[row] & (kind == "ground")
+    return unknown
+
+
+def station_notes(station: StrArray, line: IntArray, unknown: BoolArray) -> list[Note]:
+    """Note each unknown station once, with its first line, and warn of all of them together.
+
+    Warns
+    -----
+    NeoRangingWarning
+        If any record comes from a station in no list.
+    """
+    codes, first, count = np.unique(station[unknown], return_index=True, return_counts=True)
+    if len(codes):
+        message = (
+            f"no list of observatories has {', '.join(codes.tolist())}: "
+            f"{many(int(count.sum()), 'observation')} without the place of the observer. Give it "
+            "with neoranging.register_observatory, or a newer list with neoranging.load_obscodes "
+            "or in the environment variable NEORANGING_OBSCODES"
+        )
+        warnings.warn(message, NeoRangingWarning, stacklevel=2)
+    return [
+        Note(int(line[unknown][row]), f"{UNKNOWN_STATION} {code!r} ({many(n, 'observation')})")
+        for code, row, n in zip(codes.tolist(), first.tolist(), count.tolist(), strict=True)
+    ]

@@ -23,13 +23,13 @@ from neoranging.observations.containers import (
 from neoranging.observations.epochs import Epochs, read_epochs
 from neoranging.observations.field_names import FIELDS, SCALES, Field, Naming, name_columns
 from neoranging.observations.mpc_codes import CATALOG_CODES
-from neoranging.observations.report import Note, ReadReport, Reason, many
+from neoranging.observations.report import Note, ReadReport, Reason
 from neoranging.observations.source import read_source
-from neoranging.observations.stations import station_codes
+from neoranging.observations.stations import check_stations, station_codes, station_notes
 from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import ZERO_WEIGHT, outside_limits, sigma_columns
 from neoranging.observations.utc import utc_days
-from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
+from neoranging.records import Rejections, many
 from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
 
 NEEDED: Final = ("obstime", "ra", "dec", "station")
@@ -150,7 +150,7 @@ def user_table(
     reading = _Reading(columns, naming, container, default_sigma)
     if named_only:
         unnamed = reading.texts("designation") == ""
-        reading.verdicts.reject(unnamed, Reason.MALFORMED, "no designation")
+        reading.rejections.reject(unnamed, Reason.MALFORMED, "no designation")
     return reading.table(scale, station, report)
 
 
@@ -202,7 +202,7 @@ class _Reading:
         self.default_sigma = default_sigma
         self.n = len(next(iter(columns.values())))
         self.line = self._lines()
-        self.verdicts = Verdicts(self.n)
+        self.rejections = Rejections(self.n)
         self.notes = [Note(0, remark) for remark in naming.remarks]
 
     def table(self, scale: str | None, station: str | None, before: Any) -> QTable:
@@ -210,7 +210,7 @@ class _Reading:
         epochs = self._epochs(scale)
         day, fraction = utc_days(epochs.time)
         ra, dec = (self._numbers(name, sexagesimal=True) for name in ("ra", "dec"))
-        self.verdicts.reject(~epochs.ok, Reason.MALFORMED, "no time")
+        self.rejections.reject(~epochs.ok, Reason.MALFORMED, "no time")
         own = [self._numbers(name) for name in ("sigma_ra", "sigma_dec")]
         from_file = self.container.source is not None
         if from_file:  # else they are accounted for by tracklet, when these are formed
@@ -221,15 +221,15 @@ class _Reading:
                 (~outside_limits(own[0]), "sigma_ra beyond all measure"),
                 (~outside_limits(own[1]), "sigma_dec beyond all measure"),
             ):
-                self.verdicts.reject(~ok, Reason.MALFORMED, what)
+                self.rejections.reject(~ok, Reason.MALFORMED, what)
             own = [np.where(one == 0.0, np.nan, one) for one in own]  # not stated, as in ADES
         codes = self._stations(station)
         place = self._place()
         self._screen(place)
-        used = self.verdicts.usable
+        used = self.rejections.usable
         if from_file:
-            unknown = check_stations(codes, place["kind"], self.verdicts)
-            used = self.verdicts.usable
+            unknown = check_stations(codes, place["kind"], self.rejections)
+            used = self.rejections.usable
             self.notes += station_notes(codes, self.line, unknown & used & (codes != ""))
         columns: dict[str, Any] = {
             "designation": self.texts("designation"),
@@ -252,7 +252,15 @@ class _Reading:
             "trkSub": self.texts("trkSub"),
             "selected": self._selected(),
         }
-        report = self._report(used, before)
+        report = ReadReport.of(
+            self.rejections,
+            self.line,
+            self._shown,
+            self.notes,
+            source=self.container.source or "",
+        )
+        if isinstance(before, ReadReport) and not report.set_aside and not report.notes:
+            report = before
         return observation_table(
             ObservationColumns(
                 **{name: column[used] for name, column in columns.items()},
@@ -359,7 +367,7 @@ class _Reading:
         """Kind of the observer and the place of a moving one."""
         if "sys" in self.naming:
             named = {name: self.texts(name).tolist() for name in ("sys", "ctr", *_AXES)}
-            place = read_place(Fields(AdesRecords(named, self.line.tolist())), self.verdicts)
+            place = read_place(Fields(AdesRecords(named, self.line.tolist())), self.rejections)
             return {
                 "kind": place.kind,
                 "observer_itrf": place.itrf,
@@ -396,17 +404,7 @@ class _Reading:
             place["observer_itrf"][:, 0]
         )
         for reason, codes in _NOT_OPTICAL.items():
-            self.verdicts.reject(np.isin(note2, codes) & ~placed, reason, "by note2")
-
-    # Account ------------------------------------------------------------------------------------
-
-    def _report(self, used: BoolArray, before: Any) -> ReadReport:
-        entries = self.verdicts.set_aside(self.line, self._shown)
-        if isinstance(before, ReadReport) and not entries and not self.notes:
-            return before
-        return ReadReport(
-            self.n, int(used.sum()), entries, tuple(self.notes), 0, self.container.source or ""
-        )
+            self.rejections.reject(np.isin(note2, codes) & ~placed, reason, "by note2")
 
     def _shown(self, row: int) -> str:
         columns = {name: self.columns[name] for name in self.naming.fields}

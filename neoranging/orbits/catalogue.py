@@ -220,7 +220,7 @@ def load_catalogue(path: str | os.PathLike[str] = CATALOGUE_FILE) -> Catalogue:
         columns[name] = np.where(whole == MISSING, np.nan, whole / 10.0**decimals)
     for name in ("designation", "principal_designation", "orbit_type"):
         columns[name] = columns[name].astype(np.str_)
-    return _catalogue(columns)
+    return catalogue_from_columns(columns)
 
 
 def read_orbits(path: str | os.PathLike[str]) -> Catalogue:
@@ -256,7 +256,7 @@ def read_orbits(path: str | os.PathLike[str]) -> Catalogue:
         frame = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise ObservationFormatError(f"{path} is no comma-separated table: {error}") from error
-    return _catalogue(_columns(frame, str(path)))
+    return catalogue_from_columns(_columns(frame, str(path)))
 
 
 def _columns(frame: pd.DataFrame, source: str) -> dict[str, Any]:
@@ -324,7 +324,8 @@ def _fill_years(columns: dict[str, Any]) -> None:
     columns["last_obs_year"] = np.where(known, year, MISSING)
 
 
-def _catalogue(columns: Mapping[str, Any]) -> Catalogue:
+def catalogue_from_columns(columns: Mapping[str, Any]) -> Catalogue:
+    """Catalogue of columns under the names that `read_orbits` needs; others may be missing."""
     n = len(columns["designation"])
     name = columns["designation"]
     nothing, unknown, blank = np.full(n, np.nan), np.full(n, MISSING), np.full(n, "")

@@ -117,7 +117,7 @@ def test_lines_bytes_and_one_line(folder):
     text = path.read_text()
     for source in (text.splitlines(), path.read_bytes(), text):
         assert nr.read_tracklets(source).report.n_used == 8
-    assert nr.read_tracklets(text.splitlines()[0]).report.n_observations == 1
+    assert nr.read_tracklets(text.splitlines()[0]).report.n_read == 1
 
 
 def test_deleted_records_two_lines_and_radar(shared):
@@ -127,4 +127,4 @@ def test_deleted_records_two_lines_and_radar(shared):
     for name, some in counts.items():
         table = QTable.read(shared / "data" / "tricky" / f"{name}.obs80", format="mpc.obs80")
         assert (len(table) > 0) >= bool(some)
-        assert table.meta["report"].n_records > 0
+        assert table.meta["report"].n_read > 0

@@ -180,7 +180,7 @@ def portal(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackPortal]:
 
 
 class FakeTime:
-    """A clock that runs only while someone sleeps."""
+    """A clock that runs only while someone sleeps; `set_on` a transport, it is its time."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -190,8 +190,13 @@ class FakeTime:
         return self.now
 
     def sleep(self, seconds: float) -> None:
-        self.sleeps.append(seconds)
+        self.sleeps += [seconds] if seconds else []
         self.now += seconds
+
+    def set_on(self, transport: Transport) -> Transport:
+        transport._clock, transport._sleep = self.clock, self.sleep
+        transport._next_turn = self.now
+        return transport
 
 
 @pytest.fixture
@@ -214,8 +219,8 @@ def fast() -> Politeness:
 def make_transport():
     transports = []
 
-    def make(**options) -> Transport:
-        transports.append(Transport(options.pop("politeness", FAST), seed=0, **options))
+    def make(politeness: Politeness = FAST) -> Transport:
+        transports.append(Transport(politeness))
         return transports[-1]
 
     yield make

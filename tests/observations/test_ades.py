@@ -75,8 +75,8 @@ def test_every_record_of_the_samples_is_accounted_for(shared, name):
     n_records, n_used, reasons = COUNTS[name]
     table = read(shared / "data" / "ades" / name)
     report = table.meta["report"]
-    assert (report.n_records, report.n_used, len(table)) == (n_records, n_used, n_used)
-    assert report.counts() == reasons
+    assert (report.n_read, report.n_used, len(table)) == (n_records, n_used, n_used)
+    assert report.reasons == reasons
     assert report.notes == ()
 
 
@@ -211,7 +211,7 @@ def test_roving_positions():
 )
 def test_reasons(names, values, reason):
     report = one(names, values).meta["report"]
-    assert report.counts() == {reason: 1}
+    assert report.reasons == {reason: 1}
     assert report.set_aside[0].line == 3
     assert "CCD" in report.set_aside[0].text
 
@@ -257,7 +257,7 @@ def test_default_sigma_can_be_chosen():
 def test_rows_of_odd_width():
     short, closed, long = RECORD.rstrip("|"), RECORD + "|  |", RECORD + "x|y"
     report = read_ades_psv(psv(RECORD, short, closed, long)).meta["report"]
-    assert (report.n_records, report.n_used) == (4, 3)
+    assert (report.n_read, report.n_used) == (4, 3)
     assert report.set_aside[0].line == 6
     assert "more fields" in report.set_aside[0].detail
 
@@ -293,7 +293,7 @@ def test_structured_xml():
     assert table.meta["ades_headers"] == (
         ("# observatory", "! mpcCode W68", "# comment", "! line a b"),
     )
-    assert table.meta["report"].counts() == {Reason.RADAR: 1, Reason.OFFSET: 1}
+    assert table.meta["report"].reasons == {Reason.RADAR: 1, Reason.OFFSET: 1}
     assert "x/y < z" in format_ades_psv(table)
 
 
@@ -355,7 +355,7 @@ def test_a_misspelt_line_of_names_is_told_as_one(old, new, told):
 def test_an_empty_submission_is_an_empty_table():
     table = read_ades_psv("# version=2022\n# observatory\n! mpcCode W68\n" + NAMES + "\n")
     assert len(table) == 0
-    assert table.meta["report"].n_records == 0
+    assert table.meta["report"].n_read == 0
     assert read_ades_psv(format_ades_psv(table)).meta["ades_version"] == "2022"
 
 
@@ -495,7 +495,7 @@ def test_damage_raises_nothing_and_loses_nothing(lines):
         and (line.strip()[0] not in "#!" or 2 * line.count("|") >= FIELDS.count("|"))
         for line in lines
     )
-    assert report.n_records == expected
+    assert report.n_read == expected
     assert np.isfinite(table["ra"]).all()
     assert (table["sigma_ra"] > 0).all()
 
@@ -569,7 +569,7 @@ def test_any_observation_survives_to_the_resolution_of_the_format(
 )
 def test_times_of_another_shape_are_set_aside(time):
     report = one("obsTime", time).meta["report"]
-    assert report.counts() == {Reason.MALFORMED: 1}
+    assert report.reasons == {Reason.MALFORMED: 1}
     assert "obsTime" in report.set_aside[0].detail
 
 
@@ -605,7 +605,7 @@ def test_second_60_is_the_next_minute_or_a_leap_second(time, expected, rounded):
     ],
 )
 def test_numbers_beyond_all_measure_are_set_aside(names, values):
-    assert one(names, values).meta["report"].counts() == {Reason.MALFORMED: 1}
+    assert one(names, values).meta["report"].reasons == {Reason.MALFORMED: 1}
 
 
 def test_names_are_taken_in_any_case():
@@ -646,7 +646,7 @@ def test_fields_of_the_standard_and_of_nobody_get_no_remark():
 def test_kinds_of_record_as_the_service_of_the_center_names_them():
     names = f"Obstype|{NAMES}|trx"
     table = read_ades_psv(psv(f"optical|{RECORD}|", f"radar|{RECORD}|251", names=names))
-    assert table.meta["report"].counts() == {Reason.RADAR: 1}
+    assert table.meta["report"].reasons == {Reason.RADAR: 1}
     assert len(table) == 1
 
 
@@ -654,12 +654,12 @@ def test_kinds_of_record_as_the_service_of_the_center_names_them():
 def test_a_record_behind_a_mark_is_set_aside(mark):
     table = read_ades_psv(psv(RECORD, mark + RECORD[1:], "# a comment", RECORD))
     report = table.meta["report"]
-    assert (report.n_records, report.n_used) == (3, 2)
+    assert (report.n_read, report.n_used) == (3, 2)
     assert (report.set_aside[0].line, report.set_aside[0].reason) == (4, Reason.MALFORMED)
     assert "as a header does" in report.set_aside[0].detail
     assert "block" in table.colnames  # the comment is a header still
     commented = read_ades_psv(psv(RECORD, f"# {NAMES}", RECORD))
-    assert commented.meta["report"].n_records == 2
+    assert commented.meta["report"].n_read == 2
 
 
 def test_elements_of_no_kind_are_set_aside():

@@ -129,7 +129,7 @@ def test_one_cell_that_is_no_number_costs_one_row(tmp_path):
     path.write_text(CSV + "2008-10-06T08:50:00,deg,7.82,G96,2008TC3\n")
     tracklets = nr.read_tracklets(path)
     (report,) = tracklets.report.reading
-    assert (report.n_records, report.n_used) == (4, 3)
+    assert (report.n_read, report.n_used) == (4, 3)
     assert [(entry.line, entry.detail) for entry in report.set_aside] == [(5, "no right ascension")]
 
 

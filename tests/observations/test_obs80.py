@@ -135,7 +135,7 @@ def test_spacecraft_in_kilometres_and_au():
     np.testing.assert_array_equal(table["observer_gcrs"].to_value(u.km), expected)
     assert np.isnan(table["observer_itrf"]).all()
     assert table["line"].tolist() == [1, 3, 5]
-    assert table.meta["report"].n_records == 3
+    assert table.meta["report"].n_read == 3
 
 
 def test_roving_observer():
@@ -218,7 +218,7 @@ def test_headers_comments_and_blank_lines_are_counted():
     ]
     table = read(*header, GROUND, "", "     ")
     report = table.meta["report"]
-    assert (len(table), report.n_records, report.n_ignored_lines) == (1, 1, 8)
+    assert (len(table), report.n_read, report.n_ignored_lines) == (1, 1, 8)
     assert table["line"].tolist() == [7]
 
 
@@ -617,7 +617,7 @@ def test_real_files_are_read_in_full_and_written_back(shared, name):
     n_used, counts = REAL[name]
     table = QTable.read(shared / "data" / name)
     assert len(table) == n_used
-    assert table.meta["report"].counts() == counts
+    assert table.meta["report"].reasons == counts
     assert table.meta["report"].n_ignored_lines == 0
     if n_used:
         assert_same(table, read_obs80(format_obs80(table)))
@@ -643,7 +643,7 @@ def test_real_tracklets_agree_with_their_decimals(shared):
 def test_a_signed_day_is_no_day():
     signed = GROUND.replace("01.26257 ", "+1.26257 ")
     assert signed != GROUND
-    assert read(GROUND, signed).meta["report"].counts() == {Reason.MALFORMED: 1}
+    assert read(GROUND, signed).meta["report"].reasons == {Reason.MALFORMED: 1}
 
 
 def test_decimal_hours_and_degrees():
@@ -653,4 +653,4 @@ def test_decimal_hours_and_degrees():
     assert table["dec"][0].to_value(u.deg) == pytest.approx(-0.26998, abs=1e-14)
     assert table["ra_resolution"][0].to_value(u.arcsec) == pytest.approx(15 * 3.6e-3)
     beyond = line.replace("08.944716", "28.944716")
-    assert read(line, beyond).meta["report"].counts() == {Reason.MALFORMED: 1}
+    assert read(line, beyond).meta["report"].reasons == {Reason.MALFORMED: 1}

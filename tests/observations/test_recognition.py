@@ -124,7 +124,7 @@ def test_what_stands_around_the_records(text):
 def test_records_of_160_columns_alone():
     table = QTable.read([SPACE])
     assert table["kind"].tolist() == ["space"]
-    assert nr.read_tracklets(SPACE).report.n_observations == 1
+    assert nr.read_tracklets(SPACE).report.n_read == 1
 
 
 @by_format
@@ -145,13 +145,13 @@ def test_lines_bytes_and_open_files(form, tmp_path):
 
 def test_a_list_may_hold_texts_and_paths():
     tracklets = nr.read_tracklets([OBS80, nr.sample("2024YR4"), OBS80.encode()])
-    assert tracklets.report.n_observations == 30
+    assert tracklets.report.n_read == 30
 
 
 def test_a_record_is_never_opened_as_a_path():
     for line in (LINES[0], LINES[0].lstrip(), SPACE, RWO.splitlines()[-1]):
         try:
-            n = nr.read_tracklets(line).report.n_observations
+            n = nr.read_tracklets(line).report.n_read
         except ObservationFormatError:
             continue
         assert n == 1

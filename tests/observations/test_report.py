@@ -13,7 +13,7 @@ def make_report(n_radar=1):
     radar = tuple(SetAside(k, Reason.RADAR, f"text {k}") for k in range(1, n_radar + 1))
     bad = SetAside(40, Reason.MALFORMED, "odd line", "no station")
     return ReadReport(
-        n_records=10 + n_radar + 1,
+        n_read=10 + n_radar + 1,
         n_used=10,
         set_aside=(*radar, bad),
         notes=(Note(3, "unknown station 'XXX'"), Note(0, "cut lines")),
@@ -25,12 +25,12 @@ def make_report(n_radar=1):
 def test_counts_by_reason():
     report = make_report(3)
     assert report.n_set_aside == 4
-    assert report.counts() == {Reason.RADAR: 3, Reason.MALFORMED: 1}
+    assert report.reasons == {Reason.RADAR: 3, Reason.MALFORMED: 1}
 
 
 def test_an_account_that_does_not_balance_is_refused():
-    with pytest.raises(NeoRangingError, match="5 records were found but 4 used"):
-        ReadReport(n_records=5, n_used=4)
+    with pytest.raises(NeoRangingError, match="5 records were read but 4 used"):
+        ReadReport(n_read=5, n_used=4)
 
 
 def test_printed_report_names_every_reason_and_shortens_long_lists():

@@ -105,9 +105,9 @@ def test_every_record_of_real_files_is_accounted_for(shared, name):
     n_records, n_used, n_radar, n_replaced = COUNTS[name]
     table = read_rwo(shared / "data" / name)
     report = table.meta["report"]
-    assert (report.n_records, report.n_used, len(table)) == (n_records, n_used, n_used)
-    assert report.counts().get(Reason.RADAR, 0) == n_radar
-    assert report.counts().get(Reason.REPLACED, 0) == n_replaced
+    assert (report.n_read, report.n_used, len(table)) == (n_records, n_used, n_used)
+    assert report.reasons.get(Reason.RADAR, 0) == n_radar
+    assert report.reasons.get(Reason.REPLACED, 0) == n_replaced
     assert report.n_set_aside == n_radar + n_replaced
     assert report.notes == ()
     assert np.isfinite(table["ra"]).all()
@@ -122,7 +122,7 @@ def test_reading_and_writing_again_changes_no_column(shared, name):
     assert {k: v for k, v in again.meta.items() if k != "report"} == {
         k: v for k, v in table.meta.items() if k != "report"
     }
-    assert again.meta["report"].counts() == table.meta["report"].counts()
+    assert again.meta["report"].reasons == table.meta["report"].reasons
     plain = read_rwo(format_rwo(table))
     assert same(table, plain, but={"line"}) == []
 
@@ -211,7 +211,7 @@ def test_roving_observer_brings_its_place():
 )
 def test_reasons(records, reason, n_used):
     report = read_rwo(text(*records)).meta["report"]
-    assert report.counts() == {reason: 1}
+    assert report.reasons == {reason: 1}
     assert report.n_used == n_used
     assert report.set_aside[0].text == records[1]
 
@@ -219,7 +219,7 @@ def test_reasons(records, reason, n_used):
 def test_a_second_line_of_another_time_is_no_partner():
     first, second = SPACE.split("\n")
     report = read_rwo(text(first, second.replace("11.49012", "11.59012"))).meta["report"]
-    assert report.counts() == {Reason.SPACE_WITHOUT_POSITION: 1, Reason.ORPHAN_SECOND_LINE: 1}
+    assert report.reasons == {Reason.SPACE_WITHOUT_POSITION: 1, Reason.ORPHAN_SECOND_LINE: 1}
 
 
 def test_layouts_are_measured_without_a_header(shared):
@@ -403,8 +403,8 @@ def test_damage_raises_nothing_and_loses_nothing(lines):
     accounted = report.n_used + report.n_set_aside
     n_second = sum(line[11:14] in ("S s", "O v") for line in lines)
     n_lines = sum(bool(line.strip()) for line in lines)
-    assert report.n_records == accounted
-    assert n_lines - n_second <= report.n_records <= n_lines
+    assert report.n_read == accounted
+    assert n_lines - n_second <= report.n_read <= n_lines
 
 
 @settings(max_examples=100, deadline=None)
@@ -452,5 +452,5 @@ def test_a_header_line_of_any_length_takes_no_time(fill):
 
 def test_a_sigma_beyond_all_measure_is_set_aside():
     report = read_rwo(text(GROUND.replace("    0.500 T", "  9.99E+8 T"))).meta["report"]
-    assert report.counts() == {Reason.MALFORMED: 1}
+    assert report.reasons == {Reason.MALFORMED: 1}
     assert len(read_rwo(text(GROUND.replace("    0.500 T", "  999.000 T")))) == 1

@@ -1,7 +1,7 @@
 """Client of NEODyS-2: objects, observation files and orbits, fetched politely and kept.
 
 Files lie in the cache under the paths they have on the portal, so that a folder copied from there
-serves as well. Which paths these are is the table `neoranging.lab.archive.portal.Portal`.
+serves as well. Which paths these are is the table ``archive.portal.Portal``.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from neoranging.exceptions import (
     CorruptFileError,
@@ -22,78 +21,68 @@ from neoranging.exceptions import (
     NeoRangingWarning,
     ResourceNotFoundError,
 )
-from neoranging.lab.archive.http import Politeness, Reply, Transport
-from neoranging.lab.archive.manifest import Entry, FileStore, Status, cache_folder
-from neoranging.lab.archive.portal import (
-    Epoch,
-    Kind,
-    Portal,
-)
-from neoranging.lab.archive.validation import check_orbit, check_rwo
-from neoranging.records import Counts
+from neoranging.lab.archive.http import Politeness, Transport
+from neoranging.lab.archive.manifest import SET_ASIDE, FileRecord, FileStore, Status
+from neoranging.lab.archive.oef import OrbitRecord, read_catalogue, read_orbit
+from neoranging.lab.archive.portal import Epoch, Kind, Portal, RemoteFile
+from neoranging.observations.rwo.read import read_rwo
+from neoranging.records import RecordCount
 
 if TYPE_CHECKING:
     from astropy.table import QTable
 
-    from neoranging.lab.archive.oef import OrbitRecord
-
 
 N_SHOWN: Final = 10  # files that the printed report names
-
-
-class Job(NamedTuple):
-    """One file to fetch."""
-
-    key: str
-    name: str
-    check: Callable[[bytes], None]
-
-
-class Outcome(NamedTuple):
-    """What became of a job."""
-
-    entry: Entry
-    is_new: bool = False
-    failed: bool = False
+NOT_ARRIVED: Final = "did not arrive"
+CACHE_VARIABLE: Final = "NEORANGING_CACHE"
 
 
 @dataclass(frozen=True)
 class DownloadReport:
-    """What became of every file that was asked for.
+    """Account of the files that a download was asked for.
 
     Attributes
     ----------
-    entries : tuple of Entry
+    files : tuple of FileRecord
         One per file, in the order asked for.
-    n_new : int
-        Files that this call fetched; the others had been there.
+    n_asked : int
+        Files that the portal was asked for by this call; of the others the answer was at hand.
     """
 
-    entries: tuple[Entry, ...]
-    n_new: int
+    files: tuple[FileRecord, ...]
+    n_asked: int
 
     @property
-    def counts(self) -> Counts:
-        """Files asked for, at hand, and missing by reason."""
-        dropped = Counter(_category(entry) for entry in self.problems)
-        return Counts(len(self.entries), len(self.entries) - len(self.problems), dropped)
+    def problems(self) -> tuple[FileRecord, ...]:
+        """Files that are not at hand."""
+        return tuple(file for file in self.files if file.status is not Status.OK)
 
     @property
-    def problems(self) -> tuple[Entry, ...]:
-        """Entries of files that are not at hand."""
-        return tuple(entry for entry in self.entries if entry.status is not Status.OK)
+    def count(self) -> RecordCount:
+        """Number of files asked for, at hand, and missing by reason."""
+        words = {Status.ABSENT: "not on the portal", Status.FAILED: NOT_ARRIVED}
+        reasons = Counter(
+            # the details behind the colon differ from file to file
+            words.get(file.status) or f"not what it should be, {file.reason.split(':')[0]}"
+            for file in self.problems
+        )
+        return RecordCount(len(self.files), len(self.files) - len(self.problems), reasons)
 
     @property
     def n_failed(self) -> int:
         """Number of files that did not arrive, and may at another time."""
-        return sum(entry.status is Status.FAILED for entry in self.entries)
+        return self.count.reasons.get(NOT_ARRIVED, 0)
 
     def __str__(self) -> str:
-        lines = [f"files: {self.counts}", f"  {self.n_new:8d} asked for now, the rest was settled"]
-        shown = self.problems[:N_SHOWN]
-        lines += [f"    {entry.key}: {entry.reason}" for entry in shown]
-        if len(self.problems) > len(shown):
-            lines.append(f"    ... and {len(self.problems) - len(shown)} more, see manifest.jsonl")
+        problems = self.problems
+        lines = [
+            self.count.headline("file"),
+            *self.count.reason_lines(),
+            f"  {self.n_asked:6d} asked for now, the rest was settled",
+            *(f"    {file.key}: {file.reason}" for file in problems[:N_SHOWN]),
+        ]
+        if len(problems) > N_SHOWN:
+            lines.append(f"    ... and {len(problems) - N_SHOWN} more, see manifest.jsonl")
         return "\n".join(lines)
 
 
@@ -103,14 +92,12 @@ class NeodysClient:
     Parameters
     ----------
     folder : path-like, optional
-        Where files are kept; the cache folder of the user by default, see
-        ``neoranging.lab.archive.manifest.cache_folder``.
+        Where files are kept; by default ``neodys`` in ``$NEORANGING_CACHE``, or in the cache folder
+        of the user.
     portal : Portal or str, optional
         Where they come from, or the base address alone.
     politeness : Politeness, optional
         Rates, limits and patience.
-    transport : Transport, optional
-        In place of one made from ``politeness``.
 
     Raises
     ------
@@ -134,21 +121,15 @@ class NeodysClient:
         *,
         portal: Portal | str | None = None,
         politeness: Politeness | None = None,
-        transport: Transport | None = None,
     ) -> None:
         self.portal = portal if isinstance(portal, Portal) else Portal(base_url=portal or "")
-        self._transport = transport or Transport(politeness)
-        self.store = FileStore(folder or cache_folder("neodys"))
+        self._transport = Transport(politeness)
+        self.store = FileStore(folder or cache_folder())
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -173,12 +154,10 @@ class NeodysClient:
         CorruptFileError
             If something else came.
         """
-        from neoranging.lab.archive.oef import read_catalogue
-
-        return read_catalogue(self._one(Job(self.portal.catalogue, "", check_orbit), refresh))
+        return read_catalogue(self._path(self.portal.catalogue_file(), refresh))
 
     def observations(self, designation: str, *, refresh: bool = False) -> QTable:
-        """Observation table of one object, see `neoranging.observations.rwo.read.read_rwo`.
+        """Observation table of one object, as for every reader.
 
         Raises
         ------
@@ -187,9 +166,7 @@ class NeodysClient:
         DownloadError, CorruptFileError
             As for the catalogue.
         """
-        from neoranging.observations.rwo.read import read_rwo
-
-        return read_rwo(self._one(self._observation_job(designation), refresh))
+        return read_rwo(self._path(self.portal.observation_file(designation), refresh))
 
     def orbit(
         self,
@@ -199,7 +176,7 @@ class NeodysClient:
         epoch: Epoch = "present",
         refresh: bool = False,
     ) -> OrbitRecord:
-        """Orbit of one object with its covariance, see `neoranging.lab.archive.oef.OrbitRecord`.
+        """Orbit of one object with its covariance.
 
         Parameters
         ----------
@@ -215,44 +192,42 @@ class NeodysClient:
         ResourceNotFoundError, DownloadError, CorruptFileError
             As for the observations.
         """
-        from neoranging.lab.archive.oef import read_orbit
+        file = self.portal.orbit_file(designation, kind, epoch)
+        return read_orbit(self._path(file, refresh), url=self.portal.url(file.key))
 
-        job = self._orbit_job(designation, kind, epoch)
-        return read_orbit(self._one(job, refresh), url=self.portal.url(job.key))
-
-    def _one(self, job: Job, refresh: bool) -> Path:
+    def _path(self, file: RemoteFile, refresh: bool) -> Path:
         """Path of a file, fetched if need be."""
-        entry = self._fetch(job, refresh=refresh, again=True).entry
-        if entry.status is Status.OK:
-            if entry.reason:
-                warnings.warn(f"{job.key} is {entry.reason}", NeoRangingWarning, stacklevel=3)
-            return self.store.path(entry.key)
-        what = f"{entry.url}: {entry.reason}"
-        if entry.status is Status.SET_ASIDE:
-            raise CorruptFileError(f"{what}; kept in {self.store.folder / 'set_aside'} to look at")
-        if entry.status is Status.ABSENT:
-            raise ResourceNotFoundError(f"{what}; check the name", entry.url, 404)
-        raise DownloadError(what, entry.url, attempts=entry.attempts)
+        record, _ = self._fetch(file, refresh, again=True)
+        if record.status is Status.OK:
+            if record.reason:
+                warnings.warn(f"{file.key} is {record.reason}", NeoRangingWarning, stacklevel=3)
+            return self.store.path(file.key)
+        msg = f"{record.url}: {record.reason}"
+        if record.status is Status.SET_ASIDE:
+            raise CorruptFileError(f"{msg}; kept in {self.store.folder / SET_ASIDE} to look at")
+        if record.status is Status.ABSENT:
+            raise ResourceNotFoundError(msg, record.url, 404)
+        raise DownloadError(msg, record.url, attempts=record.attempts)
 
     # Many files ----------------------------------------------------------------------------------
 
     def names(self, *, refresh: bool = False) -> list[str]:
         """Designations of all objects, in the order of the catalogue."""
-        return list(self.catalogue(refresh=refresh)["designation"])
+        return self.catalogue(refresh=refresh)["designation"].tolist()
 
-    def observation_files(self, designations: Iterable[str]) -> list[Job]:
-        """What to fetch for the observations of objects."""
-        return [self._observation_job(name) for name in designations]
+    def observation_files(self, designations: Iterable[str]) -> list[RemoteFile]:
+        """Files with the observations of objects, for `download`."""
+        return [self.portal.observation_file(name) for name in designations]
 
     def orbit_files(
         self, designations: Iterable[str], kind: Kind = "keplerian", epoch: Epoch = "middle"
-    ) -> list[Job]:
-        """What to fetch for the orbits of objects."""
-        return [self._orbit_job(name, kind, epoch) for name in designations]
+    ) -> list[RemoteFile]:
+        """Files with the orbits of objects, for `download`."""
+        return [self.portal.orbit_file(name, kind, epoch) for name in designations]
 
     def download(
         self,
-        jobs: Sequence[Job],
+        files: Iterable[RemoteFile],
         *,
         refresh: bool = False,
         again: bool = False,
@@ -263,7 +238,7 @@ class NeodysClient:
 
         Parameters
         ----------
-        jobs : sequence of Job
+        files : iterable of RemoteFile
             From `observation_files` and `orbit_files`.
         refresh : bool
             Ask for newer versions of files at hand.
@@ -280,107 +255,74 @@ class NeodysClient:
         DownloadError
             If the portal is down. All that came is kept: call again to go on.
         """
-        jobs = list({job.key: job for job in jobs}.values())
-        outcomes: dict[str, Outcome] = {}
-        failures = 0
-        self._transport.start()
+        files = list(dict.fromkeys(files))
+        records: dict[RemoteFile, FileRecord] = {}
+        n_asked = failures = 0
         with ThreadPoolExecutor(self._transport.politeness.concurrency) as pool:
-            futures = [pool.submit(self._fetch, job, refresh=refresh, again=again) for job in jobs]
+            futures = {pool.submit(self._fetch, file, refresh, again): file for file in files}
             try:
                 for future in as_completed(futures):
-                    outcome = future.result()
-                    outcomes[outcome.entry.key] = outcome
-                    failures = 0 if outcome.is_new else failures + outcome.failed
+                    record, answer = future.result()
+                    records[futures[future]] = record
+                    if answer is not None:
+                        n_asked += 1
+                        failures = failures + 1 if answer is Status.FAILED else 0
                     if failures >= max_failures:
-                        raise _portal_down(outcome.entry, failures, len(outcomes), len(jobs))
+                        raise DownloadError(
+                            f"the last {failures} files did not arrive ({record.url}: "
+                            f"{record.reason}); {len(records)} of {len(files)} were dealt with "
+                            "and are kept: run the same command again to go on from there",
+                            record.url,
+                            attempts=record.attempts,
+                        )
                     on_step(1)
             except BaseException:
-                self._transport.stop()
-                _cancel(futures)
+                self._transport.stopped.set()
+                pool.shutdown(cancel_futures=True)
+                self._transport.stopped.clear()
                 raise
-        return DownloadReport(
-            tuple(outcomes[job.key].entry for job in jobs),
-            sum(outcome.is_new for outcome in outcomes.values()),
-        )
+        return DownloadReport(tuple(records[file] for file in files), n_asked)
 
-    # The parts -----------------------------------------------------------------------------------
-
-    def _observation_job(self, designation: str) -> Job:
-        return Job(self.portal.observation_path(designation), designation, check_rwo)
-
-    def _orbit_job(self, designation: str, kind: Kind, epoch: Epoch) -> Job:
-        return Job(self.portal.orbit_path(designation, kind, epoch), designation, check_orbit)
-
-    def _fetch(self, job: Job, *, refresh: bool, again: bool) -> Outcome:
-        """Have one file at hand, and its line in the manifest."""
-        old = self.store.get(job.key)
-        at_hand = old is not None and old.status is Status.OK and self.store.is_whole(old)
-        if old and at_hand and not refresh:
-            return Outcome(old)
-        if old and old.status in (Status.ABSENT, Status.SET_ASIDE) and not (again or refresh):
-            return Outcome(old)
-        version = (old.etag, old.last_modified) if old and at_hand else ("", "")
-        entry, content = self._ask(job, version)
-        if old and at_hand and entry.status is not Status.OK:
-            return self._keep_old(old, entry, content)
-        if old and at_hand and content is None:
-            return Outcome(self.store.record(replace(old, attempts=entry.attempts)))
-        if content is None:
-            failed = entry.status is Status.FAILED
-            return Outcome(self.store.record(entry), is_new=not failed, failed=failed)
-        return Outcome(self.store.put(entry, content), is_new=True)
-
-    def _keep_old(self, old: Entry, entry: Entry, content: bytes | None) -> Outcome:
-        """What is at hand stays, whatever became of the attempt to renew it."""
-        if content is not None:
-            self.store.write(entry, content)
-        kept = replace(old, reason=f"not renewed: {entry.reason}")
-        return Outcome(kept, failed=entry.status is Status.FAILED)
-
-    def _ask(self, job: Job, version: tuple[str, str]) -> tuple[Entry, bytes | None]:
-        """Ask the portal; the content is None where there is none, or none that is new."""
-        url = self.portal.url(job.key)
-        entry = Entry(key=job.key, name=job.name, url=url, status=Status.OK)
+    def _fetch(
+        self, file: RemoteFile, refresh: bool, again: bool
+    ) -> tuple[FileRecord, Status | None]:
+        """Record of a file, fetched if need be, and how the portal answered if it was asked."""
+        old = self.store.records.get(file.key)
+        at_hand = old if old and old.status is Status.OK and self.store.is_whole(old) else None
+        is_refused = old and old.status in (Status.ABSENT, Status.SET_ASIDE) and not again
+        if old and (at_hand or is_refused) and not refresh:
+            return old, None
+        url = self.portal.url(file.key)
+        record, content = FileRecord(key=file.key, url=url, status=Status.OK), None
+        version = (at_hand.etag, at_hand.last_modified) if at_hand else ("", "")
         try:
-            reply = self._transport.get(url, etag=version[0], last_modified=version[1])
-        except ResourceNotFoundError:
-            return replace(entry, status=Status.ABSENT, reason="the portal has no such file"), None
+            content, etag, last_modified, attempts = self._transport.get(url, *version)
+            record = replace(record, etag=etag, last_modified=last_modified, attempts=attempts)
+            if content is not None:
+                file.check(content)
+        except CorruptFileError as error:
+            record = replace(record, status=Status.SET_ASIDE, reason=str(error))
         except DownloadError as error:
-            reason = str(error).removeprefix(f"{url}: ")
-            failed = replace(entry, status=Status.FAILED, reason=reason, attempts=error.attempts)
-            return failed, None
-        return _checked(job, entry, reply)
+            is_absent = isinstance(error, ResourceNotFoundError)
+            record = replace(
+                record,
+                status=Status.ABSENT if is_absent else Status.FAILED,
+                reason=str(error).removeprefix(f"{url}: "),
+                attempts=error.attempts,
+            )
+        if content is not None:
+            record = self.store.write(record, content)
+        if at_hand and record.status is not Status.OK:
+            # the file at hand stays, and so does its record
+            return replace(at_hand, reason=f"not renewed: {record.reason}"), record.status
+        if at_hand and content is None:  # the portal has none that is newer
+            record = replace(at_hand, attempts=record.attempts)
+        return self.store.append(record), record.status
 
 
-def _category(entry: Entry) -> str:
-    """What went wrong, without the details that differ from file to file."""
-    if entry.status is Status.SET_ASIDE:
-        return f"set aside, {entry.reason.split(':')[0]}"
-    return "not on the portal" if entry.status is Status.ABSENT else "did not arrive"
-
-
-def _checked(job: Job, entry: Entry, reply: Reply) -> tuple[Entry, bytes | None]:
-    entry = replace(
-        entry, attempts=reply.attempts, etag=reply.etag, last_modified=reply.last_modified
-    )
-    if reply.not_modified:
-        return entry, None
-    try:
-        job.check(reply.content)
-    except CorruptFileError as error:
-        return replace(entry, status=Status.SET_ASIDE, reason=str(error)), reply.content
-    return entry, reply.content
-
-
-def _portal_down(entry: Entry, failures: int, done: int, total: int) -> DownloadError:
-    return DownloadError(
-        f"the last {failures} files did not arrive ({entry.url}: {entry.reason}); {done} of "
-        f"{total} were dealt with and are kept: run the same command again to go on from there",
-        entry.url,
-        attempts=entry.attempts,
-    )
-
-
-def _cancel(futures: Iterable[Future[Outcome]]) -> None:
-    for future in futures:
-        future.cancel()
+def cache_folder() -> Path:
+    """Folder for the files: in ``$NEORANGING_CACHE``, else in the user's cache folder."""
+    if own := os.environ.get(CACHE_VARIABLE):
+        return Path(own).expanduser() / "neodys"
+    base = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "neoranging" / "neodys"

@@ -1,9 +1,9 @@
-"""A folder of downloaded files and the account of each, safe against a kill at any instant.
+"""A folder of downloaded files and the record of each, safe against a kill at any instant.
 
 A file is written beside its place, brought to disk and moved there; only then one line about it is
 appended to ``manifest.jsonl``. So a file in place is whole, and a line in the manifest speaks of a
 file in place. What a kill can leave is a file without a line (it is fetched again), an
-unfinished file (removed) or half a last line (ignored, and the next one starts afresh).
+unfinished file (removed) or half a last line (removed).
 """
 
 from __future__ import annotations
@@ -14,24 +14,21 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from neoranging.exceptions import NeoRangingError
 from neoranging.files import TEMPORARY, FolderLock, parse_json, replacing
 
-CACHE_VARIABLE: Final = "NEORANGING_CACHE"
 MANIFEST: Final = "manifest.jsonl"
 SET_ASIDE: Final = "set_aside"
 
 
 class Status(StrEnum):
-    """What became of a file."""
+    """State of a file that was asked for."""
 
     OK = "ok"
     ABSENT = "absent"  # the server has no such file
@@ -40,15 +37,13 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class FileRecord:
     """One line of the manifest; of several about a file the last one holds.
 
     Attributes
     ----------
     key : str
         Path of the file, relative to the folder, with slashes.
-    name : str
-        Object it belongs to, "" if to none.
     status : Status
     url : str
         Where it came from.
@@ -59,7 +54,7 @@ class Entry:
     sha256 : str
         Checksum, "" where there is no file.
     reason : str
-        Why it is not OK.
+        Why it is not OK; of a file at hand, why it could not be renewed.
     attempts : int
         Requests it took.
     etag, last_modified : str
@@ -68,7 +63,6 @@ class Entry:
 
     key: str
     status: Status
-    name: str = ""
     url: str = ""
     time: str = ""
     size: int = 0
@@ -79,9 +73,6 @@ class Entry:
     last_modified: str = ""
 
 
-_FIELDS: Final = frozenset(field.name for field in fields(Entry))
-
-
 class FileStore:
     """Files in a folder with their manifest; one process at a time, any number of threads.
 
@@ -90,10 +81,17 @@ class FileStore:
     folder : path-like
         Made if it is not there.
 
+    Attributes
+    ----------
+    records : dict of str to FileRecord
+        Last record of each file by its key.
+
     Raises
     ------
     BusyFolderError
         If another process works in the folder.
+    NeoRangingError
+        If the manifest is damaged.
 
     Notes
     -----
@@ -106,9 +104,10 @@ class FileStore:
         self._lock = FolderLock(self.folder)
         self._writing = threading.Lock()
         try:
-            self._remove_left_overs()
-            self._entries = read_entries(self.folder)
-            self._manifest = _open_for_lines(self.folder / MANIFEST)
+            for left_over in self.folder.rglob(f".*{TEMPORARY}"):
+                left_over.unlink(missing_ok=True)
+            self.records = read_manifest(self.folder)
+            self._manifest = (self.folder / MANIFEST).open("ab", buffering=0)
         except BaseException:
             self._lock.release()
             raise
@@ -116,28 +115,13 @@ class FileStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Give the folder free."""
-        os.close(self._manifest)
+        self._manifest.close()
         self._lock.release()
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(list(self._entries.values()))
-
-    def get(self, key: str) -> Entry | None:
-        """Return the entry of a file, None if there is none."""
-        return self._entries.get(key)
 
     def path(self, key: str) -> Path:
         """Path of a file.
@@ -152,44 +136,45 @@ class FileStore:
             raise NeoRangingError(f"{key!r} lies outside of {self.folder}; check the object's name")
         return path
 
-    def is_whole(self, entry: Entry) -> bool:
-        """Whether the file of an entry is there with the size and checksum it came with."""
-        path = self.path(entry.key)
+    def is_whole(self, record: FileRecord) -> bool:
+        """Tell whether a file is there with the size and checksum that it came with."""
+        path = self.path(record.key)
         with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_size == entry.size:
-                return hashlib.sha256(path.read_bytes()).hexdigest() == entry.sha256
+            if path.stat().st_size == record.size:
+                return hashlib.sha256(path.read_bytes()).hexdigest() == record.sha256
         return False
 
-    def put(self, entry: Entry, content: bytes) -> Entry:
-        """Write a file, then its line in the manifest; what is not OK goes beside the rest."""
-        self.write(entry, content)
-        digest = hashlib.sha256(content).hexdigest()
-        return self.record(replace(entry, size=len(content), sha256=digest))
-
-    def write(self, entry: Entry, content: bytes) -> None:
-        """Write a file alone: in its place if it is OK, else among those set aside."""
-        ok = entry.status is Status.OK
-        path = self.path(entry.key if ok else f"{SET_ASIDE}/{entry.key}")
+    def write(self, record: FileRecord, content: bytes) -> FileRecord:
+        """Write a file: in its place if it is OK, else among those set aside."""
+        is_ok = record.status is Status.OK
+        path = self.path(record.key if is_ok else f"{SET_ASIDE}/{record.key}")
         with replacing(path) as temporary:
             temporary.write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
+        return replace(record, size=len(content), sha256=digest)
 
-    def record(self, entry: Entry) -> Entry:
-        """Append a line to the manifest and bring it to disk."""
-        entry = replace(entry, time=datetime.now(UTC).isoformat(timespec="milliseconds"))
-        content = {key: value for key, value in asdict(entry).items() if value not in ("", 0)}
+    def append(self, record: FileRecord) -> FileRecord:
+        """Append a record to the manifest, with the time, and bring it to disk."""
+        record = replace(record, time=datetime.now(UTC).isoformat(timespec="milliseconds"))
+        content = {name: value for name, value in asdict(record).items() if value not in ("", 0)}
         line = (json.dumps(content, ensure_ascii=False) + "\n").encode()
         with self._writing:
-            _append(self._manifest, line)
-            self._entries[entry.key] = entry
-        return entry
+            end = self._manifest.seek(0, os.SEEK_END)
+            try:
+                # one call for the whole line: a kill of the process does not split it
+                written = self._manifest.write(line)
+                if written != len(line):
+                    raise OSError(errno.ENOSPC, f"{written} of {len(line)} bytes", MANIFEST)
+                os.fsync(self._manifest.fileno())
+            except OSError:
+                self._manifest.truncate(end)  # no half line before the next one
+                raise
+            self.records[record.key] = record
+        return record
 
-    def _remove_left_overs(self) -> None:
-        for path in self.folder.rglob(f".*{TEMPORARY}"):
-            path.unlink(missing_ok=True)
 
-
-def read_entries(folder: Path) -> dict[str, Entry]:
-    """Read the last entry of each file; half a last line, left by a kill, does not count.
+def read_manifest(folder: Path) -> dict[str, FileRecord]:
+    """Last record of each file by its key; half a last line, left by a kill, is cut off.
 
     Raises
     ------
@@ -197,54 +182,22 @@ def read_entries(folder: Path) -> dict[str, Entry]:
         If another line is damaged.
     """
     path = folder / MANIFEST
-    lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
-    entries: dict[str, Entry] = {}
-    for number, line in enumerate(lines[:-1], 1):
+    content = path.read_bytes() if path.exists() else b""
+    *lines, rest = content.split(b"\n")
+    if rest:
+        os.truncate(path, len(content) - len(rest))
+    names = {field.name for field in fields(FileRecord)}
+    records: dict[str, FileRecord] = {}
+    for number, line in enumerate(lines, 1):
         try:
-            content = parse_json(line)
-            known = {name: value for name, value in content.items() if name in _FIELDS}
-            entry = Entry(**known | {"status": Status(known["status"])})
+            values = parse_json(line)
+            values["status"] = Status(values["status"])
+            # lines of another version of the package may say more
+            record = FileRecord(**{name: value for name, value in values.items() if name in names})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise NeoRangingError(
-                f"{path}, line {number} is no entry of a manifest ({error}); remove that line, and "
+                f"{path}, line {number} is no record of a file ({error}); remove that line, and "
                 "the file it speaks of is fetched again"
             ) from error
-        entries[entry.key] = entry
-    return entries
-
-
-def cache_folder(name: str) -> Path:
-    """Folder for downloads: in ``$NEORANGING_CACHE``, else in the user's cache folder."""
-    if own := os.environ.get(CACHE_VARIABLE):
-        return Path(own).expanduser() / name
-    base = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "neoranging" / name
-
-
-def _open_for_lines(path: Path) -> int:
-    """Open the manifest for appending, at the start of a line."""
-    with path.open("ab+") as file:
-        end = file.seek(0, os.SEEK_END)
-        file.seek(max(end - 1, 0))
-        if end and file.read(1) != b"\n":
-            _drop_last_line(file.fileno(), path.read_bytes())
-    return os.open(path, os.O_WRONLY | os.O_APPEND)
-
-
-def _append(descriptor: int, line: bytes) -> None:
-    """Append a line and bring it to disk, all of it or nothing."""
-    end = os.fstat(descriptor).st_size
-    try:
-        # one call for the whole line: the system does not split it when the process is killed
-        written = os.write(descriptor, line)
-        if written != len(line):
-            raise OSError(errno.ENOSPC, f"{written} of {len(line)} bytes written", MANIFEST)
-        os.fsync(descriptor)
-    except OSError:
-        os.ftruncate(descriptor, end)  # the disk is full, say: no half line before the next one
-        raise
-
-
-def _drop_last_line(descriptor: int, content: bytes) -> None:
-    os.ftruncate(descriptor, content.rfind(b"\n") + 1)
-    os.fsync(descriptor)
+        records[record.key] = record
+    return records

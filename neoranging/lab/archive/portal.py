@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
 from neoranging.exceptions import NeoRangingError
+from neoranging.lab.archive.validation import check_orbit, check_rwo
 
 BASE_URL: Final = "https://newton.spacedys.com/~neodys2"
-"""Folder of the portal below which all files lie."""
-
 BASE_URL_VARIABLE: Final = "NEORANGING_NEODYS_URL"
-"""Environment variable with another base address, such as that of a mirror."""
 
 Epoch = Literal["middle", "present"]
 Kind = Literal["keplerian", "equinoctial"]
 
 EPOCH_DIGIT: Final = {"middle": "0", "present": "1"}
 KIND_LETTERS: Final = {"keplerian": "ke", "equinoctial": "eq"}
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+class RemoteFile(NamedTuple):
+    """A file of the portal: its path there and in the cache, and the check of its content."""
+
+    key: str
+    check: Callable[[bytes], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +36,8 @@ class Portal:
     Parameters
     ----------
     base_url : str, optional
-        ``BASE_URL``, or what the environment variable ``BASE_URL_VARIABLE`` says.
+        ``https://newton.spacedys.com/~neodys2``, or what the environment variable
+        ``NEORANGING_NEODYS_URL`` says.
     catalogue : str
         Elements of all objects at an epoch near the present, one line each: also the list of
         objects.
@@ -47,17 +53,23 @@ class Portal:
     observations: str = "mpcobs/{name}.rwo"
     elements: str = "epoch/{name}.{kind}{epoch}"
 
-    def url(self, path: str) -> str:
+    def url(self, key: str) -> str:
         """Full address of a path."""
         base = self.base_url or os.environ.get(BASE_URL_VARIABLE, "") or BASE_URL
-        return f"{base.rstrip('/')}/{quote(path)}"
+        return f"{base.rstrip('/')}/{quote(key)}"
 
-    def observation_path(self, designation: str) -> str:
-        """Path of the observations of an object."""
-        return self.observations.format(name=portal_name(designation))
+    def catalogue_file(self) -> RemoteFile:
+        """Catalogue of all objects."""
+        return RemoteFile(self.catalogue, check_orbit)
 
-    def orbit_path(self, designation: str, kind: Kind, epoch: Epoch) -> str:
-        """Path of an orbit of an object.
+    def observation_file(self, designation: str) -> RemoteFile:
+        """Observations of an object."""
+        return RemoteFile(self.observations.format(name=portal_name(designation)), check_rwo)
+
+    def orbit_file(
+        self, designation: str, kind: Kind = "keplerian", epoch: Epoch = "middle"
+    ) -> RemoteFile:
+        """Orbit of an object.
 
         Raises
         ------
@@ -69,9 +81,9 @@ class Portal:
                 f"an orbit is one of {tuple(KIND_LETTERS)} at one of {tuple(EPOCH_DIGIT)}, "
                 f"got {kind!r} at {epoch!r}"
             )
-        return self.elements.format(
-            name=portal_name(designation), kind=KIND_LETTERS[kind], epoch=EPOCH_DIGIT[epoch]
-        )
+        name, letters, digit = portal_name(designation), KIND_LETTERS[kind], EPOCH_DIGIT[epoch]
+        key = self.elements.format(name=name, kind=letters, epoch=digit)
+        return RemoteFile(key, check_orbit)
 
 
 def portal_name(designation: str) -> str:
@@ -83,7 +95,7 @@ def portal_name(designation: str) -> str:
         If it could not be the name of a file.
     """
     name = designation.replace(" ", "")
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
         raise NeoRangingError(
             f"{designation!r} is no name of an object: needed are letters and digits, as in "
             "'433', '2024 YR4' or '2024YR4'"

@@ -56,8 +56,7 @@ def set_argument(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def echo_account(account: Any) -> None:
     """Tell on standard output what was read, used and dropped."""
-    for kind, counts in account.counts.items():
-        echo(f"{kind}: {counts}")
+    echo(str(account))
 
 
 @dataset.command()

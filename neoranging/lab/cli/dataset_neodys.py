@@ -14,8 +14,7 @@ from neoranging.exceptions import NeoRangingError
 from neoranging.lab.cli.dataset import echo_account
 
 if TYPE_CHECKING:
-    from neoranging.lab.archive.client import DownloadReport, NeodysClient
-    from neoranging.lab.sets.from_neodys import NeodysSet
+    from neoranging.lab.archive import NeodysClient
 
 
 @click.command("neodys")
@@ -112,8 +111,7 @@ def command(
         raise click.UsageError("name the objects with --objects, or take --all of them")
     if out is None and not download_only:
         raise click.UsageError("give the folder of the set with --out, or --download-only")
-    from neoranging.lab.archive.client import NeodysClient
-    from neoranging.lab.archive.http import Politeness
+    from neoranging.lab.archive import NeodysClient, Politeness
 
     politeness = Politeness(requests_per_second=options["rate"], concurrency=options["concurrency"])
     with NeodysClient(
@@ -131,9 +129,14 @@ def _fetch_and_make(
     client: NeodysClient, out: Path | None, objects: str | None, options: dict[str, Any]
 ) -> None:
     from neoranging.lab.sets.from_neodys import NeodysSet
+    from neoranging.lab.sets.progress import progress_bar
 
     if objects is None or options["orbits"] == "catalogue":
-        listed = _listed(client, options["refresh"])
+        table = client.catalogue(refresh=options["refresh"])
+        listed = list(table["designation"])
+        record = client.store.records.get(client.portal.catalogue)
+        date = f" of {record.time[:10]}" if record else ""
+        echo(f"catalogue{date}: {table.meta['report']}")
     plan = NeodysSet(
         designations=_named(objects) if objects else listed,
         orbits=options["orbits"],
@@ -141,7 +144,11 @@ def _fetch_and_make(
         gate=options["gate"],
         group_by=GROUPINGS[options["group_by"]],
     )
-    report = _download(client, plan, options)
+    files = plan.files(client)
+    with progress_bar(len(files), "files", "file") as bar:
+        report = client.download(
+            files, refresh=options["refresh"], again=options["again"], on_step=bar.update
+        )
     echo(str(report))
     if out is None:
         return
@@ -150,33 +157,8 @@ def _fetch_and_make(
             f"{report.n_failed} files did not arrive; give the command once more to try them "
             "again, or --partial to go without them"
         )
-    _make(client, plan, out, options["overwrite"])
-
-
-def _listed(client: NeodysClient, refresh: bool) -> list[str]:
-    """Objects of the catalogue, which is told of."""
-    table = client.catalogue(refresh=refresh)
-    entry = client.store.get(client.portal.catalogue)
-    of = f" of {entry.time[:10]}" if entry else ""
-    echo(f"catalogue{of}: {table.meta['report']}")
-    return list(table["designation"])
-
-
-def _download(client: NeodysClient, plan: NeodysSet, options: dict[str, Any]) -> DownloadReport:
-    from neoranging.lab.sets.progress import progress_bar
-
-    jobs = plan.jobs(client)
-    with progress_bar(len(jobs), "files", "file") as bar:
-        return client.download(
-            jobs, refresh=options["refresh"], again=options["again"], on_step=bar.update
-        )
-
-
-def _make(client: NeodysClient, plan: NeodysSet, out: Path, overwrite: bool) -> None:
-    from neoranging.lab.sets.progress import progress_bar
-
     with progress_bar(len(plan.designations), "arcs", "object") as bar:
-        account = plan.make(client, out, overwrite=overwrite, on_step=bar.update)
+        account = plan.make(client, out, overwrite=options["overwrite"], on_step=bar.update)
     echo_account(account)
     echo(f"{account.counts['labels'].n_used} labelled arcs in {out}")
 
@@ -190,7 +172,7 @@ def _named(text: str) -> list[str]:
             names = Path(text[1:]).read_text(encoding="utf-8").splitlines()
         except OSError as error:
             raise click.UsageError(f"--objects: {text[1:]}: {error.strerror or error}") from error
-    found = [name.strip() for name in names if name.strip() and not name.startswith("#")]
-    if not found:
+    objects = [name.strip() for name in names if name.strip() and not name.startswith("#")]
+    if not objects:
         raise click.UsageError("--objects names no object")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(objects))

@@ -12,11 +12,10 @@ from neoranging.constants import MJD_JD
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import three_point
 from neoranging.exceptions import DatasetError
-from neoranging.grouping import TrackletReport
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.observations import observatories
 from neoranging.read import read_tracklets
-from neoranging.records import Account, Counts, Sieve
+from neoranging.records import Account, RecordCount, Rejections
 from neoranging.tracklet import TrackletSet
 from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
 
@@ -74,26 +73,17 @@ def form_arcs(
     if not isinstance(source, TrackletSet):
         tracklets = read_tracklets(source, group_by=group_by, kinds=("ground",), **options)
     table, counts = _from_tracklets(tracklets, quality)
-    return table, Account({**_read_before(tracklets.report), "arcs": counts})
+    account = {"arcs": counts}
+    if (report := tracklets.report) is not None:
+        account = {"observations": RecordCount() + report, **account}
+        if report.reading:
+            account = {"records": sum(report.reading, RecordCount()), **account}
+    return table, Account(account)
 
 
-def _read_before(report: TrackletReport | None) -> dict[str, Counts]:
-    """Counts of the reading and of the forming of tracklets."""
-    if report is None:
-        return {}
-    counts = {"observations": Counts(report.n_observations, report.n_used, dict(report.dropped))}
-    if report.reading:
-        files = (
-            Counts(r.n_records, r.n_used, {why.value: n for why, n in r.counts().items()})
-            for r in report.reading
-        )
-        counts = {"records": sum(files, Counts()), **counts}
-    return counts
-
-
-def _from_tracklets(tracklets: TrackletSet, quality: Quality) -> tuple[ArcTable, Counts]:
+def _from_tracklets(tracklets: TrackletSet, quality: Quality) -> tuple[ArcTable, RecordCount]:
     if not len(tracklets):
-        return ArcTable.empty(), Counts()
+        return ArcTable.empty(), RecordCount()
     columns, offsets = tracklets._columns, tracklets._offsets
     first = offsets[:-1]
     mjd_utc = (columns.jd1[first] - MJD_JD) + columns.jd2[first]
@@ -127,7 +117,7 @@ def make_arcs(
     mag: FloatArray | None = None,
     band: StrArray | None = None,
     quality: Quality = QUALITY,
-) -> tuple[ArcTable, Counts]:
+) -> tuple[ArcTable, RecordCount]:
     """Arcs of plain columns, with triplet and rates, those of poor quality dropped.
 
     Parameters
@@ -154,7 +144,7 @@ def make_arcs(
     -------
     table : ArcTable
         The arcs that are used, in the order given.
-    counts : Counts
+    counts : RecordCount
         How many of the M are used, and why the others are not.
     """
     middle, middle_band = _median_magnitude(offsets, mag, band)
@@ -172,31 +162,33 @@ def make_arcs(
         mag=middle,
         band=middle_band,
     )
-    sieve = Sieve(len(table))
-    sieve.drop("fewer than three observations", table.counts < 3)
+    rejections = Rejections(len(table))
+    rejections.reject(table.counts < 3, "fewer than three observations")
     placeless = ~np.isfinite(observatories.itrf_positions(stations)[:, 0])
     owner = np.repeat(np.arange(len(table)), table.counts)
-    sieve.drop(
-        "an observer without a known place on the ground",
+    rejections.reject(
         np.bincount(owner, placeless, len(table)) > 0,
+        "an observer without a known place on the ground",
     )
-    return _with_quality(table.take(sieve.keep), sieve, quality)
+    return _with_quality(table.take(rejections.usable), rejections, quality)
 
 
-def _with_quality(table: ArcTable, sieve: Sieve, quality: Quality) -> tuple[ArcTable, Counts]:
-    """Give the arcs that a sieve kept their triplet, and drop those of poor quality."""
+def _with_quality(
+    table: ArcTable, rejections: Rejections, quality: Quality
+) -> tuple[ArcTable, RecordCount]:
+    """Give the usable arcs their triplet, and set those of poor quality aside."""
     rows = _core(table, np.empty((int(table.offsets[-1]), 3))).triplet
     t, ra, dec = (table[name][rows] for name in ("t_mjd_tdb", "ra_rad", "dec_rad"))
     with np.errstate(divide="ignore", invalid="ignore"):
         motion = three_point(t, ra, dec)
     eta = np.hypot(motion.ra_rate * np.cos(dec[:, 1]), motion.dec_rate)
     span = t[:, 2] - t[:, 0]
-    kept = np.flatnonzero(sieve.keep)
+    kept = np.flatnonzero(rejections.usable)
 
     def drop(reason: str, bad: BoolArray) -> None:
-        everywhere = np.zeros(len(sieve.keep), dtype=bool)
+        everywhere = np.zeros(len(rejections.usable), dtype=bool)
         everywhere[kept[bad]] = True
-        sieve.drop(reason, everywhere)
+        rejections.reject(everywhere, reason)
 
     drop("two of the three epochs coincide", ~(np.diff(t, axis=1).min(axis=1) > 0.0))
     drop(f"no longer than {quality.span:g} d", ~(span > quality.span))
@@ -211,7 +203,7 @@ def _with_quality(table: ArcTable, sieve: Sieve, quality: Quality) -> tuple[ArcT
         proper_motion_rad_d=eta,
         span_d=span,
     )
-    return whole.take(sieve.keep[kept]), sieve.counts
+    return whole.take(rejections.usable[kept]), rejections.count
 
 
 def _common_station(offsets: IntArray, stations: StrArray) -> StrArray:

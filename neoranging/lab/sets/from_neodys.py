@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from astropy import units as u
+from astropy.time import Time
 
 from neoranging.exceptions import DatasetError, NeoRangingError
-from neoranging.lab.archive.client import Job, NeodysClient
+from neoranging.lab.archive.client import NeodysClient
 from neoranging.lab.archive.manifest import Status
-from neoranging.lab.archive.oef import OrbitRecord, read_orbit, spelled
+from neoranging.lab.archive.oef import KEPLERIAN, OrbitRecord, read_orbit, spelled
+from neoranging.lab.archive.portal import Epoch, RemoteFile
 from neoranging.lab.sets.arcs import form_arcs
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.sets.truth import DYNAMICS, GATE, label_arcs
 from neoranging.observations.rwo.read import read_rwo
-from neoranging.orbits.catalogue import Catalogue
-from neoranging.records import Account, Counts
+from neoranging.orbits.catalogue import Catalogue, catalogue_from_columns
+from neoranging.records import Account, RecordCount
 
 if TYPE_CHECKING:
     from astropy.table import QTable
@@ -35,13 +38,11 @@ ORBITS: Final = ("middle", "present", "catalogue")
 near the present, or the one catalogue of all objects near the present."""
 
 OBJECTS_PER_PART: Final = 500
-NO_FILE: Final = "no observation file"
-NO_ORBIT: Final = "no orbit file"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NeodysSet:
-    """How a set is made of the files of the portal.
+    """Recipe of a set from the files of the portal.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class NeodysSet:
     orbits: Orbits = "middle"
     dynamics: str = "kepler"
     gate: float = GATE
-    group_by: str | Collection[str] = field(default=("night", "station"))
+    group_by: str | Collection[str] = ("night", "station")
 
     def __post_init__(self) -> None:
         for name, value, allowed in (
@@ -80,13 +81,13 @@ class NeodysSet:
             twice = next(name for name in names if names.count(name) > 1)
             raise DatasetError(f"the object {twice} is named twice; name each object once")
 
-    def jobs(self, client: NeodysClient) -> list[Job]:
-        """Return the files that the set needs, the observations and the orbit of each object."""
+    def files(self, client: NeodysClient) -> list[RemoteFile]:
+        """Files that the set is made of: observations and orbit of each object."""
         observations = client.observation_files(self.designations)
         if self.orbits == "catalogue":
-            return observations
+            return [*observations, client.portal.catalogue_file()]
         orbits = client.orbit_files(self.designations, epoch=self.orbits)
-        return [job for pair in zip(observations, orbits, strict=True) for job in pair]
+        return [file for pair in zip(observations, orbits, strict=True) for file in pair]
 
     def make(
         self,
@@ -101,7 +102,7 @@ class NeodysSet:
         Parameters
         ----------
         client : NeodysClient
-            Whose `NeodysClient.download` fetched the `jobs` before.
+            Whose `NeodysClient.download` fetched the `files` before.
         folder : path-like
             Of the set. A set that was interrupted is gone on with.
         overwrite : bool
@@ -121,6 +122,10 @@ class NeodysSet:
         MissingDependencyError
             Without pyarrow (extra ``data``), or without the extra ``nbody`` if that is asked for.
         """
+        digest = hashlib.sha256()
+        for file in self.files(client):
+            record = client.store.records.get(file.key)
+            digest.update(f"{file.key} {record.sha256 if record else ''}\n".encode())
         settings = {
             "command": "neodys",
             "source": client.portal.url(""),
@@ -129,26 +134,17 @@ class NeodysSet:
             "gate_arcsec": self.gate if math.isfinite(self.gate) else None,
             "group_by": self.group_by,
             "n_objects_asked": len(self.designations),
-            "files_sha256": self._fingerprint(client),
+            "files_sha256": digest.hexdigest(),  # a set is not gone on with after a renewal
         }
-        everything = _catalogue_at_hand(client) if self.orbits == "catalogue" else None
+        everything = catalogue_of(client.catalogue()) if self.orbits == "catalogue" else None
+        starts = range(0, len(self.designations), OBJECTS_PER_PART)
         with ArcWriter(folder, settings=settings, overwrite=overwrite) as writer:
-            for number, names in enumerate(_parts(self.designations)):
+            for number, start in enumerate(starts):
+                names = self.designations[start : start + OBJECTS_PER_PART]
                 if number >= writer.n_parts:
                     writer.write(*self._part(client, names, everything))
                 on_step(len(names))
         return writer.account
-
-    def _fingerprint(self, client: NeodysClient) -> str:
-        """Checksum of all that the set is made of: it is not gone on with after a renewal."""
-        digest = hashlib.sha256()
-        keys = [job.key for job in self.jobs(client)]
-        if self.orbits == "catalogue":
-            keys.append(client.portal.catalogue)
-        for key in keys:
-            entry = client.store.get(key)
-            digest.update(f"{key} {entry.sha256 if entry else ''}\n".encode())
-        return digest.hexdigest()
 
     def _part(
         self, client: NeodysClient, names: Sequence[str], everything: Catalogue | None
@@ -158,65 +154,45 @@ class NeodysSet:
         What the portal sent for an object counts as that object's, whatever name stands inside: a
         number, a principal or an older designation. Should it be another's, the gate stops it.
         """
-        dropped: dict[str, int] = {}
+        dropped: Counter[str] = Counter()
         tables, orbits = [], []
+        epoch: Epoch = "present" if self.orbits == "present" else "middle"
         for name in names:
             try:
-                orbit = None if everything else self._orbit(client, name)
-                tables.append(_observations(client, name))
+                if everything is None:
+                    file = client.portal.orbit_file(name, epoch=epoch)
+                    orbit = _read(client, file, read_orbit, "orbit")
+                file = client.portal.observation_file(name)
+                table = _read(client, file, read_rwo, "observation")
             except _DroppedError as error:
-                dropped[str(error)] = dropped.get(str(error), 0) + 1
+                dropped[str(error)] += 1
                 continue
-            if orbit is not None:
-                orbits.append(orbit)
-        arcs, account = form_arcs(tables, group_by=self.group_by) if tables else _nothing()
+            if everything is None:
+                orbits.append(replace(orbit, designation=spelled(name)))
+            table["designation"] = np.full(len(table), spelled(name))
+            tables.append(table)
+        arcs, account = (
+            form_arcs(tables, group_by=self.group_by) if tables else (ArcTable.empty(), Account())
+        )
         catalogue = everything or catalogue_of(orbits)
         labelled, labels = label_arcs(arcs, catalogue, dynamics=self.dynamics, gate=self.gate)
-        objects = Counts(len(names), len(tables), dropped)
+        objects = RecordCount(len(names), len(tables), dropped)
         return labelled, Account({"objects": objects, **account.counts, "labels": labels})
-
-    def _orbit(self, client: NeodysClient, name: str) -> OrbitRecord:
-        job = client.orbit_files([name], epoch="present" if self.orbits == "present" else "middle")
-        path = _path(client, job[0].key, NO_ORBIT)
-        try:
-            return replace(read_orbit(path), designation=spelled(name))
-        except NeoRangingError as error:
-            raise _DroppedError("orbit file that cannot be read") from error
 
 
 class _DroppedError(Exception):
-    """Why an object is not in the set."""
+    """Reason why an object is not in the set."""
 
 
-def _parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(names), OBJECTS_PER_PART):
-        yield names[start : start + OBJECTS_PER_PART]
-
-
-def _nothing() -> tuple[ArcTable, Account]:
-    return ArcTable.empty(), Account()
-
-
-def _path(client: NeodysClient, key: str, what: str) -> Path:
-    entry = client.store.get(key)
-    if entry is None or entry.status is not Status.OK:
-        raise _DroppedError(f"{what}: {entry.status if entry else 'never fetched'}")
-    return client.store.path(key)
-
-
-def _observations(client: NeodysClient, name: str) -> QTable:
-    """Observations of an object, under the name by which the portal lists it."""
-    path = _path(client, client.observation_files([name])[0].key, NO_FILE)
+def _read(client: NeodysClient, file: RemoteFile, reader: Callable[[Path], Any], kind: str) -> Any:
+    """Content of a file at hand."""
+    record = client.store.records.get(file.key)
+    if record is None or record.status is not Status.OK:
+        raise _DroppedError(f"no {kind} file: {record.status if record else 'never fetched'}")
     try:
-        table = read_rwo(path)
+        return reader(client.store.path(file.key))
     except NeoRangingError as error:
-        raise _DroppedError("observation file that cannot be read") from error
-    table["designation"] = np.full(len(table), spelled(name))
-    return table
-
-
-def _catalogue_at_hand(client: NeodysClient) -> Catalogue:
-    return catalogue_of(client.catalogue())
+        raise _DroppedError(f"{kind} file that cannot be read") from error
 
 
 def catalogue_of(orbits: QTable | Sequence[OrbitRecord]) -> Catalogue:
@@ -232,38 +208,21 @@ def catalogue_of(orbits: QTable | Sequence[OrbitRecord]) -> Catalogue:
     Catalogue
         Epochs on the scale TDB; what the portal does not give is missing there too.
     """
-    from astropy.time import Time
-
-    names = ("a", "ecc", "inc", "raan", "argp", "M", "H", "G")
     if isinstance(orbits, Sequence):
-        values = {name: [getattr(orbit, name) for orbit in orbits] for name in names}
+        columns = {name: [getattr(o, name) for o in orbits] for name in (*KEPLERIAN, "H", "G")}
         epochs = Time([o.epoch.mjd for o in orbits], format="mjd", scale="tt")
-        designation = np.array([orbit.designation for orbit in orbits], dtype=np.str_)
+        designation = [o.designation for o in orbits]
     else:
-        values = {name: orbits[name] for name in names}
-        epochs = orbits["epoch"]
-        designation = np.array(orbits["designation"], dtype=np.str_)
-    n = len(designation)
-    angle = {name: u.Quantity(values[name], u.deg).to_value(u.rad) for name in names[2:6]}
-    ecc = u.Quantity(values["ecc"], u.one).to_value(u.one)
-    unknown = np.full(n, -1)
-    return Catalogue(
-        designation=designation,
-        principal_designation=designation,
-        epoch_mjd_tdb=np.asarray(epochs.tdb.mjd),
-        q_au=u.Quantity(values["a"], u.au).to_value(u.au) * (1.0 - ecc),
-        ecc=ecc,
-        inc_rad=angle["inc"],
-        raan_rad=angle["raan"],
-        argp_rad=angle["argp"],
-        mean_anomaly_rad=angle["M"],
-        H_mag=np.asarray(values["H"], dtype=float),
-        G=np.asarray(values["G"], dtype=float),
-        U=unknown.astype(np.int8),
-        n_obs=unknown.astype(np.int32),
-        n_opp=unknown.astype(np.int32),
-        arc_d=np.full(n, np.nan),
-        first_obs_year=unknown.astype(np.int16),
-        last_obs_year=unknown.astype(np.int16),
-        orbit_type=np.full(n, ""),
+        columns, epochs, designation = orbits, orbits["epoch"], orbits["designation"]
+    angles = {"inc_deg": "inc", "raan_deg": "raan", "argp_deg": "argp", "mean_anomaly_deg": "M"}
+    return catalogue_from_columns(
+        {
+            "designation": np.array(designation, dtype=np.str_),
+            "epoch_mjd_tdb": np.asarray(epochs.tdb.mjd),
+            "a_au": u.Quantity(columns["a"], u.au).value,
+            "ecc": u.Quantity(columns["ecc"], u.one).value,
+            **{name: u.Quantity(columns[short], u.deg).value for name, short in angles.items()},
+            "H_mag": np.asarray(columns["H"], dtype=float),
+            "G": np.asarray(columns["G"], dtype=float),
+        }
     )

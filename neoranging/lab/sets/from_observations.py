@@ -16,7 +16,7 @@ from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.sets.truth import GATE, label_arcs
 from neoranging.orbits.catalogue import Catalogue, load_catalogue, read_orbits
-from neoranging.records import Account, Counts
+from neoranging.records import Account
 
 MAX_U: Final = 3
 """Largest uncertainty parameter of orbits that can tell the truth. U = 3 lets the place in the
@@ -163,16 +163,11 @@ def make_real_set(
         labelled, labels = label_arcs(
             formed, catalogue, dynamics=dynamics, gate=gate, max_u=max_u, progress=progress
         )
-        account = Account({**account.counts, "arcs": _in_a_row(account.counts["arcs"], labels)})
+        account = Account({**account.counts, "arcs": account.counts["arcs"].then(labels)})
         summary = summarise(labelled)
         _write(writer, labelled, account)
         writer.describe(labels=vars(summary))
     return summary, account
-
-
-def _in_a_row(first: Counts, second: Counts) -> Counts:
-    """Counts of two steps of which the second takes up what the first leaves."""
-    return Counts(first.n_read, second.n_used, {**first.dropped, **second.dropped})
 
 
 def _write(writer: ArcWriter, table: ArcTable, account: Account) -> None:

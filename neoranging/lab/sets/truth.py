@@ -29,7 +29,7 @@ from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.orbits.catalogue import Catalogue
 from neoranging.orbits.nbody import NBodyIntegrator, nbody_states
-from neoranging.records import Counts, Sieve
+from neoranging.records import RecordCount, Rejections
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 DYNAMICS: Final = ("kepler", "nbody")
@@ -148,7 +148,7 @@ def label_arcs(
     gate: float = GATE,
     max_u: int | None = None,
     progress: Callable[[int], object] | None = None,
-) -> tuple[ArcTable, Counts]:
+) -> tuple[ArcTable, RecordCount]:
     """Give arcs their labels, and drop those whose label cannot be believed.
 
     Parameters
@@ -171,7 +171,7 @@ def label_arcs(
     -------
     table : ArcTable
         The labelled arcs: all columns of the truth, of the orbit, and ``pseudo_admissible``.
-    counts : Counts
+    counts : RecordCount
         Arcs labelled, and those dropped, by reason.
 
     Raises
@@ -183,31 +183,33 @@ def label_arcs(
     """
     _checked(dynamics)
     row = orbits.find(table["designation"], table["t2_mjd_tdb"])
-    sieve = Sieve(len(table))
-    sieve.drop("no orbit of that object", row < 0)
+    rejections = Rejections(len(table))
+    rejections.reject(row < 0, "no orbit of that object")
     if max_u is not None:
-        _drop_uncertain(sieve, orbits, row, max_u)
-    kept = np.flatnonzero(sieve.keep)
+        _drop_uncertain(rejections, orbits, row, max_u)
+    kept = np.flatnonzero(rejections.usable)
     found = _in_chunks(table.take(kept), orbits, row[kept], dynamics, progress)
     residual = np.full(len(table), np.nan)
     residual[kept] = found.residual
-    sieve.drop("an orbit that predicts nothing", ~np.isfinite(residual))
-    sieve.drop(f'label more than {gate:g}" from an observation', ~(residual <= gate))
-    passed = sieve.keep[kept]
+    rejections.reject(~np.isfinite(residual), "an orbit that predicts nothing")
+    rejections.reject(~(residual <= gate), f'label more than {gate:g}" from an observation')
+    passed = rejections.usable[kept]
     labels = Truth._make(column[passed] for column in found)
-    labelled = _with_labels(table.take(sieve.keep), orbits, row[sieve.keep], labels, dynamics)
-    return labelled, sieve.counts
+    labelled = _with_labels(
+        table.take(rejections.usable), orbits, row[rejections.usable], labels, dynamics
+    )
+    return labelled, rejections.count
 
 
-def _drop_uncertain(sieve: Sieve, orbits: Catalogue, row: IntArray, max_u: int) -> None:
+def _drop_uncertain(rejections: Rejections, orbits: Catalogue, row: IntArray, max_u: int) -> None:
     known = orbits.U >= 0
     if len(orbits) and not known.any():
         raise DatasetError(
             "max_u cannot be asked of this table of orbits: it has no column U; leave max_u out, "
             "the gate judges each label anyway"
         )
-    sieve.drop("orbit without uncertainty parameter U", ~known[row])
-    sieve.drop(f"orbit of U above {max_u}", orbits.U[row] > max_u)
+    rejections.reject(~known[row], "orbit without uncertainty parameter U")
+    rejections.reject(orbits.U[row] > max_u, f"orbit of U above {max_u}")
 
 
 def _in_chunks(

@@ -17,7 +17,7 @@ from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.simulation.astrometric_errors import Errors, displaced
 from neoranging.lab.simulation.survey import Aspect, Survey, aspect, year_of
 from neoranging.observations.uncertainty import ROUNDING, default_sigma
-from neoranging.records import Counts
+from neoranging.records import RecordCount
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 Motion = Callable[[IntArray, FloatArray], tuple[FloatArray, FloatArray]]
@@ -186,7 +186,7 @@ def observe(
     rng: np.random.Generator,
     motion: Motion | None = None,
     arc: IntArray | None = None,
-) -> tuple[ArcTable, IntArray, Counts]:
+) -> tuple[ArcTable, IntArray, RecordCount]:
     """Let the stations report what they see.
 
     Parameters
@@ -209,7 +209,7 @@ def observe(
         designation. An arc bears the night of the first of its visits given.
     kept : ndarray of int
         These numbers of arcs.
-    counts : Counts
+    counts : RecordCount
         Of arcs.
     """
     arc = np.arange(len(visits.epoch)) if arc is None else arc

@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections import Counter
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -36,7 +35,7 @@ from neoranging.lab.simulation.exposures import draw_cadence, observe
 from neoranging.lab.simulation.schedule import Plan, perturbed_motion, replan, schedule
 from neoranging.lab.simulation.survey import Survey
 from neoranging.orbits.catalogue import Catalogue, load_catalogue
-from neoranging.records import Account, Counts, Sieve
+from neoranging.records import Account, RecordCount, Rejections
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 BLOCK: Final = 512
@@ -144,24 +143,22 @@ class Twin:
         return Survey(limiting_magnitude=self.limiting_magnitude, codes=self.stations)
 
     @cached_property
-    def _selection(self) -> tuple[Catalogue, Counts]:
+    def _selection(self) -> tuple[Catalogue, RecordCount]:
         catalogue = load_catalogue()
         designated = designation_dates(catalogue.principal_designation)
-        sieve = Sieve(len(catalogue))
-        sieve.drop(f"designated on {self.last_date} or later", ~(designated < self.span[1]))
-        sieve.drop("absolute magnitude not known", ~np.isfinite(catalogue.H_mag))
-        sieve.drop("number of observations not known", catalogue.n_obs < 0)
+        rejections = Rejections(len(catalogue))
+        rejections.reject(~(designated < self.span[1]), f"designated on {self.last_date} or later")
+        rejections.reject(~np.isfinite(catalogue.H_mag), "absolute magnitude not known")
+        rejections.reject(catalogue.n_obs < 0, "number of observations not known")
         early = (designated < self.span[0]) & (catalogue.n_opp <= 1)
-        sieve.drop(f"observed before {self.first_date} only", early)
-        chosen = self._rng(0).permutation(np.flatnonzero(sieve.keep))
+        rejections.reject(early, f"observed before {self.first_date} only")
+        chosen = self._rng(0).permutation(np.flatnonzero(rejections.usable))
         if self.objects is not None:
-            sieve.drop(
-                "not among the objects drawn",
-                ~np.isin(np.arange(len(catalogue)), chosen[: self.objects]),
-            )
+            drawn = np.isin(np.arange(len(catalogue)), chosen[: self.objects])
+            rejections.reject(~drawn, "not among the objects drawn")
         taken = catalogue.take(chosen[: self.objects])
         slope = np.nan_to_num(taken.G, nan=USUAL_SLOPE)
-        return dataclasses.replace(taken, G=slope), sieve.counts
+        return dataclasses.replace(taken, G=slope), rejections.count
 
     @property
     def catalogue(self) -> Catalogue:
@@ -206,7 +203,7 @@ class Twin:
         """All arcs of all blocks, in memory: for twins of some thousand objects."""
         return ArcTable.concatenate(self.block(k)[0] for k in range(self.n_blocks))
 
-    def _observed(self, block: int) -> tuple[ArcTable, Counts, Counts]:
+    def _observed(self, block: int) -> tuple[ArcTable, RecordCount, RecordCount]:
         orbits, discovery = self.orbits(block)
         rng = self._rng(2, block)
         plan = schedule(orbits, discovery, self.survey, self.span, rng)
@@ -223,8 +220,8 @@ class Twin:
             seen.visits, seen.cadence, self.survey, self._errors, rng, motion, arc
         )
         table, labelled = self._labelled(table, orbits, seen.owner[first[kept]])
-        lost = Counts(len(plan.possible), len(possible), _reason(NOT_SEEN, ~plan.possible))
-        return table, lost, _in_turn(observed, labelled)
+        lost = RecordCount(len(plan.possible), len(possible), _reason(NOT_SEEN, ~plan.possible))
+        return table, lost, observed.then(labelled)
 
     def _joined(self, plan: Plan) -> tuple[IntArray, IntArray]:
         """The arc that each visit belongs to, and the first visit of each arc."""
@@ -236,7 +233,7 @@ class Twin:
         _, first, arc = np.unique(key, axis=1, return_index=True, return_inverse=True)
         return arc, first
 
-    def _close(self, n: int, rng: np.random.Generator) -> tuple[ArcTable, Counts]:
+    def _close(self, n: int, rng: np.random.Generator) -> tuple[ArcTable, RecordCount]:
         passages = close_passages(self.catalogue, self.survey, n, self.span, rng)
         found = np.flatnonzero(passages.possible)
         visits = passages.visits.take(found)
@@ -244,12 +241,12 @@ class Twin:
         table, arc, observed = observe(visits, cadence, self.survey, self._errors, rng)
         # every arc has an orbit of its own; it bears the name of the object it was turned from
         table, labelled = self._labelled(table, passages.orbits.take(found), arc, "kepler")
-        lost = Counts(n, len(found), _reason(NOT_SEEN, ~passages.possible))
-        return table.with_columns(is_close=True), _in_turn(lost, observed, labelled)
+        lost = RecordCount(n, len(found), _reason(NOT_SEEN, ~passages.possible))
+        return table.with_columns(is_close=True), lost.then(observed).then(labelled)
 
     def _labelled(
         self, table: ArcTable, orbits: Catalogue, row: IntArray, dynamics: str = ""
-    ) -> tuple[ArcTable, Counts]:
+    ) -> tuple[ArcTable, RecordCount]:
         """Give arcs the truth of their orbits, found by row while names may occur twice."""
         numbers = np.arange(len(orbits)).astype(np.str_)
         numbered = dataclasses.replace(orbits, designation=numbers, principal_designation=numbers)
@@ -268,14 +265,6 @@ NOT_SEEN: Final = "too faint, not up in the dark, or observed by that station al
 
 def _reason(name: str, bad: BoolArray) -> dict[str, int]:
     return {name: int(bad.sum())} if bad.any() else {}
-
-
-def _in_turn(*steps: Counts) -> Counts:
-    """Counts of steps of which each takes what the one before left."""
-    dropped: Counter[str] = Counter()
-    for step in steps:
-        dropped.update(step.dropped)
-    return Counts(steps[0].n_read, steps[-1].n_used, dict(dropped))
 
 
 def _blocks(

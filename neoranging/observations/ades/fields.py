@@ -24,7 +24,7 @@ from neoranging.observations.fixed_width import (
 )
 from neoranging.observations.report import Reason
 from neoranging.observations.utc import seconds_in_day
-from neoranging.observations.verdicts import Verdicts
+from neoranging.records import Rejections
 from neoranging.typing import BoolArray, ByteArray, FloatArray, IntArray, StrArray
 
 EARTH_SURFACE_KM: Final = (6300.0, 6500.0)
@@ -103,7 +103,7 @@ class Instants:
     rounded: BoolArray
 
 
-def read_obstime(fields: Fields, verdicts: Verdicts) -> Instants:
+def read_obstime(fields: Fields, rejections: Rejections) -> Instants:
     """Read ``YYYY-MM-DDThh:mm:ss[.s...]Z`` (UTC).
 
     A second of 60 is a leap second where there was one, elsewhere the next minute: programs that
@@ -128,7 +128,7 @@ def read_obstime(fields: Fields, verdicts: Verdicts) -> Instants:
     mjd = mjd + turned
     clock = np.where(turned, 0.0, clock)
     fraction = np.where(ok, clock / seconds_in_day(mjd), 0.0)
-    verdicts.reject(~ok, Reason.MALFORMED, "obsTime is no UTC time YYYY-MM-DDThh:mm:ss.sZ")
+    rejections.reject(~ok, Reason.MALFORMED, "obsTime is no UTC time YYYY-MM-DDThh:mm:ss.sZ")
     return Instants(mjd, fraction, year.astype(np.float64), rounded & ok)
 
 
@@ -157,7 +157,7 @@ class Place:
     gcrs: FloatArray
 
 
-def read_place(fields: Fields, verdicts: Verdicts) -> Place:
+def read_place(fields: Fields, rejections: Rejections) -> Place:
     """Read the location group: system, centre and three coordinates."""
     system = fields.text("sys")
     position = np.stack([fields.number(f"pos{axis}") for axis in (1, 2, 3)], axis=1)
@@ -165,18 +165,18 @@ def read_place(fields: Fields, verdicts: Verdicts) -> Place:
     space = np.isin(system, ("ICRF_KM", "ICRF_AU"))
     roving = np.isin(system, ("WGS84", "ITRF"))
     centre = fields.text("ctr")
-    verdicts.reject(
+    rejections.reject(
         fields.given("sys") & ~space & ~roving,
         Reason.UNSUPPORTED_FRAME,
         "sys is none of ICRF_KM, ICRF_AU, WGS84, ITRF",
     )
-    verdicts.reject(
+    rejections.reject(
         (space | roving) & (centre != "") & (centre != "399"),
         Reason.UNSUPPORTED_FRAME,
         "the position refers to another centre than the geocentre (ctr 399)",
     )
-    verdicts.reject(space & ~complete, Reason.SPACE_WITHOUT_POSITION)
-    verdicts.reject(roving & ~complete, Reason.ROVING_WITHOUT_POSITION)
+    rejections.reject(space & ~complete, Reason.SPACE_WITHOUT_POSITION)
+    rejections.reject(roving & ~complete, Reason.ROVING_WITHOUT_POSITION)
     gcrs, itrf = np.full((2, fields.n, 3), np.nan)
     gcrs[space] = position[space]
     gcrs[system == "ICRF_AU"] *= AU_KM
@@ -184,7 +184,7 @@ def read_place(fields: Fields, verdicts: Verdicts) -> Place:
     itrf[system == "ITRF"] = _cylindrical_to_itrf(position[system == "ITRF"])
     distance = np.linalg.norm(itrf, axis=1) / 1e3
     low, high = EARTH_SURFACE_KM
-    verdicts.reject(
+    rejections.reject(
         roving & ~((distance > low) & (distance < high)),
         Reason.ROVING_WITHOUT_POSITION,
         "the place is not near the surface of the Earth",
@@ -213,7 +213,7 @@ def _cylindrical_to_itrf(position: FloatArray) -> FloatArray:
     return 1e3 * np.stack(xyz, axis=1)
 
 
-def read_direction(fields: Fields, verdicts: Verdicts) -> tuple[FloatArray, FloatArray]:
+def read_direction(fields: Fields, rejections: Rejections) -> tuple[FloatArray, FloatArray]:
     """ICRF position [deg]: measured, or that of an occulted star plus the measured offset."""
     ra, dec = fields.number("ra"), fields.number("dec")
     star = fields.given("raStar", "decStar")
@@ -221,7 +221,7 @@ def read_direction(fields: Fields, verdicts: Verdicts) -> tuple[FloatArray, Floa
         star_ra, star_dec = _occultation(fields)
         ra, dec = np.where(star, star_ra, ra), np.where(star, star_dec, dec)
     ok = (ra >= 0.0) & (ra <= 360.0) & (np.abs(dec) <= 90.0)
-    verdicts.reject(~ok, Reason.MALFORMED, "no right ascension and declination within range")
+    rejections.reject(~ok, Reason.MALFORMED, "no right ascension and declination within range")
     return ra % 360.0, dec
 
 

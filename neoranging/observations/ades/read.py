@@ -31,10 +31,11 @@ from neoranging.observations.field_names import ADES_NAMES, FIELDS, name_columns
 from neoranging.observations.mpc_codes import CATALOG_CODES, NOTE2_OF_MODE
 from neoranging.observations.report import Note, ReadReport, Reason, SetAside
 from neoranging.observations.source import TextSource
+from neoranging.observations.stations import check_stations, station_notes
 from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import outside_limits, sigma_columns
-from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
 from neoranging.observations.wrapping import read_text
+from neoranging.records import Rejections
 from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray, StrArray
 
 IDENTIFIERS: Final = ("permID", "provID", "trkSub", "artSat")
@@ -133,14 +134,14 @@ def _table(records: AdesRecords, source: str, default_sigma: Any) -> QTable:
         )
         raise ObservationFormatError(msg)
     fields = Fields(records)
-    verdicts = Verdicts(len(records))
-    _screen(fields, verdicts)
-    instants = read_obstime(fields, verdicts)
-    ra, dec = read_direction(fields, verdicts)
-    place = read_place(fields, verdicts)
+    rejections = Rejections(len(records))
+    _screen(fields, rejections)
+    instants = read_obstime(fields, rejections)
+    ra, dec = read_direction(fields, rejections)
+    place = read_place(fields, rejections)
     station = fields.text("stn")
-    unknown = check_stations(station, place.kind, verdicts)
-    keep = verdicts.usable
+    unknown = check_stations(station, place.kind, rejections)
+    keep = rejections.usable
     line = np.array(records.line, dtype=np.int64)
     columns: dict[str, Any] = {
         "designation": _designation(fields),
@@ -176,26 +177,38 @@ def _table(records: AdesRecords, source: str, default_sigma: Any) -> QTable:
         *station_notes(station, line, keep & unknown),
     ]
     table = observation_table(
-        ObservationColumns(**columns), _report(records, verdicts, notes, source)
+        ObservationColumns(**columns),
+        ReadReport.of(
+            rejections,
+            line,
+            records.text,
+            notes,
+            unreadable=[
+                SetAside(line, Reason.MALFORMED, text, detail)
+                for line, text, detail in records.broken
+            ],
+            n_ignored_lines=records.n_ignored_lines,
+            source=source,
+        ),
     )
     table.meta |= {"ades_version": records.version, "ades_headers": tuple(records.headers)}
     return table
 
 
-def _screen(fields: Fields, verdicts: Verdicts) -> None:
+def _screen(fields: Fields, rejections: Rejections) -> None:
     """Set aside what is no optical position of its own, before any number is looked at."""
     tag = np.strings.lower(fields.text(TAG))
     radar = (tag == "radar") | fields.given("trx", "rcv", "delay", "doppler")
-    verdicts.reject(radar, Reason.RADAR)
-    verdicts.reject(fields.given("deprecated"), Reason.REPLACED, "marked deprecated")
+    rejections.reject(radar, Reason.RADAR)
+    rejections.reject(fields.given("deprecated"), Reason.REPLACED, "marked deprecated")
     occultation = (tag == "occultation") | fields.given("raStar")
     offset = (tag == "offset") | fields.given("obsCenter")
-    verdicts.reject(offset & ~occultation, Reason.OFFSET)
-    verdicts.reject(~fields.given("stn"), Reason.MALFORMED, "no station (stn)")
+    rejections.reject(offset & ~occultation, Reason.OFFSET)
+    rejections.reject(~fields.given("stn"), Reason.MALFORMED, "no station (stn)")
     for name in ("rmsRA", "rmsDec"):
         bad = outside_limits(fields.number(name))
-        verdicts.reject(bad, Reason.MALFORMED, f"{name} beyond all measure")
-    verdicts.reject(~fields.given(*IDENTIFIERS), Reason.MALFORMED, "no permID, provID or trkSub")
+        rejections.reject(bad, Reason.MALFORMED, f"{name} beyond all measure")
+    rejections.reject(~fields.given(*IDENTIFIERS), Reason.MALFORMED, "no permID, provID or trkSub")
 
 
 def _designation(fields: Fields) -> StrArray:
@@ -307,18 +320,3 @@ def _remarks(name: str) -> tuple[str, ...]:
 
 def _keys_of(column: str) -> list[str]:
     return [key for key, field in FIELDS.items() if field.column == column]
-
-
-def _report(records: AdesRecords, verdicts: Verdicts, notes: list[Note], source: str) -> ReadReport:
-    broken = [
-        SetAside(line, Reason.MALFORMED, text, detail) for line, text, detail in records.broken
-    ]
-    judged = verdicts.set_aside(np.array(records.line, dtype=np.int64), records.text)
-    return ReadReport(
-        n_records=len(records) + len(broken),
-        n_used=int(verdicts.usable.sum()),
-        set_aside=tuple(sorted((*judged, *broken), key=lambda entry: entry.line)),
-        notes=tuple(sorted(notes, key=lambda note: note.line)),
-        n_ignored_lines=records.n_ignored_lines,
-        source=source,
-    )

@@ -16,7 +16,7 @@ from xml.parsers import expat
 
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.field_names import ADES_NAMES, name_columns
-from neoranging.observations.report import many
+from neoranging.records import many
 
 TAG: Final = "Obstype"
 """Column for the kind of each record: the XML element, or what the MPC's service calls so."""

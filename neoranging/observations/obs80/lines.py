@@ -9,7 +9,7 @@ import numpy as np
 
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.fixed_width import BLANK, Lines, split_lines
-from neoranging.observations.report import many
+from neoranging.records import many
 from neoranging.typing import BoolArray, ByteArray, IntArray
 
 WIDTH: Final = 80

@@ -34,12 +34,13 @@ from neoranging.observations.fixed_width import (
 )
 from neoranging.observations.mpc_codes import divide_note1
 from neoranging.observations.obs80.lines import WIDTH, Records, find_records
-from neoranging.observations.report import Note, ReadReport, Reason, many
+from neoranging.observations.report import Note, ReadReport, Reason
 from neoranging.observations.source import TextSource
+from neoranging.observations.stations import check_stations, station_notes
 from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import sigma_columns
-from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
 from neoranging.observations.wrapping import read_text
+from neoranging.records import Rejections, many
 from neoranging.typing import BoolArray, ByteArray, IntArray
 
 OBSERVATION_TYPES: Final = b" ABCcDEeHMNnOPSTVXxRZ"
@@ -86,20 +87,19 @@ def read_obs80(source: TextSource, *, default_sigma: Any = None) -> QTable:
     """
     content, name = read_text(source)
     records, n_ignored = find_records(split_lines(content), name)
-    verdicts = Verdicts(len(records.line))
-    site = _Site(records, verdicts)
-    sky = _Sky(records, verdicts)
-    verdicts.reject(is_blank(records.first[:, :12]), Reason.MALFORMED, "no designation")
-    verdicts.reject(
+    rejections = Rejections(len(records.line))
+    site = _Site(records, rejections)
+    sky = _Sky(records, rejections)
+    rejections.reject(is_blank(records.first[:, :12]), Reason.MALFORMED, "no designation")
+    rejections.reject(
         np.strings.str_len(site.station) < 3, Reason.MALFORMED, "no station in columns 78-80"
     )
-    used = np.flatnonzero(verdicts.usable)
-    notes = _notes(records, sky, site, used)
-    report = ReadReport(
-        n_records=len(records.line),
-        n_used=len(used),
-        set_aside=verdicts.set_aside(records.line, records.text),
-        notes=notes,
+    used = np.flatnonzero(rejections.usable)
+    report = ReadReport.of(
+        rejections,
+        records.line,
+        records.text,
+        _notes(records, sky, site, used),
         n_ignored_lines=n_ignored,
         source=name,
     )
@@ -112,43 +112,43 @@ def read_obs80(source: TextSource, *, default_sigma: Any = None) -> QTable:
 class _Site:
     """From where the N records were made; rejects those of unknown place."""
 
-    def __init__(self, records: Records, verdicts: Verdicts) -> None:
+    def __init__(self, records: Records, rejections: Rejections) -> None:
         n = len(records.line)
         self.station = field_strings(records.first[:, 77:80])
         self.note2 = field_strings(records.first[:, 14:15])
         self.itrf = np.full((n, 3), np.nan)
         self.gcrs = np.full((n, 3), np.nan)
         second_type = np.where(records.has_second, records.second[:, 14], BLANK)
-        self._reject_by_type(second_type, verdicts)
-        self._place_spacecraft(records, second_type == ord("s"), verdicts)
-        self._place_rovers(records, second_type == ord("v"), verdicts)
+        self._reject_by_type(second_type, rejections)
+        self._place_spacecraft(records, second_type == ord("s"), rejections)
+        self._place_rovers(records, second_type == ord("v"), rejections)
         space, roving = ~np.isnan(self.gcrs[:, 0]), ~np.isnan(self.itrf[:, 0])
         self.kind = np.where(space, "space", np.where(roving, "roving", "ground"))
-        self.unknown = check_stations(self.station, self.kind, verdicts)
+        self.unknown = check_stations(self.station, self.kind, rejections)
 
-    def _reject_by_type(self, second_type: ByteArray, verdicts: Verdicts) -> None:
+    def _reject_by_type(self, second_type: ByteArray, rejections: Rejections) -> None:
         radar = (self.note2 == "R") | (second_type == ord("r"))
         space = (self.note2 == "S") & (second_type != ord("s"))
         roving = (self.note2 == "V") & (second_type != ord("v"))
-        verdicts.reject(radar, Reason.RADAR)
-        verdicts.reject(np.isin(self.note2, ("X", "x")), Reason.REPLACED)
-        verdicts.reject(np.isin(self.note2, ("s", "v", "r")), Reason.ORPHAN_SECOND_LINE)
-        verdicts.reject(space, Reason.SPACE_WITHOUT_POSITION, "no second line")
-        verdicts.reject(roving, Reason.ROVING_WITHOUT_POSITION, "no second line")
+        rejections.reject(radar, Reason.RADAR)
+        rejections.reject(np.isin(self.note2, ("X", "x")), Reason.REPLACED)
+        rejections.reject(np.isin(self.note2, ("s", "v", "r")), Reason.ORPHAN_SECOND_LINE)
+        rejections.reject(space, Reason.SPACE_WITHOUT_POSITION, "no second line")
+        rejections.reject(roving, Reason.ROVING_WITHOUT_POSITION, "no second line")
 
-    def _place_spacecraft(self, records: Records, mask: BoolArray, verdicts: Verdicts) -> None:
+    def _place_spacecraft(self, records: Records, mask: BoolArray, rejections: Rejections) -> None:
         second = records.second[mask]
         flags = [second[:, 32] == ord(flag) for flag in KM_PER_UNIT]
         unit = np.select(flags, list(KM_PER_UNIT.values()), np.nan)
         axes = [parse_float(second[:, begin : begin + 12]).value for begin in (34, 46, 58)]
         self.gcrs[mask] = np.stack(axes, axis=1) * unit[:, None]
         bad = mask & np.isnan(self.gcrs).any(axis=1)
-        verdicts.reject(bad, Reason.SPACE_WITHOUT_POSITION, "its second line cannot be read")
+        rejections.reject(bad, Reason.SPACE_WITHOUT_POSITION, "its second line cannot be read")
         self.gcrs[bad] = np.nan
         # Type H: observations of Hipparcos that the MPC holds reduced to the geocentre.
         self.gcrs[(self.note2 == "H") & (self.station == HIPPARCOS)] = 0.0
 
-    def _place_rovers(self, records: Records, mask: BoolArray, verdicts: Verdicts) -> None:
+    def _place_rovers(self, records: Records, mask: BoolArray, rejections: Rejections) -> None:
         row = np.flatnonzero(mask)
         second = records.second[row]
         longitude, latitude, altitude = (
@@ -160,21 +160,21 @@ class _Site:
             WGS84, np.radians(longitude[valid]), np.radians(latitude[valid]), altitude[valid]
         )
         bad = mask & np.isnan(self.itrf[:, 0])
-        verdicts.reject(bad, Reason.ROVING_WITHOUT_POSITION, "its second line cannot be read")
+        rejections.reject(bad, Reason.ROVING_WITHOUT_POSITION, "its second line cannot be read")
 
 
 class _Sky:
     """Time, direction and brightness of the N records; rejects those that cannot be read."""
 
-    def __init__(self, records: Records, verdicts: Verdicts) -> None:
+    def __init__(self, records: Records, rejections: Rejections) -> None:
         text = records.first
-        self._read_date(text[:, 15:32], verdicts)
-        self._read_direction(text, verdicts)
+        self._read_date(text[:, 15:32], rejections)
+        self._read_direction(text, rejections)
         mag_field = text[:, 65:70]
         self.mag = parse_float(mag_field)
         self.mag_unreadable = ~self.mag.ok & ~is_blank(mag_field)
 
-    def _read_date(self, text: ByteArray, verdicts: Verdicts) -> None:
+    def _read_date(self, text: ByteArray, rejections: Rejections) -> None:
         year, year_ok = parse_int(text[:, :4])
         month, month_ok = parse_int(text[:, 5:7])
         day = parse_float(text[:, 8:])
@@ -187,15 +187,15 @@ class _Sky:
         separated = (text[:, 4] == BLANK) & (text[:, 7] == BLANK)
         signed = np.isin(text[:, 8:], (ord("+"), ord("-"))).any(axis=1)
         ok = year_ok & month_ok & day.ok & date_ok & separated & ~signed
-        verdicts.reject(~ok, Reason.MALFORMED, "date in columns 16-32 cannot be read")
+        rejections.reject(~ok, Reason.MALFORMED, "date in columns 16-32 cannot be read")
 
-    def _read_direction(self, text: ByteArray, verdicts: Verdicts) -> None:
+    def _read_direction(self, text: ByteArray, rejections: Rejections) -> None:
         ra = parse_sexagesimal(text[:, 32:44])
         ok = ra.ok & (ra.value < 24.0)
-        verdicts.reject(~ok, Reason.MALFORMED, "right ascension in columns 33-44 cannot be read")
+        rejections.reject(~ok, Reason.MALFORMED, "right ascension in columns 33-44 cannot be read")
         dec = parse_sexagesimal(text[:, 45:56])
         ok = dec.ok & (dec.value <= 90.0) & np.isin(text[:, 44], list(b"+-"))
-        verdicts.reject(~ok, Reason.MALFORMED, "declination in columns 45-56 cannot be read")
+        rejections.reject(~ok, Reason.MALFORMED, "declination in columns 45-56 cannot be read")
         self.ra, self.ra_resolution = ra.value * 15.0, ra.resolution * 15.0
         self.dec = np.where(text[:, 44] == ord("-"), -dec.value, dec.value)
         self.dec_resolution = dec.resolution

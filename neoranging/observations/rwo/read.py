@@ -33,10 +33,11 @@ from neoranging.observations.report import Note, ReadReport, Reason
 from neoranging.observations.rwo.layout import OBJECT_WIDTH, RwoRecords, scan_rwo
 from neoranging.observations.rwo.places import Places, read_places
 from neoranging.observations.source import TextSource
+from neoranging.observations.stations import check_stations, station_notes
 from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import outside_limits, sigma_columns
-from neoranging.observations.verdicts import Verdicts, check_stations, station_notes
 from neoranging.observations.wrapping import JSON_ADVICE, is_json, read_text
+from neoranging.records import Rejections
 from neoranging.typing import AnyArray, BoolArray, ByteArray, FloatArray, IntArray, StrArray
 
 CHUNK: Final = 16_384
@@ -112,17 +113,17 @@ def read_rwo(source: TextSource, *, default_sigma: Any = None) -> QTable:
         raise ObservationFormatError(JSON_ADVICE)
     lines = split_lines(content)
     header, records = scan_rwo(lines)
-    verdicts = Verdicts(len(records))
+    rejections = Rejections(len(records))
     columns = _parse(records.matrix)
     places = read_places(lines, records)
-    _judge(columns, records, places, verdicts)
-    unknown = check_stations(columns.station, places.kind, verdicts)
-    keep = verdicts.usable
-    report = ReadReport(
-        n_records=len(records),
-        n_used=int(keep.sum()),
-        set_aside=verdicts.set_aside(records.line, records.text),
-        notes=(
+    _judge(columns, records, places, rejections)
+    unknown = check_stations(columns.station, places.kind, rejections)
+    keep = rejections.usable
+    report = ReadReport.of(
+        rejections,
+        records.line,
+        records.text,
+        (
             *(Note(0, f"{name} of the header is no number") for name in header.unreadable),
             *_notes(columns, records.line, keep, unknown),
         ),
@@ -255,20 +256,22 @@ def _parse_codes(m: ByteArray) -> dict[str, AnyArray]:
     }
 
 
-def _judge(columns: _Columns, records: RwoRecords, places: Places, verdicts: Verdicts) -> None:
-    verdicts.reject(records.radar, Reason.RADAR)
-    verdicts.reject(records.orphan, Reason.ORPHAN_SECOND_LINE)
-    verdicts.reject(~records.optical, Reason.MALFORMED, "kind of record is none of O, S, R, V")
+def _judge(columns: _Columns, records: RwoRecords, places: Places, rejections: Rejections) -> None:
+    rejections.reject(records.radar, Reason.RADAR)
+    rejections.reject(records.orphan, Reason.ORPHAN_SECOND_LINE)
+    rejections.reject(~records.optical, Reason.MALFORMED, "kind of record is none of O, S, R, V")
     replaced = np.isin(columns.technique, ("X", "x"))
-    verdicts.reject(replaced, Reason.REPLACED, "type of observation X")
-    verdicts.reject(~columns.time_ok, Reason.MALFORMED, "no valid date")
-    verdicts.reject(~columns.position_ok, Reason.MALFORMED, "no valid right ascension, declination")
-    verdicts.reject(columns.station == "", Reason.MALFORMED, "no station")
+    rejections.reject(replaced, Reason.REPLACED, "type of observation X")
+    rejections.reject(~columns.time_ok, Reason.MALFORMED, "no valid date")
+    rejections.reject(
+        ~columns.position_ok, Reason.MALFORMED, "no valid right ascension, declination"
+    )
+    rejections.reject(columns.station == "", Reason.MALFORMED, "no station")
     outside = outside_limits(columns.sigma_ra) | outside_limits(columns.sigma_dec)
-    verdicts.reject(outside, Reason.MALFORMED, "a sigma beyond all measure")
+    rejections.reject(outside, Reason.MALFORMED, "a sigma beyond all measure")
     nowhere = ~places.found
-    verdicts.reject(nowhere & (places.kind == "space"), Reason.SPACE_WITHOUT_POSITION)
-    verdicts.reject(nowhere & (places.kind == "roving"), Reason.ROVING_WITHOUT_POSITION)
+    rejections.reject(nowhere & (places.kind == "space"), Reason.SPACE_WITHOUT_POSITION)
+    rejections.reject(nowhere & (places.kind == "roving"), Reason.ROVING_WITHOUT_POSITION)
 
 
 def _notes(columns: _Columns, line: IntArray, keep: BoolArray, unknown: BoolArray) -> list[Note]:
@@ -276,8 +279,7 @@ def _notes(columns: _Columns, line: IntArray, keep: BoolArray, unknown: BoolArra
         Note(int(line[row]), "a field that is no number was taken as blank")
         for row in np.flatnonzero(keep & columns.unreadable)
     ]
-    notes += station_notes(columns.station, line, keep & unknown)
-    return sorted(notes, key=lambda note: note.line)
+    return notes + station_notes(columns.station, line, keep & unknown)
 
 
 def _observation_columns(

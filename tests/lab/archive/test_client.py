@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +19,10 @@ from neoranging.exceptions import (
     OrbitFormatError,
     ResourceNotFoundError,
 )
-from neoranging.lab.archive.astroquery_lists import query_astroquery
-from neoranging.lab.archive.client import NeodysClient
-from neoranging.lab.archive.http import Politeness
+from neoranging.lab.archive import NeodysClient, Politeness, Portal, query_astroquery
+from neoranging.lab.archive.client import cache_folder
 from neoranging.lab.archive.manifest import Status
-from neoranging.lab.archive.portal import BASE_URL, Portal
+from neoranging.lab.archive.portal import BASE_URL
 
 pytest.importorskip("requests")
 
@@ -56,7 +56,7 @@ def test_a_redirect_to_another_host_is_refused(client, portal, mishaps, target):
     portal.goes_wrong(YR4, mishaps.status(302, Location=target))
     with pytest.raises(DownloadError, match="sends on to another one"):
         client.observations("2024 YR4")
-    assert client.store.get(YR4).status is Status.FAILED
+    assert client.store.records.get(YR4).status is Status.FAILED
     assert not client.store.path(YR4).exists()
 
 
@@ -71,13 +71,13 @@ def test_a_redirect_on_the_same_host_is_followed(client, portal, make_rwo, misha
 def test_a_web_page_with_status_200_is_set_aside_by_whatever_asks(client, portal, ask):
     keys = {
         "observations": YR4,
-        "orbit": client.portal.orbit_path("2024 YR4", "keplerian", "present"),
+        "orbit": client.portal.orbit_file("2024 YR4", epoch="present").key,
         "catalogue": client.portal.catalogue,
     }
     portal.put(keys[ask], HTML)
     with pytest.raises(CorruptFileError, match="a web page"):
         getattr(client, ask)(*([] if ask == "catalogue" else ["2024 YR4"]))
-    assert client.store.get(keys[ask]).status is Status.SET_ASIDE
+    assert client.store.records.get(keys[ask]).status is Status.SET_ASIDE
     assert not client.store.path(keys[ask]).exists()
 
 
@@ -141,7 +141,7 @@ def test_the_list_of_objects(client, portal, make_catalogue):
 def test_what_the_portal_does_not_have(client):
     with pytest.raises(ResourceNotFoundError, match="check the name"):
         client.observations("2099 AA")
-    assert client.store.get("mpcobs/2099AA.rwo").status is Status.ABSENT
+    assert client.store.records.get("mpcobs/2099AA.rwo").status is Status.ABSENT
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_what_is_no_observation_file_is_set_aside(client, portal, content, reaso
     portal.put(YR4, content)
     with pytest.raises(CorruptFileError, match=reason):
         client.observations("2024 YR4")
-    entry = client.store.get(YR4)
+    entry = client.store.records.get(YR4)
     assert entry.status is Status.SET_ASIDE
     assert (client.store.folder / "set_aside" / YR4).read_bytes() == content
     assert not client.store.path(YR4).exists()
@@ -221,7 +221,7 @@ def test_what_is_at_hand_survives_a_failed_renewal(client, portal, make_rwo, mis
     with pytest.warns(NeoRangingWarning, match="not renewed"):
         table = client.observations("2024 YR4", refresh=True)
     assert len(table) > 10
-    assert client.store.get(YR4).status is Status.OK
+    assert client.store.records.get(YR4).status is Status.OK
 
 
 def test_a_file_damaged_on_disk_is_fetched_again(client, portal, make_rwo):
@@ -238,12 +238,14 @@ def test_a_file_damaged_on_disk_is_fetched_again(client, portal, make_rwo):
 def test_many_files_once_each(client, portal, many):
     steps = []
     report = client.download(client.observation_files(many), on_step=steps.append)
-    assert report.counts.n_used == report.n_new == len(steps) == 40
-    assert [entry.name for entry in report.entries] == many
-    assert "40 read, 40 used" in str(report)
+    assert report.count.n_used == report.n_asked == len(steps) == 40
+    assert [file.key for file in report.files] == [
+        client.portal.observation_file(name).key for name in many
+    ]
+    assert "40 files, 40 used" in str(report)
     again = client.download(client.observation_files([*many, *many]))
-    assert again.n_new == 0
-    assert again.counts.n_read == 40
+    assert again.n_asked == 0
+    assert again.count.n_read == 40
     assert max(portal.asked.values()) == 1
 
 
@@ -257,22 +259,22 @@ def test_everything_that_goes_wrong_is_accounted_for(client, portal, many, misha
     portal.goes_wrong(paths[13], mishaps.status(429, Retry_After="0"))
     portal.goes_wrong(paths[14], mishaps.hang_up, mishaps.no_http)
     report = client.download(client.observation_files(many))
-    counts = report.counts
+    counts = report.count
     assert (counts.n_read, counts.n_used) == (40, 35)
-    assert sum(counts.dropped.values()) == 5
-    assert counts.dropped["not on the portal"] == 1
-    assert counts.dropped["did not arrive"] == 2
-    assert counts.dropped["set aside, a web page instead of the file"] == 1
+    assert sum(counts.reasons.values()) == 5
+    assert counts.reasons["not on the portal"] == 1
+    assert counts.reasons["did not arrive"] == 2
+    assert counts.reasons["not what it should be, a web page instead of the file"] == 1
     assert f"{paths[5]}: a web page" in str(report)
     # a second call tries what failed to arrive, and only that
     before = portal.asked.copy()
     report = client.download(client.observation_files(many))
     assert dict(portal.asked - before) == {paths[8]: 1, paths[9]: 1}
-    assert report.counts.n_used == 37
+    assert report.count.n_used == 37
     # and the rest on demand
     report = client.download(client.observation_files(many), again=True)
-    assert report.counts.n_used == 38
-    assert report.counts.dropped["not on the portal"] == 1
+    assert report.count.n_used == 38
+    assert report.count.reasons["not on the portal"] == 1
     lines = (client.store.folder / "manifest.jsonl").read_text().splitlines()
     assert len(lines) == 40 + 2 + 3
     assert all(json.loads(line)["time"] for line in lines)
@@ -295,19 +297,21 @@ def test_a_portal_that_is_down_is_left_alone(client, portal, many, mishaps):
     assert sum(portal.asked.values()) < 10 + 3 * 10
     portal.mishaps.clear()
     report = client.download(client.observation_files(many))
-    assert report.counts.n_used == 40
+    assert report.count.n_used == 40
     assert all(portal.asked[f"mpcobs/{name.replace(' ', '')}.rwo"] == 1 for name in many[:10])
 
 
 def test_an_interruption_loses_nothing(client, portal, many):
     def interrupt(_: int) -> None:
-        if len(client.store) >= 7:
+        if len(client.store.records) >= 7:
             raise KeyboardInterrupt
 
     with contextlib.suppress(KeyboardInterrupt):
         client.download(client.observation_files(many), on_step=interrupt)
-    assert 7 <= len(client.store) < 40
-    assert client.download(client.observation_files(many)).counts.n_used == 40
+    assert 7 <= len(client.store.records) < 40
+    missing = next(n for n in many if client.portal.observation_file(n).key not in portal.asked)
+    assert len(client.observations(missing)) > 10
+    assert client.download(client.observation_files(many)).count.n_used == 40
     assert max(portal.asked.values()) == 1
 
 
@@ -320,6 +324,14 @@ def test_the_base_address_by_argument_environment_and_default(monkeypatch):
     monkeypatch.setenv("NEORANGING_NEODYS_URL", "http://mirror/neodys/")
     assert Portal().url("neodys.cat") == "http://mirror/neodys/neodys.cat"
     assert Portal(base_url="http://x").url("a b") == "http://x/a%20b"
+
+
+def test_where_the_cache_is(monkeypatch):
+    monkeypatch.setenv("NEORANGING_CACHE", "/data/cache")
+    assert cache_folder() == Path("/data/cache/neodys")
+    monkeypatch.delenv("NEORANGING_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/home/a/cache")
+    assert cache_folder() == Path("/home/a/cache/neoranging/neodys")
 
 
 def test_other_paths(tmp_path, portal, make_rwo, fast):

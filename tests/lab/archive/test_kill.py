@@ -10,21 +10,20 @@ import time
 
 import pytest
 
-from neoranging.lab.archive.manifest import MANIFEST, FileStore, Status, read_entries
+from neoranging.lab.archive.manifest import MANIFEST, FileStore, Status, read_manifest
 
 pytest.importorskip("requests")
 
 SCRIPT = """
 import sys
-from neoranging.lab.archive.client import NeodysClient
-from neoranging.lab.archive.http import Politeness
+from neoranging.lab.archive import NeodysClient, Politeness
 
 folder, url, *names = sys.argv[1:]
 limits = Politeness(requests_per_second=2000.0, concurrency=4, timeout_s=5.0, backoff_s=1e-3)
 with NeodysClient(folder, portal=url, politeness=limits) as neodys:
     print("ready", flush=True)
     report = neodys.download(neodys.observation_files(names))
-print(report.counts.n_used, report.n_new, flush=True)
+print(report.count.n_used, report.n_asked, flush=True)
 """
 NAMES = [f"2023A{letter}{n}" for n in range(6) for letter in "ABCDEFGHJKLMNOPQRSTUV"]
 
@@ -47,7 +46,7 @@ def test_sigkill_at_random_instants(tmp_path, portal, make_rwo, mishaps, seed):
     kills = len(done) - 1
     assert done == sorted(done)
     assert len({n for n in done if 0 < n < len(NAMES)}) >= 2, "no kill in the midst of it"
-    recorded = set(read_entries(tmp_path))
+    recorded = set(read_manifest(tmp_path))
     before = portal.asked.copy()
     assert _run(tmp_path, portal)
     assert not recorded & set(portal.asked - before)  # what is recorded is not asked for again
@@ -82,8 +81,8 @@ def _run(folder, portal, kill_after: int | None = None) -> bool:
 def _check_whole(folder, portal):
     """Every file that is recorded as whole is, and is what the portal has."""
     with FileStore(folder) as store:
-        for entry in store:
+        for entry in store.records.values():
             if entry.status is Status.OK:
                 assert store.is_whole(entry)
                 assert store.path(entry.key).read_bytes() == portal.files[entry.key]
-        return {entry.key: entry for entry in store}
+        return store.records

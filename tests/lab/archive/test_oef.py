@@ -140,7 +140,7 @@ def test_catalogue():
     assert table["H"][0] == 10.87
     assert np.isnan(table["H"][2])
     report = table.meta["report"]
-    assert (report.n_records, report.n_used) == (3, 3)
+    assert (report.n_read, report.n_used) == (3, 3)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from neoranging.cli import main
 from neoranging.lab.sets.arcs import make_arcs
 from neoranging.lab.sets.schema import COLUMNS
 from neoranging.lab.sets.store import ArcWriter, read_arcs
-from neoranging.records import Account, Counts
+from neoranging.records import Account, RecordCount
 
 pytest.importorskip("pyarrow")
 
@@ -39,7 +39,7 @@ def folder(tmp_path, simulate):
     )  # fmt: skip
     table = table.with_columns(rho_geo_au=simulated.rho, rho_dot_geo_au_d=simulated.rho_dot)
     with ArcWriter(tmp_path / "set", settings={"seed": 4}) as writer:
-        writer.write(table, Account({"arcs": Counts(101, 100, {"no longer than 0.001 d": 1})}))
+        writer.write(table, Account({"arcs": RecordCount(101, 100, {"no longer than 0.001 d": 1})}))
     return tmp_path / "set"
 
 
@@ -47,7 +47,7 @@ def test_info_tells_what_there_is(folder):
     text = good("info", folder)
     assert "100 arcs of 50 objects" in text
     assert "seed: 4" in text
-    assert "1 dropped: no longer than 0.001 d" in text
+    assert "1 set aside: no longer than 0.001 d" in text
 
 
 def test_split_divides_and_scales(folder, tmp_path):

@@ -12,7 +12,7 @@ from neoranging import read_tracklets
 from neoranging.constants import ARCSEC
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.arcs import Quality, form_arcs, local_night, make_arcs, to_core
-from neoranging.records import Counts
+from neoranging.records import RecordCount
 
 MJD = 60_000.3  # night at G96
 
@@ -45,7 +45,7 @@ FAST = (1.0, 0.2)
 
 def test_triplet_is_first_nearest_to_the_middle_and_last():
     table, account = form_arcs(observations(([0.0, 0.01, 0.024, 0.05], FAST)))
-    assert account.counts["arcs"] == Counts(1, 1)
+    assert account.counts["arcs"] == RecordCount(1, 1)
     t = [table[f"t{k}_mjd_tdb"][0] for k in "123"]
     np.testing.assert_allclose(np.diff(t), [0.024, 0.026], atol=1e-9)
     assert table["span_d"][0] == pytest.approx(0.05)
@@ -76,7 +76,7 @@ def test_poor_arcs_are_dropped_each_for_its_reason():
     source["station"][5] = "703"
     table, account = form_arcs(source, group_by="night")
     assert table["designation"].tolist() == ["A0"]
-    assert account.counts["arcs"] == Counts(
+    assert account.counts["arcs"] == RecordCount(
         5,
         1,
         {
@@ -104,14 +104,14 @@ def test_only_the_ground_is_taken_and_every_drop_counted():
     source = observations(([0.0, 0.01, 0.02, 0.03], FAST), kind=kind)
     table, account = form_arcs(source)
     assert table["n_obs"].tolist() == [3]
-    assert account.counts["observations"].dropped == {"observer not of the kinds asked for": 1}
+    assert account.counts["observations"].reasons == {"observer not of the kinds asked for": 1}
 
 
 @pytest.mark.filterwarnings("ignore::neoranging.exceptions.NeoRangingWarning")
 def test_observers_without_a_place_are_dropped():
     table, account = form_arcs(observations(([0.0, 0.01, 0.02], FAST), station="zz9"))
     assert len(table) == 0
-    assert account.counts["arcs"].dropped == {"an observer without a known place on the ground": 1}
+    assert account.counts["arcs"].reasons == {"an observer without a known place on the ground": 1}
 
 
 def test_magnitude_is_the_lower_median_of_those_given():
@@ -134,7 +134,7 @@ def test_nights_run_from_local_noon_to_noon():
 def test_nothing_makes_nothing():
     table, account = form_arcs(observations(([0.0], FAST)))
     assert len(table) == 0
-    assert account.counts["arcs"] == Counts()
+    assert account.counts["arcs"] == RecordCount()
     assert account.counts["observations"].n_used == 0
 
 
@@ -164,7 +164,7 @@ def test_rates_equal_those_of_the_attributable(simulate):
         a.offsets, a.t, a.ra, a.dec, sigma_ra=a.sigma_ra, sigma_dec=a.sigma_dec,
         stations=simulated.station, designation=np.full(200, "S"), night=np.zeros(200, dtype=int),
     )  # fmt: skip
-    assert counts == Counts(200, 200)
+    assert counts == RecordCount(200, 200)
     points = simulated.tracklets().attributable("three-point")
     motion = points.proper_motion.to_value(u.rad / u.d)
     np.testing.assert_allclose(table["proper_motion_rad_d"], motion, rtol=1e-6)
@@ -176,8 +176,8 @@ def test_real_files_add_up(shared):
     table, account = form_arcs(str(shared / "data" / "rwo" / "1685.rwo"))
     records, seen = account.counts["records"], account.counts["observations"]
     assert records.n_used == seen.n_read
-    assert records.dropped["radar delay or Doppler, not an optical position"] == 9
-    assert seen.dropped["rejected from its orbit by the file"] == 26
+    assert records.reasons["radar delay or Doppler, not an optical position"] == 9
+    assert seen.reasons["rejected from its orbit by the file"] == 26
     assert len(table) == account.counts["arcs"].n_used == 749
 
 

@@ -19,8 +19,7 @@ from neoranging.core.geometry import ecliptic_to_equatorial, radec
 from neoranging.core.kepler import true_anomaly
 from neoranging.core.prediction import sight
 from neoranging.exceptions import DatasetError, ObservationFormatError
-from neoranging.lab.archive.client import NeodysClient
-from neoranging.lab.archive.http import Politeness
+from neoranging.lab.archive import NeodysClient, Politeness
 from neoranging.lab.archive.oef import read_catalogue, read_orbit
 from neoranging.lab.sets import from_neodys
 from neoranging.lab.sets.from_neodys import NeodysSet, catalogue_of
@@ -98,7 +97,7 @@ def client(tmp_path, stocked, fast):
 
 def made(client, folder, **options):
     plan = NeodysSet(designations=list(ORBITS), **options)
-    client.download(plan.jobs(client), again=True)
+    client.download(plan.files(client), again=True)
     return plan.make(client, folder)
 
 
@@ -126,7 +125,7 @@ def test_ranges_are_the_true_ones(client, tmp_path, orbits):
     counts = account.counts
     assert (counts["objects"].n_read, counts["objects"].n_used) == (4, 4)
     assert counts["records"].n_used == counts["observations"].n_read == 4 * NIGHTS * EXPOSURES
-    assert counts["observations"].dropped == {"rejected from its orbit by the file": 4}
+    assert counts["observations"].reasons == {"rejected from its orbit by the file": 4}
     assert counts["labels"].n_read == counts["arcs"].n_used == len(table)
 
 
@@ -143,7 +142,7 @@ def test_labels_of_another_object_are_stopped(client, stocked, tmp_path):
     stocked.files[first], stocked.files[second] = stocked.files[second], stocked.files[first]
     account = made(client, tmp_path / "set")
     assert set(read(tmp_path / "set")["designation"]) == {"2023 CD2", "2023 EF3"}
-    assert sum(account.counts["labels"].dropped.values()) == 2 * NIGHTS
+    assert sum(account.counts["labels"].reasons.values()) == 2 * NIGHTS
 
 
 def test_without_a_gate_labels_are_kept_with_what_they_miss_by(client, stocked, tmp_path):
@@ -164,7 +163,7 @@ def test_every_object_that_is_missing_has_a_reason(client, stocked, tmp_path, mi
     account = made(client, tmp_path / "set")
     objects = account.counts["objects"]
     assert (objects.n_read, objects.n_used) == (4, 1)
-    assert objects.dropped == {
+    assert objects.reasons == {
         "no observation file: absent": 1,
         "no orbit file: set aside": 1,
         "no observation file: failed": 1,
@@ -179,7 +178,7 @@ def test_a_file_that_the_reader_refuses_is_counted(client, stocked, tmp_path, mo
 
     monkeypatch.setattr(from_neodys, "read_rwo", reading)
     account = made(client, tmp_path / "set")
-    assert account.counts["objects"].dropped == {"observation file that cannot be read": 1}
+    assert account.counts["objects"].reasons == {"observation file that cannot be read": 1}
 
 
 def test_no_object_at_all(client, stocked, tmp_path):
@@ -199,7 +198,7 @@ def test_a_set_is_not_gone_on_with_after_a_renewal(client, stocked, tmp_path, mo
         raise KilledError
 
     plan = NeodysSet(designations=list(ORBITS))
-    client.download(plan.jobs(client))
+    client.download(plan.files(client))
     with pytest.raises(KilledError):
         plan.make(client, tmp_path / "a", on_step=die)
     steps: list[int] = []
@@ -209,7 +208,7 @@ def test_a_set_is_not_gone_on_with_after_a_renewal(client, stocked, tmp_path, mo
     with pytest.raises(KilledError):
         plan.make(client, tmp_path / "b", on_step=die)
     stocked.put("mpcobs/433.rwo", stocked.files["mpcobs/433.rwo"] + b"! more\n")
-    client.download(plan.jobs(client), refresh=True)
+    client.download(plan.files(client), refresh=True)
     with pytest.raises(DatasetError, match="other settings"):
         plan.make(client, tmp_path / "b")
 
@@ -255,9 +254,9 @@ def test_the_whole_catalogue(run, stocked, tmp_path):
     result = run("--all", "--out", out)
     assert result.exit_code == 0, result.output
     assert ": 4 records, 4 used, 0 set aside" in result.stdout.splitlines()[0]
-    assert "files: 8 read, 8 used" in result.stdout
-    assert "objects: 4 read, 4 used" in result.stdout
-    assert "4 dropped: rejected from its orbit by the file" in result.stdout
+    assert "8 files, 8 used" in result.stdout
+    assert "4 objects, 4 used" in result.stdout
+    assert "4 set aside: rejected from its orbit by the file" in result.stdout
     assert f"12 labelled arcs in {out}" in result.stdout
     settings = json.loads((out / "manifest.json").read_text())["settings"]
     assert settings["source"].startswith(stocked.url)
@@ -296,7 +295,7 @@ def test_objects_in_a_file(run, tmp_path):
     names.write_text("# mine\n2023 CD2\n\n433\n433\n")
     result = run("--objects", f"@{names}", "--download-only")
     assert result.exit_code == 0, result.output
-    assert "files: 4 read, 4 used" in result.stdout
+    assert "4 files, 4 used" in result.stdout
 
 
 def test_another_address_and_cache(run, stocked, tmp_path, monkeypatch):
@@ -315,7 +314,7 @@ def test_files_that_did_not_arrive_stop_the_set_unless_one_says_so(run, stocked,
     assert "HTTP 403" in result.stdout
     result = run(*options, "--partial")
     assert result.exit_code == 0
-    assert "1 dropped: no observation file: failed" in result.stdout
+    assert "1 set aside: no observation file: failed" in result.stdout
     assert run(*options, "--overwrite").exit_code == 0
     assert len(read(tmp_path / "set")) == 2 * NIGHTS
 

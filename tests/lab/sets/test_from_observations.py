@@ -95,7 +95,7 @@ class TestObservationTable:
         ]
         table = read_observation_table(write(tmp_path / "o.csv", header, *rows))
         report = table.meta["report"]
-        assert (report.n_records, report.n_used, report.n_set_aside) == (10, 2, 8)
+        assert (report.n_read, report.n_used, report.n_set_aside) == (10, 2, 8)
         assert [entry.line for entry in report.set_aside] == list(range(3, 11))
         assert table["selected"].tolist() == [True, False]
         assert (table["sigma_ra"][0].value, table["sigma_dec"][0].value) == (0.2, 0.3)
@@ -134,13 +134,13 @@ class TestSet:
         )  # fmt: skip
         assert result.exit_code == 0, result.output
         assert "4 arcs of 4 objects" in result.stdout
-        assert "arcs: 6 read, 4 used" in result.stdout
+        assert "6 arcs, 4 used" in result.stdout
         arcs = read_arcs(tmp_path / "set")
         assert sorted(arcs["designation"]) == sorted(NAMES)
         assert arcs["truth_residual_arcsec"].max() < 1e-3
         assert np.isfinite(arcs["rho_geo_au"]).all()
         account = read_account(tmp_path / "set")
-        assert account.counts["arcs"].dropped == {
+        assert account.counts["arcs"].reasons == {
             "no orbit of that object": 1,
             'label more than 10" from an observation': 1,
         }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neoranging.exceptions import DatasetError
+from neoranging.exceptions import DatasetError, NeoRangingError
 from neoranging.lab.sets.schema import COLUMNS, ArcTable
-from neoranging.records import Account, Counts, Sieve
+from neoranging.records import Account, RecordCount, Rejections
 
 
 def small() -> ArcTable:
@@ -89,21 +89,21 @@ def test_repr_counts():
 
 
 def test_counts_have_to_add_up():
-    with pytest.raises(DatasetError, match="3 read, but 1 used and 1 dropped"):
-        Counts(3, 1, {"late": 1})
+    with pytest.raises(NeoRangingError, match="3 records were read but 1 used and 1 set aside"):
+        RecordCount(3, 1, {"late": 1})
 
 
 def test_sieve_counts_each_thing_once_under_its_first_reason():
-    sieve = Sieve(4)
-    sieve.drop("one", np.array([True, True, False, False]))
-    sieve.drop("two", np.array([True, False, True, False]))
-    sieve.drop("never", np.zeros(4, dtype=bool))
-    assert sieve.counts == Counts(4, 1, {"one": 2, "two": 1})
+    rejections = Rejections(4)
+    rejections.reject(np.array([True, True, False, False]), "one")
+    rejections.reject(np.array([True, False, True, False]), "two")
+    rejections.reject(np.zeros(4, dtype=bool), "never")
+    assert rejections.count == RecordCount(4, 1, {"one": 2, "two": 1})
 
 
 def test_accounts_add_and_survive_json():
-    one = Account({"arcs": Counts(3, 2, {"late": 1})})
-    total = one + one + Account({"objects": Counts(1, 1)})
-    assert total.counts["arcs"] == Counts(6, 4, {"late": 2})
+    one = Account({"arcs": RecordCount(3, 2, {"late": 1})})
+    total = one + one + Account({"objects": RecordCount(1, 1)})
+    assert total.counts["arcs"] == RecordCount(6, 4, {"late": 2})
     assert Account.from_json(total.to_json()) == total
-    assert "2 dropped: late" in str(total)
+    assert "2 set aside: late" in str(total)

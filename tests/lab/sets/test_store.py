@@ -23,7 +23,7 @@ from neoranging.lab.sets.store import (
     rewrite_arcs,
     write_csv,
 )
-from neoranging.records import Account, Counts
+from neoranging.records import Account, RecordCount
 
 pytest.importorskip("pyarrow")
 
@@ -115,9 +115,9 @@ def test_units_stand_in_the_files(tmp_path):
 
 
 def test_accounts_of_the_parts_add_up_in_the_manifest(tmp_path):
-    account = Account({"arcs": Counts(5, 4, {"slow": 1})})
+    account = Account({"arcs": RecordCount(5, 4, {"slow": 1})})
     write(tmp_path, random_arcs(4), random_arcs(4), account=account)
-    assert read_account(tmp_path).counts["arcs"] == Counts(10, 8, {"slow": 2})
+    assert read_account(tmp_path).counts["arcs"] == RecordCount(10, 8, {"slow": 2})
     manifest = read_manifest(tmp_path)
     assert (manifest["n_arcs"], manifest["n_parts"], manifest["n_objects"]) == (8, 2, 3)
 
@@ -204,7 +204,7 @@ def test_killed_at_any_instant_it_goes_on_with_nothing_lost_or_twice(tmp_path):
 
 
 def test_rewritten_parts_keep_their_accounts(tmp_path):
-    account = Account({"arcs": Counts(10, 10)})
+    account = Account({"arcs": RecordCount(10, 10)})
     write(tmp_path, random_arcs(10), account=account)
     rewrite_arcs(tmp_path, lambda table: table.with_columns(U=7), note="seven")
     assert read_arcs(tmp_path, ("U",))["U"].tolist() == [7] * 10

@@ -172,14 +172,14 @@ class TestGate:
         swapped = table.with_columns(designation=np.roll(table["designation"], 1))
         labelled, counts = label_arcs(swapped, catalogue)
         assert len(labelled) == 0
-        assert counts.dropped == {'label more than 10" from an observation': len(table)}
+        assert counts.reasons == {'label more than 10" from an observation': len(table)}
 
     def test_elements_that_were_not_propagated(self, catalogue, rows, table):
         frozen = catalogue.take(rows)
         frozen.epoch_mjd_tdb[:] = table["t2_mjd_tdb"]
         labelled, counts = label_arcs(table, frozen)
         assert len(labelled) == 0
-        assert counts.n_read == sum(counts.dropped.values()) == len(table)
+        assert counts.n_read == sum(counts.reasons.values()) == len(table)
 
     def test_one_stray_observation_is_enough(self, catalogue, table):
         dec = table["dec_rad"].copy()
@@ -197,7 +197,7 @@ class TestGate:
         few.ecc[0], few.U[1], few.U[2] = np.nan, -1, 5
         labelled, counts = label_arcs(table, few, max_u=3)
         assert counts.n_used == len(labelled) == len(table) - 4
-        assert counts.dropped == {
+        assert counts.reasons == {
             "no orbit of that object": 1,
             "orbit without uncertainty parameter U": 1,
             "orbit of U above 3": 1,

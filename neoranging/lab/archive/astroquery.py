@@ -8,6 +8,7 @@ from neoranging.exceptions import (
     MissingDependencyError,
     ResourceNotFoundError,
 )
+from neoranging.lab.archive.http import ABSENT
 from neoranging.lab.archive.oef import OrbitRecord, orbit_from_astroquery
 from neoranging.lab.archive.portal import (
     EPOCH_DIGIT,
@@ -20,11 +21,7 @@ from neoranging.lab.archive.portal import (
 
 
 def query_astroquery(
-    designation: str,
-    *,
-    kind: Kind = "keplerian",
-    epoch: Epoch = "present",
-    base_url: str = "",
+    designation: str, *, kind: Kind = "keplerian", epoch: Epoch = "present", base_url: str = ""
 ) -> OrbitRecord:
     """Orbit of one object by `astroquery.solarsystem.neodys`, as a typed record.
 
@@ -45,37 +42,33 @@ def query_astroquery(
         If astroquery is not installed (extra ``remote``).
     ResourceNotFoundError, DownloadError
         If the portal does not deliver.
-    OrbitFormatError
+    OrbitFormatError, CorruptFileError
         If what came is no orbit.
     """
     try:
         from astroquery import cache_conf
         from astroquery.solarsystem.neodys import NEODySClass
+        from requests import RequestException
     except ImportError as error:
         raise MissingDependencyError.of(
             "elements by way of astroquery", "astroquery", "remote", "use NeodysClient.orbit"
         ) from error
-    import requests
 
     service = NEODySClass()
     # its address is frozen at import, and its answers would be kept for a week
     service.NEODYS_URL = Portal(base_url=base_url).url("epoch")
-    digit = int(EPOCH_DIGIT[epoch])
     try:
         with cache_conf.set_temp("cache_active", False):
             answer = service.query_object(
                 portal_name(designation),
                 orbital_element_type=KIND_LETTERS[kind],
-                epoch_near_present=digit,
+                epoch_near_present=int(EPOCH_DIGIT[epoch]),
             )
-    except requests.exceptions.RequestException as error:
+    except RequestException as error:
         status = getattr(error.response, "status_code", None)
-        missing = status in (404, 410)
-        raise (ResourceNotFoundError if missing else DownloadError)(
-            f"{designation}: {error}", service.NEODYS_URL, status
-        ) from error
+        kind_of_error = ResourceNotFoundError if status in ABSENT else DownloadError
+        raise kind_of_error(f"{designation}: {error}", service.NEODYS_URL, status) from error
     except (ValueError, IndexError) as error:
-        raise CorruptFileError(
-            f"{designation}: astroquery cannot read what came: {error}"
-        ) from error
+        msg = f"{designation}: astroquery cannot read what came: {error}"
+        raise CorruptFileError(msg) from error
     return orbit_from_astroquery(answer, designation)
