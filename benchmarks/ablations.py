@@ -1,4 +1,4 @@
-"""What each part of the invariant recipe is worth: short trainings that leave one out.
+"""Worth of each part of the invariant recipe, by short trainings that leave one out.
 
 Run ``OMP_NUM_THREADS=1 python benchmarks/ablations.py TWIN [--arcs N] [--epochs N] [names ...]`` on
 a divided set. Every variant learns from the same N arcs and is judged by the same validation arcs
@@ -18,17 +18,15 @@ from unittest import mock
 
 import torch
 
-from neoranging import arc_inputs
 from neoranging.core.parallax import LARGEST_ERROR
-from neoranging.lab.training import TrainingConfig
-from neoranging.lab.training.data import TrainingArcs, load_arcs
-from neoranging.lab.training.fit import fit
+from neoranging.estimators import network_inputs
+from neoranging.lab.training import TrainingArcs, TrainingConfig, fit_network, load_arcs
 from neoranging.nn import features
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.losses import LossWeights
 
 Change = Callable[[TrainingConfig], TrainingConfig]
-TOLD = (
+METRICS = (
     *("medae_rho_au", "median_relative_error", "correlation_rho"),
     *("medae_rho_dot_au_d", "admissible"),
 )
@@ -72,7 +70,7 @@ def without_curvature(inputs: ArcInputs) -> ArcInputs:
     return inputs._replace(sky_acc=none, log_sigma_acc=none, observer_acc=observer)
 
 
-SHOWN: dict[str, Callable[[ArcInputs], ArcInputs]] = {
+INPUTS: dict[str, Callable[[ArcInputs], ArcInputs]] = {
     "no parallax beyond the parabola": without_parallax,
     "no curvature either": without_curvature,
 }
@@ -80,7 +78,7 @@ SYMMETRY = "left, right, past and future told apart"
 SCATTER = "errors as usual, whatever an arc shows"
 
 
-def shown(arcs: TrainingArcs, change: Callable[[ArcInputs], ArcInputs]) -> TrainingArcs:
+def changed(arcs: TrainingArcs, change: Callable[[ArcInputs], ArcInputs]) -> TrainingArcs:
     drawings = tuple(change(inputs) for inputs in arcs.drawings)
     return replace(arcs, inputs=change(arcs.inputs), drawings=drawings)
 
@@ -89,14 +87,14 @@ def judged(config: TrainingConfig, train: TrainingArcs, validation: TrainingArcs
     if not config.drawings:
         train = replace(train, drawings=())
     with tempfile.TemporaryDirectory() as folder:
-        result = fit(config, train, validation, folder, device="cpu", threads=1)
+        result = fit_network(config, train, validation, folder, device="cpu", threads=1)
     best = result.history[-1]
     seconds = sum(row["seconds"] for row in result.history) / len(result.history)
-    figures = "  ".join(f"{best[f'val_{name}']:9.4g}" for name in TOLD)
+    figures = "  ".join(f"{best[f'val_{name}']:9.4g}" for name in METRICS)
     return f"{figures}  {seconds:7.1f}"
 
 
-def page_part(title: str, told: list[list[str]]) -> str:
+def page_part(title: str, rows: list[list[str]]) -> str:
     heads = "medAE ρ [au]", "median rel. error", "corr ρ", "medAE rate [au/d]", "admissible"
     lines = [
         ".. made by benchmarks/ablations.py; do not edit",
@@ -106,8 +104,8 @@ def page_part(title: str, told: list[list[str]]) -> str:
         "   :class: numbers",
         "",
     ]
-    rows = [["", *heads], *(row[:-1] for row in told)]  # seconds are of the machine
-    lines += ["   " + ", ".join(f'"{cell}"' for cell in row) for row in rows]
+    cells = [["", *heads], *(row[:-1] for row in rows)]  # seconds depend on the machine
+    lines += ["   " + ", ".join(f'"{cell}"' for cell in row) for row in cells]
     return "\n".join([*lines, ""])
 
 
@@ -133,20 +131,20 @@ def main() -> None:
     title = f"{len(parts[0])} arcs, {options.epochs} epochs"
     print(title)
     print(f"{'':40s}{''.join(f'{head:>11s}' for head in heads)}", flush=True)
-    told = []
-    for name in options.names or [*RECIPES, *SHOWN, SYMMETRY, SCATTER]:
+    rows = []
+    for name in options.names or [*RECIPES, *INPUTS, SYMMETRY, SCATTER]:
         config = RECIPES.get(name, RECIPES["the recipe"])(base)
-        change = SHOWN.get(name, lambda inputs: inputs)
+        change = INPUTS.get(name, lambda inputs: inputs)
         arcs = parts
         if name == SCATTER:
-            with mock.patch.object(arc_inputs, "_WEIGHT_OF_USUAL", 1e9):
+            with mock.patch.object(network_inputs, "_WEIGHT_OF_USUAL", 1e9):
                 arcs = loaded(options.twin, options.arcs, base)
         signs = torch.ones_like if name == SYMMETRY else features._sign
         with mock.patch.object(features, "_sign", signs):
-            told.append([name, *judged(config, *(shown(part, change) for part in arcs)).split()])
-        print(f"{name:40s}{''.join(f'{figure:>11s}' for figure in told[-1][1:])}", flush=True)
+            rows.append([name, *judged(config, *(changed(part, change) for part in arcs)).split()])
+        print(f"{name:40s}{''.join(f'{figure:>11s}' for figure in rows[-1][1:])}", flush=True)
     if options.table:
-        options.table.write_text(page_part(title, told))
+        options.table.write_text(page_part(title, rows))
 
 
 if __name__ == "__main__":

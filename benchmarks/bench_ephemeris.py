@@ -49,7 +49,7 @@ def speed(n: int, n_astropy: int) -> None:
     utc = Time(rng.uniform(48_000.0, 61_000.0, n), format="mjd", scale="utc")
     itrf = observatories.itrf_positions(rng.choice(CODES, n))
     mjd = ephemeris.tdb_mjd(utc)
-    few, place = utc[:n_astropy], observatories.location("G96")
+    few, place = utc[:n_astropy], observatories.observatory("G96").location
     rows: list[tuple[str, Callable, Callable, Callable]] = [
         (
             "UTC to TDB",
@@ -118,7 +118,7 @@ def site_error(n: int) -> None:
     utc = Time(np.random.default_rng(2).uniform(41_690.0, 61_300.0, n), format="mjd", scale="utc")
     errors = []
     for code in CODES:
-        theirs = observatories.location(code).get_gcrs_posvel(utc)
+        theirs = observatories.observatory(code).location.get_gcrs_posvel(utc)
         position, velocity = ephemeris.site_state(observatories.itrf_positions(code), utc)
         errors.append(
             (

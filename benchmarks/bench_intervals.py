@@ -7,31 +7,37 @@ from __future__ import annotations
 
 import sys
 import timeit
+from dataclasses import replace
 
 import numpy as np
 
-from neoranging import Calibration
-from neoranging.core.conformal import Answers
+from neoranging import Calibration, RangeStatus
+from neoranging.core import Answers, Attributables
 
 
-def answers(n: int, seed: int) -> tuple[Answers, np.ndarray]:
-    """Answers whose errors grow with motion, three in ten of them OK, and the true ranges."""
+def answers(n: int, seed: int) -> tuple[Answers, np.ndarray, np.ndarray]:
+    """Answers whose errors grow with motion, three in ten of them OK; spans and true ranges."""
     rng = np.random.default_rng(seed)
     eta, span, truth = 0.01 * rng.lognormal(size=n), 0.05 * rng.lognormal(size=n), rng.random(n)
     ok = rng.random(n) < 0.3
     error = np.where(ok, rng.uniform(0.001, 0.02, n), np.nan)
     rho = (0.1 + truth) * np.exp(10.0 * eta * rng.standard_normal(n))
-    return Answers(rho, error, ok, eta, span), 0.1 + truth
+    shapes = (column.shape[1:] for column in Attributables.none())
+    motion = Attributables._make(np.zeros((n, *shape)) for shape in shapes)._replace(ra_rate=eta)
+    status = np.where(ok, RangeStatus.OK.code, RangeStatus.UNDETERMINED.code)
+    made = replace(Answers.unsolved(motion, status), rho=rho)
+    made.covariance[:, 0, 0] = error**2
+    return made, span, 0.1 + truth
 
 
 def main() -> None:
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     calibration = Calibration.fit(*answers(5000, seed=1))
-    new, _ = answers(n, seed=2)
+    new, span, _ = answers(n, seed=2)
     limits = np.broadcast_to([1e-5, 1e5], (n, 2))
     bounds, sort = (
         min(timeit.repeat(call, number=1, repeat=5))
-        for call in (lambda: calibration.bounds(new, limits, 0.68), lambda: np.sort(new.rho))
+        for call in (lambda: calibration.bounds(new, span, limits, 0.68), lambda: np.sort(new.rho))
     )
     print(f"{n} intervals: {1e6 * bounds / n:.3f} us each, {bounds / sort:.1f} times a sort")
 

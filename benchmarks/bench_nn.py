@@ -1,4 +1,4 @@
-"""What a training step of the PINN costs beside one of the MLP, and what an estimate costs.
+"""Cost of a training step of the PINN beside one of the MLP, and of an estimate.
 
 Run ``OMP_NUM_THREADS=1 python benchmarks/bench_nn.py [steps]``. Steps are those of training from
 the inputs of a batch on: features, loss, gradients and optimiser. Both kinds alternate in one
@@ -16,8 +16,7 @@ import numpy as np
 import torch
 
 from neoranging.constants import GM_SUN
-from neoranging.lab.training import NetworkConfig, TrainingConfig
-from neoranging.lab.training.data import TrainingArcs
+from neoranging.lab.training import TrainingArcs, TrainingConfig
 from neoranging.lab.training.memory import keep_freed_memory
 from neoranging.lab.training.objective import Objective
 from neoranging.nn.inputs import ArcInputs
@@ -54,7 +53,6 @@ def inputs(n: int, seed: int = 0) -> ArcInputs:
         "sky_acc": 1e-2 * rng.standard_normal((n, 2)),
         "log_span": np.log(dt[:, 2] - dt[:, 0]),
         "log_sigma_acc": np.log(1e-2 * rng.uniform(0.3, 3.0, (n, 2))),
-        "n_obs": rng.integers(3, 12, n).astype(float),
         "curved": np.ones(n),
         "observer": earth + 4e-5 * rng.standard_normal((n, 3)),
         "observer_rate": motion + 2e-4 * rng.standard_normal((n, 3)),
@@ -109,7 +107,7 @@ def main() -> None:
         for kind in ("mlp", "pinn") * 3:
             steps.step(kind)
         pairs = [(steps.step("mlp"), steps.step("pinn")) for _ in range(count)]
-        mlp, pinn = (1e3 * statistics.median(each) for each in zip(*pairs, strict=True))
+        mlp, pinn = (1e3 * statistics.median(times) for times in zip(*pairs, strict=True))
         print(f"{name:22s} step of {BATCH}: MLP {mlp:6.2f} ms, PINN {pinn:6.2f} ms", end="; ")
         print(f"ratio {statistics.median(b / a for a, b in pairs):.2f}", end="; ", flush=True)
         steps.network.freeze()

@@ -27,6 +27,7 @@ from neoranging.lab.study import (
     HeldOut,
     Selection,
     as_text,
+    coverage,
     cross_conformal,
     plot_half_widths,
     plot_reliability,
@@ -47,9 +48,9 @@ for each in held.values():
 # night whose neighbour was learnt from is no test.
 
 mlp = held["mlp"]
-objects = np.unique(mlp.objects)
+objects = np.unique(mlp.truth.designation)
 half = np.random.default_rng(1).permutation(objects)[: len(objects) // 2]
-known = np.isin(mlp.objects, half)
+known = np.isin(mlp.truth.designation, half)
 print(f"{known.sum()} arcs to learn from, {(~known).sum()} to test")
 
 # %%
@@ -59,7 +60,7 @@ print(f"{known.sum()} arcs to learn from, {(~known).sum()} to test")
 # answer over truth. Put these errors in order, and see below which of them 68 % lie. This number,
 # to either side of a new answer, is the interval.
 
-off = np.abs(np.log(mlp.answers.rho / mlp.truth))
+off = np.abs(np.log(mlp.answers.rho / mlp.truth.rho))
 width = np.quantile(off[known], 0.68)
 print(f"68 % of the answers are right within a factor of {np.exp(width):.2f}")
 print(f"on the other asteroids: {np.mean(off[~known] <= width):.1%}")
@@ -75,7 +76,7 @@ decile = np.searchsorted(edges, eta)
 widths = np.array([np.quantile(off[known & (decile == k)], 0.68) for k in range(10)])
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.2), layout="constrained")
-left.semilogx(np.degrees(eta), mlp.answers.rho / mlp.truth, ",", color="#0072B2", alpha=0.5)
+left.semilogx(np.degrees(eta), mlp.answers.rho / mlp.truth.rho, ",", color="#0072B2", alpha=0.5)
 ends = np.degrees([eta.min(), *edges, eta.max()])
 for sign in (-1, 1):
     left.stairs(np.exp(sign * widths), ends, baseline=None, color="#D55E00", linewidth=2)
@@ -124,9 +125,9 @@ crosswise = {
     name: cross_conformal(each, levels=(0.2, 0.4, 0.5, 0.68, 0.8, 0.9, 0.95), folds=2)
     for name, each in held.items()
 }
-coverage = {name: each.coverage() for name, each in crosswise.items()}
+covered = {name: coverage(held[name], each) for name, each in crosswise.items()}
 columns = ("level", "n_arcs", "n_objects", "per_arc", "per_object", "median_ratio")
-for name, rows in coverage.items():
+for name, rows in covered.items():
     print(name)
     print(as_text([row for row in rows if row["stratum"] == "answered"], columns))
 
@@ -134,7 +135,7 @@ for name, rows in coverage.items():
 # Promised on one axis, kept on the other. Hollow marks count asteroids instead of arcs, lest those
 # that are seen on many nights decide.
 
-fig = plot_reliability(coverage)
+fig = plot_reliability(covered)
 fig.suptitle("share of truths inside, promised and kept")
 fig.set_size_inches(5.5, 6.0)
 
@@ -144,7 +145,7 @@ fig.set_size_inches(5.5, 6.0)
 # To hold is one thing, to be narrow another. The widths tell which method knows more, and for which
 # speeds: here at 68 %, in astronomical units on the left, on the right as a factor.
 
-fig = plot_half_widths(coverage, level=0.68)
+fig = plot_half_widths(covered, level=0.68)
 fig.suptitle("half widths of 68 % intervals by proper motion")
 fig.set_size_inches(10.0, 4.0)
 

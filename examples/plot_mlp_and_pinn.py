@@ -60,7 +60,7 @@ for representation in ("paper", "invariant"):
             print(error)
             continue
         scored[model, representation] = score(arcs, answers)
-        print(scored[model, representation])
+        print(f"{answers.method}: {answers.answered.sum()} of {len(answers)} arcs answered")
 
 # %%
 # All nights together

@@ -26,8 +26,7 @@ import numpy as np
 from astropy import units as u
 
 import neoranging as nr
-from neoranging.constants import C_AU_PER_DAY
-from neoranging.core import Solutions, energy_coefficients, object_state
+from neoranging.core import Answers
 from neoranging.exceptions import ConformalError
 from neoranging.lab.simulation import Twin
 from neoranging.lab.study import (
@@ -57,16 +56,10 @@ class RuleOfThumb(nr.RangingEstimator):
         """What the answers depend on: a calibration is for one speed and no other."""
         return {**super().identity, "speed_au_d": self.speed}
 
-    def _estimate(self, arcs, attributables):
-        a = attributables
-        sky = (a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity)
-        rho = self.speed / np.hypot(a.ra_rate * np.cos(a.dec), a.dec_rate)
-        rho_dot = -0.5 * energy_coefficients(*sky)[:, 1]
-        r, v = object_state(*sky, rho, rho_dot)
-        emitted = a.epoch - rho / C_AU_PER_DAY
-        no_error = np.full((len(arcs), 2, 2), np.nan)
-        status = np.full(len(arcs), nr.RangeStatus.UNDETERMINED.code, dtype=np.int8)
-        return Solutions(rho, rho_dot, no_error, r, v, emitted, status)
+    def _estimate(self, arcs, attributables):  # noqa: ARG002 (the motion says enough)
+        rho = self.speed / attributables.proper_motion
+        rho_dot = -0.5 * attributables.energy_coefficients[:, 1]
+        return Answers.of(attributables, rho, rho_dot, nr.RangeStatus.UNDETERMINED)
 
 
 # %%
@@ -111,7 +104,7 @@ print(as_text(pivot(rows)))
 # at the first row before the others. Where Gauss says ``OK``, however, the range is measured. On
 # these arcs alone:
 
-vouched = scored[0].ok
+vouched = scored[0].ok.to_numpy()
 rows = [row for each in scored for row in summarise(each, rows=vouched, metrics=figures[2:3])]
 print(f"{vouched.sum()} arcs")
 print(as_text(pivot(rows)))
@@ -132,15 +125,15 @@ fig.set_size_inches(11.0, 5.4)
 # asteroids, and checked on the other.
 
 held = HeldOut.of(RuleOfThumb(), [arcs])
-objects = np.unique(held.objects)
+objects = np.unique(held.truth.designation)
 half = np.random.default_rng(0).permutation(objects)[: len(objects) // 2]
-known = np.isin(held.objects, half)
+known = np.isin(held.truth.designation, half)
 
 calibration = held.take(known).calibration()
 test = held.take(~known)
 for level in (0.5, 0.68, 0.95):
-    low, high = calibration.bounds(test.answers, test.limits, level).T
-    inside = (low <= test.truth) & (test.truth <= high)
+    low, high = test.intervals(calibration, level).T
+    inside = (low <= test.truth.rho) & (test.truth.rho <= high)
     print(f"promised {level:.0%}, kept {inside.mean():.1%} of {len(test)} arcs")
 
 # %%

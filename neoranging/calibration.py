@@ -23,8 +23,8 @@ from astropy import units as u
 
 from neoranging.arguments import values_in
 from neoranging.core import conformal as core
-from neoranging.core.conformal import Answers
-from neoranging.core.nested_bins import NestedBins
+from neoranging.core.answers import Answers
+from neoranging.core.conformal import NestedBins
 from neoranging.exceptions import ConformalError
 from neoranging.files import parse_json, plain, replacing
 from neoranging.typing import BoolArray, FloatArray, IntArray
@@ -93,12 +93,10 @@ class _Group(NamedTuple):
             "proper_motion_edges_rad_d": self.bins.outer.tolist(),
             "arc_length_edges_d": self.bins.inner_lists,
             "n_arcs": self.counts.tolist(),
-            "half_widths": [[x if np.isfinite(x) else None for x in row] for row in self._rows],
+            "half_widths": [
+                [x if np.isfinite(x) else None for x in row] for row in self.widths.tolist()
+            ],
         }
-
-    @property
-    def _rows(self) -> list[list[float]]:
-        return self.widths.tolist()
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], n_levels: int) -> _Group:
@@ -154,6 +152,7 @@ class Calibration:
     def fit(
         cls,
         answers: Answers,
+        span: FloatArray,
         truth: FloatArray,
         *,
         score: str | None = None,
@@ -166,6 +165,8 @@ class Calibration:
         ----------
         answers : Answers
             To M arcs; those without an answer are counted, no more.
+        span : ndarray, shape (M,)
+            Time from the first to the last observation [d].
         truth : ndarray, shape (M,)
             True ranges [au] from the same origin.
         score : {"log", "absolute", "standard"}, optional
@@ -179,26 +180,27 @@ class Calibration:
             If no arc has an answer, a true range is not positive, or standard scores are asked
             for where a usable answer has no standard error.
         """
-        given = answers.given
-        if not given.any():
+        rows = np.flatnonzero(core.answered(answers))
+        if not len(rows):
             raise ConformalError(
-                f"none of the {len(given)} calibration arcs has an answer: there is nothing to "
+                f"none of the {len(answers)} calibration arcs has an answer: there is nothing to "
                 "learn about the errors of the method"
             )
-        mine, known = answers.take(given), truth[given]
-        score = score or _natural_score(mine)
-        if score == "standard" and (mine.usable & ~mine.determined(score)).any():
+        some, eta, span, truth = answers.take(rows), answers.eta[rows], span[rows], truth[rows]
+        usable, with_error = some.usable, core.determined(some, "standard")
+        if score is None:
+            every = usable.any() and bool((with_error == usable).all())
+            score = "standard" if every else "log"
+        if score == "standard" and (usable & ~with_error).any():
             raise ConformalError(
                 "standard scores need usable answers, each with a standard error: for this "
                 "method take score='log' or 'absolute'"
             )
-        off, usable = core.scores(mine, known, score), mine.determined(score)
-        ok, other = (
-            _Group.fit(off[rows], mine.eta[rows], mine.span[rows]) for rows in (usable, ~usable)
-        )
-        counted = {"n_arcs": len(given), "n_without_answer": int((~given).sum())}
-        told = {**counted, **(description or {})}
-        return cls(dict(identity or {}), score, LEVELS, told, (ok, other))
+        off, first = core.scores(some, truth, score), core.determined(some, score)
+        ok, other = (_Group.fit(off[k], eta[k], span[k]) for k in (first, ~first))
+        counts = {"n_arcs": len(answers), "n_without_answer": len(answers) - len(rows)}
+        description = {**counts, **(description or {})}
+        return cls(dict(identity or {}), score, LEVELS, description, (ok, other))
 
     # ------------------------------------------------------------------ what it says
 
@@ -232,63 +234,18 @@ class Calibration:
         ConformalError
             If there are too few calibration arcs for the level; the message says how many it needs.
         """
-        eta, span = _axes(proper_motion, arc_length)
+        eta = values_in("proper_motion", proper_motion, u.rad / u.d, ConformalError)
+        span = values_in("arc_length", arc_length, u.d, ConformalError)
         columns = np.broadcast_arrays(eta, span, np.asarray(usable, dtype=bool))
         eta, span, usable = (column.ravel() for column in columns)
         width = self._half_width(eta, span, usable, confidence_level)
         self._require(np.isfinite(width), eta, span, usable, confidence_level)
         return width.reshape(columns[0].shape)
 
-    def interval(
-        self,
-        range: u.Quantity,  # noqa: A002 (the name that the package gives it)
-        proper_motion: u.Quantity,
-        arc_length: u.Quantity,
-        usable: npt.ArrayLike,
-        confidence_level: float,
-        *,
-        range_error: u.Quantity | None = None,
-    ) -> u.Quantity:
-        """Range interval around an answer; `RangeEstimate.interval` also heeds admissibility.
-
-        Parameters
-        ----------
-        range, proper_motion, arc_length : Quantity, shape (...)
-            The answer, the motion of the fit to all observations, and the time from the first to
-            the last of them.
-        usable : array_like of bool, shape (...)
-            Whether the status is OK or POPULATION.
-        confidence_level : float
-        range_error : Quantity, shape (...), optional
-            Standard error; only standard scores look at it.
-
-        Returns
-        -------
-        Quantity, shape (..., 2)
-            Lower and upper bound; NaN where there is no answer.
-
-        Raises
-        ------
-        ConformalError
-            If there are too few calibration arcs for the level; the message says how many it needs.
-        """
-        rho = values_in("range", range, u.au, ConformalError)
-        eta, span = _axes(proper_motion, arc_length)
-        error = np.asarray(np.nan)
-        if range_error is not None:
-            error = values_in("range_error", range_error, u.au, ConformalError)
-        columns = np.broadcast_arrays(rho, error, np.asarray(usable, dtype=bool), eta, span)
-        answers = Answers._make(column.ravel() for column in columns)
-        usable = answers.determined(self.score)
-        width = self._half_width(answers.eta, answers.span, usable, confidence_level)
-        known = np.isfinite(width) | ~answers.given
-        self._require(known, answers.eta, answers.span, usable, confidence_level)
-        bounds = core.bounds(answers, width, self.score)
-        return bounds.reshape(*columns[0].shape, 2) << u.au
-
     def bounds(
         self,
         answers: Answers,
+        span: FloatArray,
         limits: FloatArray,
         confidence_level: float,
         *,
@@ -300,8 +257,10 @@ class Calibration:
         ----------
         answers : Answers
             Of M arcs.
+        span : ndarray, shape (M,)
+            Time from the first to the last observation [d].
         limits : ndarray, shape (M, 2)
-            ``core.conformal.admissible_limits`` [au].
+            Least and greatest admissible range [au], as in `Answers.limits`.
         confidence_level : float
         too_few : {"raise", "limits"}
             What becomes of usable answers where the calibration arcs are too few for the
@@ -313,11 +272,11 @@ class Calibration:
             Never empty. The limits themselves where there is no answer, and where answers that are
             not usable have too few calibration arcs.
         """
-        usable = answers.determined(self.score)
-        width = self._half_width(answers.eta, answers.span, usable, confidence_level)
+        eta, usable = answers.eta, core.determined(answers, self.score)
+        width = self._half_width(eta, span, usable, confidence_level)
         if too_few == "raise":
-            known = np.isfinite(width) | ~usable | ~answers.given
-            self._require(known, answers.eta, answers.span, usable, confidence_level)
+            enough = np.isfinite(width) | ~usable | ~core.answered(answers)
+            self._require(enough, eta, span, usable, confidence_level)
         return core.clipped(core.bounds(answers, width, self.score), limits)
 
     def _half_width(
@@ -332,24 +291,23 @@ class Calibration:
 
     def _require(
         self,
-        known: BoolArray,
+        enough: BoolArray,
         eta: FloatArray,
         span: FloatArray,
         usable: BoolArray,
         level: float,
     ) -> None:
-        """Complain of the first answer whose half width is not known."""
-        if known.all():
+        """Complain of the first answer that the calibration arcs are too few for."""
+        if enough.all():
             return
-        k = int(np.argmin(known))
+        k = int(np.argmin(enough))
         group = self._groups[0 if usable[k] else 1]
         n = int(group.counts[group.bins.cell_of(eta[k : k + 1], span[k : k + 1])[0]])
         verdict = f"answers that are {'' if usable[k] else 'not '}usable"
-        which = f" with {verdict} and a like proper motion and length"
-        raise core.too_few(n, level, which)
+        raise core.too_few(n, level, f" with {verdict} and a like proper motion and length")
 
     def matches(self, identity: Mapping[str, Any]) -> bool:
-        """Whether it was made for a method of that identity."""
+        """Flag of a calibration that was made for a method of that identity."""
         return dict(self.identity) == dict(identity)
 
     # ------------------------------------------------------------------ files
@@ -389,8 +347,11 @@ class Calibration:
             ok, other = (_Group.from_json(by_verdict[name], len(levels)) for name in _VERDICTS)
             if not (np.diff(np.concatenate([[0.0], levels, [1.0]])) > 0.0).all():
                 raise ValueError("its levels do not ascend between 0 and 1")
-            identity, described = (_mapping(content, name) for name in ("identity", "description"))
-            return cls(identity, content["score"], levels, described, (ok, other))
+            for name in ("identity", "description"):
+                if not isinstance(content[name], Mapping):
+                    raise TypeError(f"{name!r} is no object but {type(content[name]).__name__}")
+            identity, description = dict(content["identity"]), dict(content["description"])
+            return cls(identity, content["score"], levels, description, (ok, other))
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise ConformalError(
                 f"this is no calibration of this version of neoranging ({error!r}): make it anew, "
@@ -436,26 +397,6 @@ def default_calibration(name: str) -> Calibration | None:
     """
     path = Path(str(files("neoranging").joinpath("data", "calibration", f"{name}.json")))
     return Calibration.read(path) if path.exists() else None
-
-
-def _mapping(content: Mapping[str, Any], name: str) -> dict[str, Any]:
-    if not isinstance(content[name], Mapping):
-        raise TypeError(f"{name!r} is no object but {type(content[name]).__name__}")
-    return dict(content[name])
-
-
-def _axes(proper_motion: u.Quantity, arc_length: u.Quantity) -> tuple[FloatArray, FloatArray]:
-    """What intervals depend on beside the verdict, in rad/d and d."""
-    return (
-        values_in("proper_motion", proper_motion, u.rad / u.d, ConformalError),
-        values_in("arc_length", arc_length, u.d, ConformalError),
-    )
-
-
-def _natural_score(answers: Answers) -> str:
-    usable = answers.usable
-    told = usable.any() and bool((answers.determined("standard") == usable).all())
-    return "standard" if told else "log"
 
 
 def _rounded_up(values: FloatArray) -> FloatArray:

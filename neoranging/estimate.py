@@ -16,10 +16,7 @@ from scipy.special import ndtri
 from neoranging.attributable import Attributable
 from neoranging.calibration import Calibration
 from neoranging.constants import ARCSEC, GM_SUN
-from neoranging.core.admissible import is_admissible
-from neoranging.core.answers import Candidates, Solutions
-from neoranging.core.conformal import Answers, admissible_limits
-from neoranging.core.kepler import orbital_energy
+from neoranging.core.answers import Answers, Candidates
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.status import RangeStatus
 from neoranging.display import html_table
@@ -54,15 +51,12 @@ class RangeEstimate:
     def __init__(
         self,
         *,
-        method: str,
-        origin: str,
         attributable: Attributable,
-        solutions: Solutions,
+        answers: Answers,
         tracklets: TrackletSet,
         calibration: Calibration | None = None,
     ) -> None:
-        self._method, self._origin, self._attributable = method, origin, attributable
-        self._solutions, self._tracklets = solutions, tracklets
+        self._attributable, self._answers, self._tracklets = attributable, answers, tracklets
         self._calibration = calibration
         self._scalar = attributable._scalar
 
@@ -71,17 +65,15 @@ class RangeEstimate:
     def __len__(self) -> int:
         if self._scalar:
             raise TypeError("the estimate of one tracklet has no length")
-        return len(self._solutions.rho)
+        return len(self._answers.rho)
 
     def __getitem__(self, item: Any) -> RangeEstimate:
         if self._scalar:
             raise TypeError("the estimate of one tracklet cannot be indexed")
         index = np.atleast_1d(np.arange(len(self))[item])
         return RangeEstimate(
-            method=self.method,
-            origin=self.origin,
             attributable=self.attributable[item],
-            solutions=self._solutions.take(index),
+            answers=self._answers.take(index),
             tracklets=self._tracklets._take(index),
             calibration=self.calibration,
         )
@@ -98,12 +90,12 @@ class RangeEstimate:
     @property
     def method(self) -> str:
         """Name of the estimator."""
-        return self._method
+        return self._answers.method
 
     @property
     def origin(self) -> str:
         """Origin of range and range-rate, ``"topocenter"`` or ``"geocenter"``."""
-        return self._origin
+        return self._answers.origin
 
     @property
     def attributable(self) -> Attributable:
@@ -125,12 +117,12 @@ class RangeEstimate:
     @property
     def range(self) -> u.Quantity:
         """Distance along the light path from the origin; NaN only where `status` says why."""
-        return self._dress(self._solutions.rho, u.au)
+        return self._dress(self._answers.rho, u.au)
 
     @property
     def range_rate(self) -> u.Quantity:
         """Derivative of the range by time of reception."""
-        return self._dress(self._solutions.rho_dot, _AU_D)
+        return self._dress(self._answers.rho_dot, _AU_D)
 
     @property
     def coord(self) -> SkyCoord:
@@ -141,23 +133,23 @@ class RangeEstimate:
     @property
     def range_error(self) -> u.Quantity:
         """Standard error of the range, linearised from the errors of the observations."""
-        return self._dress(np.sqrt(self._solutions.covariance[:, 0, 0]), u.au)
+        return self._dress(self._answers.rho_error, u.au)
 
     @property
     def range_rate_error(self) -> u.Quantity:
         """Standard error of the range-rate, linearised from the errors of the observations."""
-        return self._dress(np.sqrt(self._solutions.covariance[:, 1, 1]), _AU_D)
+        return self._dress(np.sqrt(self._answers.covariance[:, 1, 1]), _AU_D)
 
     @property
     def status(self) -> Any:
         """`RangeStatus`, or an array of them, shape (M,); ``.advice`` says what to try."""
-        members = np.array(list(RangeStatus), dtype=object)[self._solutions.status]
+        members = np.array(list(RangeStatus), dtype=object)[self._answers.status]
         return self._one(members)
 
     @property
     def ok(self) -> Any:
         """Flag of the status OK, bool or shape (M,)."""
-        flag = self._solutions.status == RangeStatus.OK.code
+        flag = self._answers.ok
         return bool(flag[0]) if self._scalar else flag
 
     @property
@@ -168,22 +160,16 @@ class RangeEstimate:
         range that observations determine where the answer is another, and the features by which a
         tracklet leaves the domain of a training.
         """
-        remarks = self._solutions.remarks
+        remarks = self._answers.remarks
         if remarks is None:
-            remarks = np.full(len(self._solutions.rho), "")
+            remarks = np.full(len(self._answers.rho), "")
         return str(remarks[0]) if self._scalar else remarks.copy()
 
     @property
     def admissible(self) -> Any:
         """Flag of an estimate in the admissible region whose orbit is bound, bool or (M,)."""
-        s = self._solutions
-        with np.errstate(invalid="ignore"):
-            inside = is_admissible(self._coefficients, s.rho, s.rho_dot, orbital_energy(s.r, s.v))
+        inside = self._answers.admissible
         return bool(inside[0]) if self._scalar else inside
-
-    @cached_property
-    def _coefficients(self) -> FloatArray:
-        return self.attributable._arrays.energy_coefficients
 
     def interval(
         self, confidence_level: float = TABLE_LEVEL, *, calibrated: bool = True
@@ -234,17 +220,16 @@ class RangeEstimate:
         self, confidence_level: float, calibration: Calibration | None, too_few: str = "raise"
     ) -> FloatArray:
         """Bounds of `interval`, shape (M, 2) [au]; ``too_few`` as in `Calibration.bounds`."""
-        s, limits = self._solutions, admissible_limits(self.attributable._arrays)
+        s, limits = self._answers, self._answers.limits
         if calibration is not None:
-            answers = Answers.of(self.attributable._arrays, s, self._tracklets._span)
-            return calibration.bounds(answers, limits, confidence_level, too_few=too_few)
+            span = self._tracklets._span
+            return calibration.bounds(s, span, limits, confidence_level, too_few=too_few)
         low, high = limits.T
-        half = ndtri(0.5 + 0.5 * confidence_level) * np.sqrt(s.covariance[:, 0, 0])
-        ok = s.status == RangeStatus.OK.code
+        half = ndtri(0.5 + 0.5 * confidence_level) * s.rho_error
         return np.stack(
             [
-                np.where(ok, np.fmax(s.rho - half, low), low),
-                np.where(ok, np.fmin(s.rho + half, high), high),
+                np.where(s.ok, np.fmax(s.rho - half, low), low),
+                np.where(s.ok, np.fmin(s.rho + half, high), high),
             ],
             axis=1,
         )
@@ -260,7 +245,7 @@ class RangeEstimate:
         (root mean square over all observations), ``converged``, ``plausible`` and ``chosen``. No
         rows for methods without candidates.
         """
-        return _candidate_table(self._solutions.candidates or Candidates.none())
+        return _candidate_table(self._answers.candidates or Candidates.none())
 
     @property
     def state(self) -> tuple[u.Quantity, u.Quantity, Time]:
@@ -274,7 +259,7 @@ class RangeEstimate:
         EstimationError
             If the estimate is of one tracklet, and that has no solution.
         """
-        s = self._solutions
+        s = self._answers
         if self._scalar and not np.isfinite(s.rho[0]):
             raise EstimationError(f"no orbit: {self.status.advice}", self)
         solved = np.isfinite(s.epoch)
@@ -327,7 +312,7 @@ class RangeEstimate:
         The orbit of the estimate is propagated to each observation as a two-body orbit with light
         time; n runs over the observations of all tracklets in order.
         """
-        s = self._solutions
+        s = self._answers
         offsets = sky_residuals(self._tracklets.arcs(self.origin), s.r, s.v, s.epoch)
         return (offsets / ARCSEC) << u.arcsec
 
@@ -341,7 +326,7 @@ class RangeEstimate:
         ``range_low`` and ``range_high`` (`interval` at the level 0.68), ``status``, ``admissible``,
         ``proper_motion``, ``curvature_significance`` and ``n_observations``.
         """
-        s, a = self._solutions, self.attributable._arrays
+        s, a = self._answers, self.attributable._arrays
         low, high = self._bounds(TABLE_LEVEL, self.calibration, too_few="limits").T
         return QTable(
             {
@@ -350,7 +335,7 @@ class RangeEstimate:
                 "station": self._tracklets.stations,
                 "epoch": Time(a.epoch, format="mjd", scale="tdb"),
                 "range": s.rho << u.au,
-                "range_error": np.sqrt(s.covariance[:, 0, 0]) << u.au,
+                "range_error": s.rho_error << u.au,
                 "range_low": low << u.au,
                 "range_high": high << u.au,
                 "range_rate": s.rho_dot << _AU_D,
@@ -379,7 +364,7 @@ class RangeEstimate:
                 f"<RangeEstimate {self.method}, {self.origin}: {self.range.value:.5g} au, "
                 f"{self.range_rate.value:+.4g} au/d, {self.status.name}>"
             )
-        names, counts = np.unique(self._solutions.status, return_counts=True)
+        names, counts = np.unique(self._answers.status, return_counts=True)
         verdicts = ", ".join(
             f"{RangeStatus.from_code(c).name} {n}" for c, n in zip(names, counts, strict=True)
         )

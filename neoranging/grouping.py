@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +13,14 @@ import numpy.typing as npt
 from neoranging.constants import MJD_JD
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError, TrackletError
 from neoranging.observations import stations
-from neoranging.observations.columns import Columns, Fault, faults, labels, with_credible_sigmas
+from neoranging.observations.columns import (
+    Columns,
+    Fault,
+    Observations,
+    faults,
+    labels,
+    with_credible_sigmas,
+)
 from neoranging.observations.designation import canonical, cleaned
 from neoranging.observations.exposures import repeated_exposures, running_number
 from neoranging.observations.report import ReadReport
@@ -74,31 +81,6 @@ class TrackletReport(RecordCount):
         return "\n".join([*map(str, self.reading), super().__str__(), *notes])
 
 
-@dataclass(frozen=True)
-class Observations:
-    """Rows of all sources as plain columns of length n.
-
-    Attributes
-    ----------
-    columns : Columns
-    designation, tracklet : ndarray of str
-        Name of the object and tracklet id as the source has them, "" where there is none.
-    submission : ndarray of str
-        Id that the observer gave the tracklet in a submission (``trkSub`` of ADES).
-    kind : ndarray of str
-        ``"ground"``, ``"roving"`` or ``"space"``.
-    selected : ndarray of bool
-        False for what the source rejects from its orbit.
-    """
-
-    columns: Columns
-    designation: StrArray
-    tracklet: StrArray
-    submission: StrArray
-    kind: StrArray
-    selected: BoolArray
-
-
 class Identity(NamedTuple):
     """Labels that say which observations are of one object, "" where there is none."""
 
@@ -119,8 +101,7 @@ class Groups(NamedTuple):
 
 
 def group_by_identity(
-    observations: Observations,
-    reports: tuple[ReadReport, ...],
+    parts: Sequence[Observations],
     group_by: tuple[str, ...],
     kinds: tuple[str, ...],
     selected_only: bool,
@@ -137,17 +118,29 @@ def group_by_identity(
     ObservationFormatError
         If no observation says which object it is of.
     """
-    c, notes = stations.with_known_codes(observations.columns, _reader_notes(reports))
+
+    def joined(name: str, fill: Any) -> AnyArray:
+        columns = (part.extra.get(name, np.full(len(part), fill)) for part in parts)
+        return np.concatenate([np.asarray(column) for column in columns])
+
+    reports = tuple(part.meta["report"] for part in parts if "report" in part.meta)
+    # of unknown stations the readers have warned already
+    reader_notes = [note.text for report in reports for note in report.notes]
+    c = Columns.concatenate(part.columns for part in parts) if len(parts) > 1 else parts[0].columns
+    c, notes = stations.with_places(c, reader_notes)
     rejections = Rejections(len(c.ra))
-    rejections.reject(~np.isin(observations.kind, kinds), "observer not of the kinds asked for")
+    kind = np.concatenate([part.kind for part in parts])
+    rejections.reject(~np.isin(kind, kinds), "observer not of the kinds asked for")
     if selected_only:
-        rejections.reject(~observations.selected, "rejected from its orbit by the file")
+        rejections.reject(
+            ~joined("selected", True).astype(bool), "rejected from its orbit by the file"
+        )
     for fault in faults(c):
         rejections.reject(fault.rows, fault.reason)
     identity = Identity(
-        canonical(observations.designation),
-        cleaned(observations.tracklet),
-        cleaned(observations.submission),
+        canonical(np.concatenate([part.designation for part in parts])),
+        cleaned(joined("tracklet", "").astype(np.str_)),
+        cleaned(joined("trkSub", "").astype(np.str_)),
     )
     _require_identity(identity, rejections)
     c, sigma_notes = with_credible_sigmas(c, rejections.usable)
@@ -208,7 +201,7 @@ def _grouped(
     more_faults: tuple[Fault, ...],
     on_bad: str,
 ) -> Groups:
-    c, notes = stations.with_known_codes(c)
+    c, notes = stations.with_places(c)
     rejections = Rejections(len(c.ra))
     for fault in (*more_faults, *faults(c)):
         if on_bad == "raise" and fault.rows.any():
@@ -244,12 +237,6 @@ def _set_aside(report: TrackletReport) -> str:
         f"{many(report.n_read, 'observation')} cannot be used ({reasons})"
         + (f"; {many(len(lost), 'tracklet')} lost: {names}" if lost else "")
     )
-
-
-def _reader_notes(reports: tuple[ReadReport, ...]) -> tuple[str, ...]:
-    """Texts of the notes on unknown stations, of which readers have warned already."""
-    texts = (note.text for report in reports for note in report.notes)
-    return tuple(text for text in texts if text.startswith(stations.UNKNOWN_STATION))
 
 
 def _require_identity(identity: Identity, rejections: Rejections) -> None:

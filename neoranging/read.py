@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
-from astropy import units as u
-from astropy.table import QTable
-
-from neoranging.arguments import unmasked, values_in
-from neoranging.constants import AU_KM
 from neoranging.exceptions import ObservationFormatError
-from neoranging.grouping import Observations, group_by_identity
-from neoranging.observations import observatories
-from neoranging.observations.columns import Columns
-from neoranging.observations.reading import read_observations, separate_sources
+from neoranging.grouping import group_by_identity
+from neoranging.observations.reading import parse_observations, separate_sources
 from neoranging.tracklet import TrackletSet
-from neoranging.typing import AnyArray
 
 KINDS = ("ground", "roving", "space")
 GROUPS = ("night", "station")
@@ -32,7 +23,7 @@ def read_tracklets(
     group_by: str | Collection[str] = ("night", "station"),
     kinds: Collection[str] = KINDS,
     selected_only: bool = True,
-    **options: Any,
+    default_sigma: Any = None,
 ) -> TrackletSet:
     """Form the tracklets of a file or a table.
 
@@ -66,8 +57,8 @@ def read_tracklets(
         Observers to take.
     selected_only : bool
         Leave out observations that an ``.rwo`` file marks as rejected from its orbit.
-    **options
-        ``default_sigma``, the error of positions that carry none [arcsec].
+    default_sigma : float, Quantity or mapping, optional
+        Error of positions that carry none [arcsec if a plain number], or one for each station.
 
     Returns
     -------
@@ -77,21 +68,21 @@ def read_tracklets(
     Raises
     ------
     ObservationFormatError
-        If a file is no observation file, a table lacks a column, an option is unknown, or no
-        observation says which object it is of.
+        If a file is no observation file, a table lacks a column, or no observation
+        says which object it is of.
     """
     group_by = _checked("group_by", group_by, GROUPS)
     kinds = _checked("kinds", kinds, KINDS)
     sources = separate_sources(source)
     if not sources:
         raise ObservationFormatError("expected at least one file or table, got an empty list")
-    tables = [
-        read_observations(one, format=format, scale=scale, station=station, **options)
+    parts = [
+        parse_observations(
+            one, format=format, scale=scale, station=station, default_sigma=default_sigma
+        )
         for one in sources
     ]
-    reports = tuple(t.meta["report"] for t in tables if "report" in t.meta)
-    parts = [_plain(table) for table in tables]
-    return TrackletSet(*group_by_identity(_join(parts), reports, group_by, kinds, selected_only))
+    return TrackletSet(*group_by_identity(parts, group_by, kinds, selected_only))
 
 
 def _checked(name: str, values: str | Collection[str], allowed: tuple[str, ...]) -> tuple[str, ...]:
@@ -100,61 +91,3 @@ def _checked(name: str, values: str | Collection[str], allowed: tuple[str, ...])
     if wrong or not values:
         raise ObservationFormatError(f"{name} takes {allowed}, got {values}")
     return values
-
-
-def _plain(table: QTable) -> Observations:
-    """Strip one observation table."""
-    n = len(table)
-
-    def column(name: str, fill: Any) -> AnyArray:
-        if name not in table.colnames:
-            return np.full(n, fill)
-        values = table[name]
-        return np.where(getattr(values, "mask", False), fill, np.asarray(values))
-
-    def quantity(name: str, unit: u.UnitBase, shape: tuple[int, ...] = ()) -> Any:
-        if name not in table.colnames:
-            return np.full((n, *shape), np.nan)
-        return values_in(f"the column {name}", table[name], unit, ObservationFormatError)
-
-    station = column("station", "").astype(np.str_)
-    itrf = quantity("observer_itrf", u.m, (3,))
-    fixed = np.isnan(itrf[:, 0])
-    itrf = np.where(fixed[:, None], observatories.itrf_positions(station), itrf)
-    gcrs = quantity("observer_gcrs", u.km, (3,)) / AU_KM
-    itrf[np.isfinite(gcrs[:, 0])] = np.nan
-    utc = table["obstime"].utc
-    columns = Columns(
-        np.asarray(utc.jd1),
-        np.asarray(utc.jd2),
-        quantity("ra", u.rad),
-        quantity("dec", u.rad),
-        np.stack([quantity(name, u.rad) for name in ("sigma_ra", "sigma_dec")], axis=1),
-        station,
-        itrf,
-        gcrs,
-        unmasked(table["mag"]) if "mag" in table.colnames else np.full(n, np.nan),
-        column("band", "").astype(np.str_),
-        column("note2", "").astype(np.str_),
-    )
-    return Observations(
-        columns,
-        column("designation", "").astype(np.str_),
-        column("tracklet", "").astype(np.str_),
-        column("trkSub", "").astype(np.str_),
-        column("kind", "ground").astype(np.str_),
-        column("selected", True).astype(bool),
-    )
-
-
-def _join(parts: list[Observations]) -> Observations:
-    if len(parts) == 1:
-        return parts[0]
-    columns = zip(*(part.columns for part in parts), strict=True)
-    return Observations(
-        Columns(*map(np.concatenate, columns)),
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("designation", "tracklet", "submission", "kind", "selected")
-        ),
-    )

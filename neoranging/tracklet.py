@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,16 @@ from astropy.time import Time
 from neoranging import ephemeris
 from neoranging.arguments import require_time
 from neoranging.attributable import Attributable
-from neoranging.constants import ARCSEC
+from neoranging.constants import ARCSEC, AU_KM
 from neoranging.core import attributable as core
 from neoranging.core.arcs import Arcs
 from neoranging.exceptions import TrackletError
 from neoranging.grouping import TrackletReport, group_as_one, group_by_label, taken
+from neoranging.observations import observatories
 from neoranging.observations.columns import (
     DEFAULT_SIGMA,
     Columns,
+    Observations,
     icrs_directions,
     plain_columns,
 )
@@ -40,7 +42,109 @@ if TYPE_CHECKING:
 ORIGINS = ("topocenter", "geocenter")
 
 
-class TrackletSet(Sequence["Tracklet"]):
+class _Observed:
+    """The n observations of a `Tracklet`, or of all tracklets of a `TrackletSet`."""
+
+    @property
+    def _set(self) -> TrackletSet:
+        raise NotImplementedError
+
+    @property
+    def obstime(self) -> Time:
+        """Epochs of mid-exposure, UTC, shape (n,)."""
+        c = self._set._columns
+        return Time(c.jd1, c.jd2, format="jd", scale="utc")
+
+    @property
+    def coord(self) -> SkyCoord:
+        """Directions, ICRS, shape (n,)."""
+        c = self._set._columns
+        return SkyCoord(c.ra << u.deg, c.dec << u.deg, frame="icrs")
+
+    @property
+    def sigma(self) -> u.Quantity:
+        """Standard deviations on the sky, shape (n, 2): right ascension with cos(dec), dec."""
+        return u.Quantity(self._set._columns.sigma, u.arcsec)
+
+    @property
+    def station(self) -> StrArray:
+        """MPC code of each observation, empty for a place without one, shape (n,)."""
+        return self._set._columns.station
+
+    @property
+    def location(self) -> EarthLocation:
+        """Place of each observation, shape (n,); NaN for spacecraft and unknown codes."""
+        return EarthLocation.from_geocentric(*self._set._columns.itrf.T, unit=u.m)
+
+    @property
+    def mag(self) -> FloatArray:
+        """Magnitudes, NaN where not given, shape (n,)."""
+        return self._set._columns.mag
+
+    @property
+    def band(self) -> StrArray:
+        """Bands of the magnitudes, shape (n,)."""
+        return self._set._columns.band
+
+    def attributable(self, method: str = "fit", origin: str = "topocenter") -> Attributable:
+        """Position and motion at the middle observation of each tracklet.
+
+        Parameters
+        ----------
+        method : {"fit", "three-point"}
+            Weighted least-squares parabola through all observations, or the Lagrange three-point
+            derivative of the first, middle and last.
+        origin : {"topocenter", "geocenter"}
+            Observer that goes with it.
+
+        Returns
+        -------
+        Attributable
+            Scalar for a tracklet, of shape (M,) for a set.
+        """
+        makers = {"fit": core.from_fit, "three-point": core.from_three_points}
+        if method not in makers:
+            raise TrackletError(f"method must be one of {tuple(makers)}, got {method!r}")
+        arrays = makers[method](self._set.arcs(origin))
+        return Attributable._from_arrays(arrays, scalar=isinstance(self, Tracklet))
+
+    def estimate(self, method: Any = "gauss", **options: Any) -> RangeEstimate:
+        """Range and range-rate by a registered method.
+
+        Parameters
+        ----------
+        method : str, RangingEstimator or type
+            Name as listed by `neoranging.available_methods`, or an estimator of your own.
+        **options
+            For the estimator, for example ``origin="geocenter"``; and
+            ``on_failure="raise"`` to get an `EstimationError` instead of a status.
+
+        Returns
+        -------
+        RangeEstimate
+            Scalar for a tracklet, of shape (M,) for a set; look at ``.status`` before ``.range``.
+            ``.to_table()`` turns it into a QTable.
+        """
+        from neoranging.estimators.registry import get_estimator
+
+        on_failure = options.pop("on_failure", "return")
+        tracklets = cast("Tracklet | TrackletSet", self)
+        return get_estimator(method, **options).estimate(tracklets, on_failure=on_failure)
+
+    def to_table(self) -> QTable:
+        """Observations as an observation table, which every writer takes; one row each.
+
+        The column ``tracklet`` has the id of the tracklet, empty where it was given none, so that
+        the table can be grouped anew; without a designation either, its number stands for both.
+        ``tracklet_number`` counts the tracklets of the set.
+        """
+        return self._set._to_table()
+
+    def __astropy_table__(self, cls: type, copy: bool, **kwargs: Any) -> Any:
+        return cls(self.to_table(), copy=copy, **kwargs)
+
+
+class TrackletSet(_Observed, Sequence["Tracklet"]):
     """Many tracklets: a sequence of `Tracklet`, and a store of columns.
 
     Estimators work on the columns of all tracklets at once. Made by `neoranging.read_tracklets`,
@@ -65,6 +169,10 @@ class TrackletSet(Sequence["Tracklet"]):
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = self._columns, self._offsets, self._designation, self._tracklet_id
         return type(self), (*arrays, self._report)  # copies are read-only too
+
+    @property
+    def _set(self) -> TrackletSet:
+        return self
 
     @property
     def designation(self) -> StrArray:
@@ -145,7 +253,7 @@ class TrackletSet(Sequence["Tracklet"]):
         sets = [tracklet._set for tracklet in tracklets]
         if not sets:
             raise TrackletError("a set needs at least one tracklet, got none")
-        columns = Columns(*map(np.concatenate, zip(*(s._columns for s in sets), strict=True)))
+        columns = Columns.concatenate(s._columns for s in sets)
         counts = np.concatenate([np.diff(s._offsets) for s in sets])
         names = np.concatenate([s.designation for s in sets])
         ids = np.concatenate([s.tracklet_id for s in sets])
@@ -214,16 +322,6 @@ class TrackletSet(Sequence["Tracklet"]):
         return _frozen(np.array(joined, dtype=np.str_))
 
     @property
-    def station(self) -> StrArray:
-        """MPC code of each observation of all tracklets, shape (n,)."""
-        return self._columns.station
-
-    @property
-    def coord(self) -> SkyCoord:
-        """Directions of all observations, ICRS, shape (n,)."""
-        return SkyCoord(self._columns.ra << u.rad, self._columns.dec << u.rad, frame="icrs")
-
-    @property
     def arc_length(self) -> u.Quantity:
         """Time from the first to the last observation of each tracklet, shape (M,)."""
         return (self._span * 24.0) << u.h
@@ -231,11 +329,6 @@ class TrackletSet(Sequence["Tracklet"]):
     @cached_property
     def _span(self) -> FloatArray:
         return self._tdb[self._offsets[1:] - 1] - self._tdb[self._offsets[:-1]]
-
-    @property
-    def obstime(self) -> Time:
-        """Epochs of all observations, UTC, shape (n,)."""
-        return Time(self._columns.jd1, self._columns.jd2, format="jd", scale="utc")
 
     @cached_property
     def _tdb(self) -> FloatArray:
@@ -251,7 +344,7 @@ class TrackletSet(Sequence["Tracklet"]):
         position, velocity = ephemeris.site_state(self._columns.itrf, self._tdb)
         flying = np.isfinite(self._columns.gcrs[:, 0])
         if flying.any():
-            position[flying] = self._columns.gcrs[flying]
+            position[flying] = self._columns.gcrs[flying] / AU_KM
             velocity[flying] = self._spacecraft_velocity(np.nonzero(flying)[0])
         return position, velocity
 
@@ -270,9 +363,10 @@ class TrackletSet(Sequence["Tracklet"]):
         ends = np.append(starts[1:], len(rows)) - 1
         first, last = rows[order[starts]], rows[order[ends]]
         elapsed = (self._tdb[last] - self._tdb[first])[:, None]
-        path = self._columns.gcrs[last] - self._columns.gcrs[first]
+        gcrs = self._columns.gcrs / AU_KM
+        path = gcrs[last] - gcrs[first]
         mean = np.divide(path, elapsed, out=np.full(path.shape, np.nan), where=elapsed > 0.0)
-        velocity = np.empty_like(self._columns.gcrs[rows])
+        velocity = np.empty_like(gcrs[rows])
         velocity[order] = mean[member]
         return velocity
 
@@ -291,48 +385,31 @@ class TrackletSet(Sequence["Tracklet"]):
         position, velocity = self._earth
         if origin == "topocenter":
             position, velocity = position + self._site[0], velocity + self._site[1]
-        sigma_ra, sigma_dec = c.sigma.T
-        return Arcs(self._offsets, self._tdb, c.ra, c.dec, sigma_ra, sigma_dec, position, velocity)
+        ra, dec = np.radians(c.ra), np.radians(c.dec)
+        sigma_ra, sigma_dec = c.sigma.T * ARCSEC
+        return Arcs(self._offsets, self._tdb, ra, dec, sigma_ra, sigma_dec, position, velocity)
 
-    def attributable(self, method: str = "fit", origin: str = "topocenter") -> Attributable:
-        """Attributables of all tracklets; see `Tracklet.attributable`."""
-        return Attributable._from_arrays(_attributables(self.arcs(origin), method), scalar=False)
-
-    def estimate(self, method: Any = "gauss", **options: Any) -> RangeEstimate:
-        """Range and range-rate of every tracklet; see `Tracklet.estimate`.
-
-        Returns
-        -------
-        RangeEstimate
-            With arrays of shape (M,); ``.to_table()`` turns it into a QTable.
-        """
-        from neoranging.estimators.registry import get_estimator
-
-        on_failure = options.pop("on_failure", "return")
-        return get_estimator(method, **options).estimate(self, on_failure=on_failure)
-
-    def to_table(self) -> QTable:
-        """Observations as an observation table, which every writer takes; one row each.
-
-        The column ``tracklet`` has the id of the tracklet, empty where it was given none, so that
-        the table can be grouped anew; without a designation either, its number stands for both.
-        ``tracklet_number`` counts the tracklets of the set.
-        """
+    def _to_table(self) -> QTable:
         owner = np.repeat(np.arange(len(self)), self.counts)
         named = (self.designation != "") & (self.tracklet_id == "")
         ids = np.where(named, "", self._labels)
-        table = self._columns.to_table(self.designation[owner], ids[owner])
-        table["tracklet_number"] = owner
-        return table
+        c = self._columns
+        in_space = np.isfinite(c.gcrs[:, 0])
+        fixed = np.isfinite(observatories.itrf_positions(c.station)[:, 0])
+        roving = np.isfinite(c.itrf[:, 0]) & ~fixed
+        observations = Observations(
+            columns=c._replace(itrf=np.where(roving[:, None], c.itrf, np.nan)),
+            designation=self.designation[owner],
+            kind=np.select([in_space, roving], ["space", "roving"], "ground"),
+            extra={"tracklet": ids[owner], "tracklet_number": owner},
+        )
+        return observations.to_table().copy()  # the columns of a set are read-only
 
     @property
     def _labels(self) -> StrArray:
         """Id of each tracklet, or its number where it has none."""
         numbers = np.arange(len(self)).astype(f"U{len(str(len(self)))}")
         return np.where(self.tracklet_id == "", numbers, self.tracklet_id)
-
-    def __astropy_table__(self, cls: type, copy: bool, **kwargs: Any) -> Any:
-        return cls(self.to_table(), copy=copy, **kwargs)
 
     def __repr__(self) -> str:
         n = len(self._columns.ra)
@@ -348,7 +425,7 @@ class TrackletSet(Sequence["Tracklet"]):
         return f"<p>{escape(repr(self))}</p>{table._repr_html_()}"
 
 
-class Tracklet:
+class Tracklet(_Observed):
     """Observations of one object over a night, or whatever arc one orbit is to fit.
 
     Immutable; observations are put in order of time, and records of one exposure count once.
@@ -414,17 +491,21 @@ class Tracklet:
                 f"{obstime.shape} and {icrs.shape}"
             )
         columns = plain_columns(obstime, icrs.ra, icrs.dec, station, sigma, mag, band)
-        self._set = TrackletSet(*group_as_one(columns, designation or ""))
+        self._one = TrackletSet(*group_as_one(columns, designation or ""))
 
     @classmethod
     def _view(cls, one: TrackletSet) -> Tracklet:
         self = object.__new__(cls)
-        self._set = one
+        self._one = one
         return self
 
     @property
+    def _set(self) -> TrackletSet:
+        return self._one
+
+    @property
     def _columns(self) -> Columns:
-        return self._set._columns
+        return self._one._columns
 
     def __len__(self) -> int:
         return len(self._columns.ra)
@@ -466,41 +547,6 @@ class Tracklet:
         return str(self._set.tracklet_id[0])
 
     @property
-    def obstime(self) -> Time:
-        """Mid-exposure epochs, UTC, shape (N,)."""
-        return self._set.obstime
-
-    @property
-    def coord(self) -> SkyCoord:
-        """Directions, ICRS, shape (N,)."""
-        return self._set.coord
-
-    @property
-    def sigma(self) -> u.Quantity:
-        """Standard deviations on the sky, shape (N, 2): right ascension with cos(dec), dec."""
-        return (self._columns.sigma / ARCSEC) << u.arcsec
-
-    @property
-    def station(self) -> StrArray:
-        """MPC code of each observation, empty for a place without one."""
-        return self._columns.station
-
-    @property
-    def location(self) -> EarthLocation:
-        """Place of each observation; NaN for spacecraft and unknown codes."""
-        return EarthLocation.from_geocentric(*self._columns.itrf.T, unit=u.m)
-
-    @property
-    def mag(self) -> FloatArray:
-        """Magnitudes, NaN where not given."""
-        return self._columns.mag
-
-    @property
-    def band(self) -> StrArray:
-        """Bands of the magnitudes."""
-        return self._columns.band
-
-    @property
     def arc_length(self) -> u.Quantity:
         """Time from the first to the last observation."""
         return self._set.arc_length[0]
@@ -517,53 +563,10 @@ class Tracklet:
             raise TrackletError(f"a triplet needs three observations, got {len(self)}")
         return self[self._set.arcs("geocenter").triplet[0]]
 
-    def attributable(self, method: str = "fit", origin: str = "topocenter") -> Attributable:
-        """Position and motion at the middle observation.
-
-        Parameters
-        ----------
-        method : {"fit", "three-point"}
-            Weighted least-squares parabola through all observations, or the Lagrange three-point
-            derivative of the first, middle and last.
-        origin : {"topocenter", "geocenter"}
-            Observer that goes with it.
-        """
-        return Attributable._from_arrays(
-            _attributables(self._set.arcs(origin), method), scalar=True
-        )
-
     def fit_residuals(self) -> u.Quantity:
         """Observed minus fitted position, east and north, shape (N, 2)."""
         parabola = core.ParabolaFit(self._set.arcs("geocenter"))
         return (parabola.residuals(parabola.fit().sky) / ARCSEC) << u.arcsec
-
-    def estimate(self, method: Any = "gauss", **options: Any) -> RangeEstimate:
-        """Range and range-rate by a registered method.
-
-        Parameters
-        ----------
-        method : str, RangingEstimator or type
-            Name as listed by `neoranging.available_methods`, or an estimator of your own.
-        **options
-            For the estimator, for example ``origin="geocenter"``; and
-            ``on_failure="raise"`` to get an `EstimationError` instead of a status.
-
-        Returns
-        -------
-        RangeEstimate
-            Look at ``.status`` before ``.range``.
-        """
-        from neoranging.estimators.registry import get_estimator
-
-        on_failure = options.pop("on_failure", "return")
-        return get_estimator(method, **options).estimate(self, on_failure=on_failure)
-
-    def to_table(self) -> QTable:
-        """Observations as an observation table, which every writer takes; one row each."""
-        return self._set.to_table()
-
-    def __astropy_table__(self, cls: type, copy: bool, **kwargs: Any) -> Any:
-        return cls(self.to_table(), copy=copy, **kwargs)
 
     def plot(self, axes: Any = None, **options: Any) -> Any:
         """Draw the arc on the sky and its residuals; see `plotting.tracklet.plot_tracklet`."""
@@ -587,10 +590,3 @@ class Tracklet:
 def _frozen(column: AnyArray) -> AnyArray:
     column.flags.writeable = False
     return column
-
-
-def _attributables(arcs: Arcs, method: str) -> core.Attributables:
-    makers = {"fit": core.from_fit, "three-point": core.from_three_points}
-    if method not in makers:
-        raise TrackletError(f"method must be one of {tuple(makers)}, got {method!r}")
-    return makers[method](arcs)

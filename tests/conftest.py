@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
 import simulated_arcs
 from astropy.utils import iers
+
+from neoranging.core.answers import Answers
+from neoranging.core.attributable import Attributables
+from neoranging.core.status import RangeStatus
 
 # Examples take as long as the machine is busy, and only a person at work profits from new ones.
 hypothesis.settings.register_profile("person", deadline=None)
@@ -33,6 +39,23 @@ def shared() -> Path:
 def simulate() -> Callable[..., Any]:
     """Simulated arcs of near-Earth objects; see ``simulated_arcs.simulate``."""
     return simulated_arcs.simulate
+
+
+@pytest.fixture(scope="session")
+def made_answers() -> Callable[..., Any]:
+    """`Answers` of ranges, standard errors [au], verdicts and proper motions [rad/d]."""
+
+    def make(rho: Any, error: Any = np.nan, usable: Any = True, eta: Any = 0.01) -> Answers:
+        columns = np.broadcast_arrays(*(np.atleast_1d(x) for x in (rho, error, usable, eta)))
+        rho, error, usable, eta = (column.copy() for column in columns)
+        shapes = (column.shape[1:] for column in Attributables.none())
+        zeros = Attributables._make(np.zeros((len(rho), *shape)) for shape in shapes)
+        status = np.where(usable, RangeStatus.OK.code, RangeStatus.UNDETERMINED.code)
+        answers = Answers.unsolved(zeros._replace(ra_rate=eta), status)
+        answers.covariance[:, 0, 0] = error**2
+        return replace(answers, rho=rho)
+
+    return make
 
 
 @pytest.fixture(autouse=True, scope="session")

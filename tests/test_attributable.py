@@ -73,10 +73,10 @@ class TestObserver:
             make(station="500", observer_position=[1, 0, 0] * u.au)
 
     def test_by_code_place_or_state(self):
-        from neoranging.observations.observatories import location
+        from neoranging.observations.observatories import observatory
 
         by_code = make(station="G96")
-        by_place = make(station=location("G96"))
+        by_place = make(station=observatory("G96").location)
         np.testing.assert_allclose(by_code.observer_position, by_place.observer_position)
         by_state = make(
             observer_position=by_code.observer_position.to(u.km),

@@ -36,7 +36,7 @@ from neoranging.exceptions import (
     UnknownSampleError,
 )
 from neoranging.files import FolderLock, replacing
-from neoranging.lab.sets.workers import in_processes
+from neoranging.lab.simulation.workers import in_processes
 from neoranging.lab.study.tables import as_csv, as_markdown, as_text
 from neoranging.lab.training import fit
 from neoranging.samples import sample
@@ -110,7 +110,7 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path):
     script = tmp_path / "dealer.py"
     script.write_text(
         "import os, time\n"
-        "from neoranging.lab.sets.workers import in_processes\n"
+        "from neoranging.lab.simulation.workers import in_processes\n"
         "def work(k):\n"
         "    time.sleep(0.2)\n"
         "    return os.getpid()\n"

@@ -15,7 +15,8 @@ from astropy import units as u
 from neoranging.calibration import Calibration, default_calibration
 from neoranging.ephemeris import states as ephemeris
 from neoranging.estimators import learned
-from neoranging.estimators.learned import default_weights, pretrained
+from neoranging.estimators.learned import default_weights
+from neoranging.estimators.registry import get_estimator
 from neoranging.exceptions import (
     CheckpointError,
     ConformalError,
@@ -24,10 +25,15 @@ from neoranging.exceptions import (
     NeoRangingError,
 )
 from neoranging.files import parse_json, write_json
-from neoranging.lab.sets.parquet import read_part, read_part_account
-from neoranging.lab.sets.scaling import ArcScaling
-from neoranging.lab.sets.store import ArcWriter, read_account, read_arcs, read_manifest
-from neoranging.lab.study.predictions import Predictions, predict
+from neoranging.lab.sets.store import (
+    ArcWriter,
+    read_account,
+    read_arcs,
+    read_manifest,
+    read_part,
+    read_part_account,
+)
+from neoranging.lab.study.predictions import load_answers, predict, save_answers
 
 N = 60
 """Mutants of each kind; a soak takes thousands."""
@@ -189,7 +195,7 @@ def card_trials(weights, n):
 
 def _asked(weights):
     learned._load_once.cache_clear()
-    estimator = pretrained(weights)
+    estimator = get_estimator(str(weights))
     repr(estimator)
     return estimator.identity
 
@@ -210,7 +216,7 @@ def test_a_card_of_other_weights_is_refused(weights):
     card = weights.with_suffix(".json")
     card.write_text(json.dumps({**json.loads(card.read_text()), "weights_sha256": "0" * 64}))
     with pytest.raises(CheckpointError, match="belongs to other weights"):
-        pretrained(weights)
+        get_estimator(str(weights))
 
 
 # Caches of the ephemerides -----------------------------------------------------------------------
@@ -321,14 +327,11 @@ def test_manifests_of_nothing(labelled_set, content):
 
 def test_mutated_predictions(tmp_path, simulate):
     path = tmp_path / "gauss.npz"
-    predict("gauss", simulate(40, 0.3, seed=2).labelled()).save(path)
-    refused, loaded = trial(byte_mutants(path.read_bytes(), N, 11), path, Predictions.load)
+    answers = predict("gauss", simulate(40, 0.3, seed=2).labelled())
+    save_answers(answers, path)
+
+    def load(path):
+        return load_answers(path, answers.attributables)
+
+    refused, loaded = trial(byte_mutants(path.read_bytes(), N, 11), path, load)
     assert refused > loaded
-
-
-def test_mutated_scalings(tmp_path):
-    path = tmp_path / "scaling.json"
-    one = {"names": ["a"], "center": [0.0], "half": [1.0]}
-    mutants = json_mutants({"inputs": one, "outputs": one, "n_arcs": 3}, N, 12)
-    refused, loaded = trial(mutants, path, ArcScaling.load)
-    assert refused + loaded == N

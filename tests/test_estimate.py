@@ -2,6 +2,7 @@
 
 import pickle
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,10 +108,8 @@ class TestCandidates:
 
     def test_of_a_method_without_them_have_the_same_columns(self, estimate):
         bare = nr.RangeEstimate(
-            method="bare",
-            origin=estimate.origin,
             attributable=estimate.attributable,
-            solutions=estimate._solutions._replace(candidates=None),
+            answers=replace(estimate._answers, candidates=None),
             tracklets=estimate._tracklets,
         ).candidates
         assert len(bare) == 0
@@ -164,7 +163,7 @@ class TestOrbit:
 class TestResiduals:
     def test_are_those_of_the_state(self, estimate, truth):
         residuals = estimate.residuals()
-        s = estimate._solutions
+        s = estimate._answers
         expected = sky_residuals(truth.arcs, s.r, s.v, s.epoch) / ARCSEC
         np.testing.assert_allclose(residuals.value, expected, atol=1e-3)
 

@@ -154,12 +154,6 @@ class TestSources:
         (entry,) = tracklets.report.reading[0].set_aside
         assert (entry.line, entry.detail) == (4, "no time")
 
-    @pytest.mark.parametrize("name", ["2024YR4", "impactors"])
-    def test_unknown_options_are_named_with_those_that_exist(self, name):
-        with pytest.raises(ObservationFormatError, match=r"no option sigma; .* default_sigma"):
-            nr.read_tracklets(nr.sample(name), sigma=0.3)
-        nr.read_tracklets(nr.sample(name), default_sigma=0.3)
-
     def test_plain_epochs_are_mjd_in_utc(self):
         table = table_of(self.TIMES)
         table["obstime"] = self.TIMES

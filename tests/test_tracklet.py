@@ -73,9 +73,9 @@ class TestConstruction:
         np.testing.assert_allclose(arcs.sigma_dec, 0.2 * ARCSEC)
 
     def test_a_code_and_its_place_are_the_same_observer(self):
-        from neoranging.observations.observatories import location
+        from neoranging.observations.observatories import observatory
 
-        by_code, by_place = make(), make(station=location("G96"))
+        by_code, by_place = make(), make(station=observatory("G96").location)
         np.testing.assert_allclose(
             by_place._set.arcs().position, by_code._set.arcs().position, rtol=0, atol=1e-15
         )

@@ -21,13 +21,7 @@ import pandas as pd
 from neoranging.orbits import load_catalogue, read_orbits
 from neoranging.orbits.catalogue import CATALOGUE_FILE, DECIMALS, MISSING, _columns
 
-TEXTS = ("designation", "principal_designation", "orbit_type")
-WHOLE = {
-    "n_obs": np.int32,
-    "n_opp": np.int16,
-    "first_obs_year": np.int16,
-    "last_obs_year": np.int16,
-}
+TEXTS = ("designation", "principal_designation")
 
 
 def packed(source: Path) -> dict[str, np.ndarray]:
@@ -42,8 +36,7 @@ def packed(source: Path) -> dict[str, np.ndarray]:
         if not np.array_equal(back, columns[name], equal_nan=True):
             raise SystemExit(f"{name} has more than {decimals} decimals: raise DECIMALS")
         result[name] = whole.astype(np.int32) if whole.max() < 2**31 else whole
-    result |= {name: getattr(orbits, name).astype(dtype) for name, dtype in WHOLE.items()}
-    result["U"] = orbits.U
+    result |= {"n_obs": orbits.n_obs, "n_opp": orbits.n_opp.astype(np.int16), "U": orbits.U}
     return result
 
 

@@ -1,9 +1,9 @@
-"""Print how much the observations of a real set scatter, against what they claim.
+"""Print the scatter of the observations of a real set, in units of their sigmas.
 
 Run ``python docs/tools/noise_profile.py STATIONS NIGHTS``: two sets of the same observations, made
 without and with ``--group-by night``. The arcs are held against their orbits, shifted to the middle
-observation. Scatter is what is left of an arc of one station about its mean; the offset is told by
-the difference of the means of two stations in one night.
+observation. Scatter is that of an arc of one station about its mean; the offset follows from the
+difference of the means of two stations in one night.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def errors(folder: Path) -> tuple[ArcTable, Arcs, Floats, npt.NDArray[np.bool_]]:
-    """Observed minus true directions, (2, n) in units of what is claimed; arcs that have them."""
+    """Observed minus true directions, (2, n) in units of the sigmas; arcs that have them."""
     table = Selection(None, cap=CAP).of(read_arcs(folder))
     arcs = to_core(table)
     clean, exact = noise_free(table, arcs)
@@ -39,9 +39,9 @@ def shares(folder: Path) -> None:
     """Scatter of arcs of one station about their mean."""
     table, arcs, error, exact = errors(folder)
     mean = np.stack([arcs.sum(axis) / arcs.counts for axis in error])
-    left = error - mean[:, arcs.owner]
+    scatter = error - mean[:, arcs.owner]
     freedom = 2.0 * (arcs.counts - 1.0)
-    share = np.sqrt(arcs.sum(np.sum(left**2, axis=0)) / freedom)
+    share = np.sqrt(arcs.sum(np.sum(scatter**2, axis=0)) / freedom)
     faint, half = table["mag"] >= FAINT, halves(table)
     parts = {
         "all": exact,
@@ -55,14 +55,14 @@ def shares(folder: Path) -> None:
             f"  scatter / claimed, quantiles {LEVELS}: {np.quantile(share[rows], LEVELS).round(3)}"
         )
         # a logarithm of a root mean square of f squares scatters by 1 / sqrt(2 f) of its own
-        seen, drawn = np.var(np.log(share[rows])), np.mean(0.5 / freedom[rows])
+        all_, own = np.var(np.log(share[rows])), np.mean(0.5 / freedom[rows])
         print(
-            f"  spread of its logarithm: {np.sqrt(seen):.2f}, {np.sqrt(seen - drawn):.2f} of visits"
+            f"  spread of its logarithm: {np.sqrt(all_):.2f}, {np.sqrt(all_ - own):.2f} of visits"
         )
 
 
 def halves(table: ArcTable) -> npt.NDArray[np.bool_]:
-    """Whether an arc is of the first half of the objects, in random order."""
+    """Mask of the arcs of one half of the objects, drawn at random."""
     names, row = np.unique(table["designation"], return_inverse=True)
     return np.random.default_rng(0).permutation(len(names))[row] < len(names) // 2
 

@@ -1,4 +1,4 @@
-"""Print what the arcs of stored sets are like: observations, stations, length, elongation.
+"""Print figures of the arcs of stored sets: observations, stations, length, elongation.
 
 Run ``python docs/tools/set_profile.py DIR ...``; resampled close passages are left aside.
 Elongations are of at most 20 arcs of an object.
@@ -34,8 +34,8 @@ def elongations(table: ArcTable) -> None:
     elongation = np.degrees(np.arccos(np.clip(-dot(sight, earth) / norm(earth), -1.0, 1.0)))
     for low, high in pairwise(SIZES):
         rows = (table["H_mag"] >= low) & (table["H_mag"] < high)
-        told = np.quantile(elongation[rows], LEVELS).round() if rows.any() else "no arcs"
-        print(f"  elongation [deg] of H {low:g} to {high:g}, quantiles {LEVELS}: {told}")
+        quantiles = np.quantile(elongation[rows], LEVELS).round() if rows.any() else "no arcs"
+        print(f"  elongation [deg] of H {low:g} to {high:g}, quantiles {LEVELS}: {quantiles}")
 
 
 def main() -> None:

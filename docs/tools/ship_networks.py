@@ -41,12 +41,12 @@ def judged(path: Path, model: str, folder: Path, selection: Selection) -> dict[s
     table = selection.read(folder)
     estimator = METHODS[model].from_pretrained(path)  # type: ignore[attr-defined]
     rows = summarise(score(table, predict(estimator, table)), metrics=FIGURES)
-    told = {
+    figures = {
         row["metric"]: [float(f"{row[key]:.4g}") for key in ("value", "low", "high")]
         for row in rows
     }
     counts = {"n_arcs": len(table), "n_objects": rows[0]["n_objects"], "cap": selection.cap}
-    return {**counts, "value, low, high": told}
+    return {**counts, "value, low, high": figures}
 
 
 def portable(card: dict[str, Any]) -> dict[str, Any]:

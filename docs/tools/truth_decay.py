@@ -1,4 +1,4 @@
-"""Set truth by two-body and by n-body motion beside each other and beside JPL, as a page part.
+"""Write a page part: truth by two-body and by n-body motion beside each other and beside JPL.
 
 One command makes the committed tables anew; it needs the extra ``nbody``::
 
@@ -69,8 +69,8 @@ def against_jpl(truth: Path, catalogues: dict[str, Catalogue]) -> Iterator[tuple
 
 def _tracklet(one: Catalogue, source: str, tracklet: dict) -> tuple[str, ...]:
     observed = tracklet["obs"]
-    t = np.array([each["jd_tdb"] for each in observed]) - MJD_JD
-    jpl = np.array([each["rho_au"] for each in observed])
+    t = np.array([row["jd_tdb"] for row in observed]) - MJD_JD
+    jpl = np.array([row["rho_au"] for row in observed])
     itrf = observatories.itrf_positions(np.full(len(t), tracklet["obscode"]))
     observer = ephemeris.observer_state(itrf, t)
     states, epoch, owner = one.states(), one.epoch_mjd_tdb, np.zeros(len(t), dtype=np.int64)
@@ -80,7 +80,7 @@ def _tracklet(one: Catalogue, source: str, tracklet: dict) -> tuple[str, ...]:
     return (
         *(one.designation[0], tracklet["obscode"], source, uncertainty),
         *(f"{t[0] - epoch[0]:.1f}", f"{jpl[0]:.4f}"),
-        *(f"{np.abs(seen.rho - jpl).max():.1e}" for seen in (many, two)),
+        *(f"{np.abs(sighting.rho - jpl).max():.1e}" for sighting in (many, two)),
     )
 
 

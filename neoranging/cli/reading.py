@@ -17,8 +17,7 @@ from neoranging.observations.formats import FORMATS, TABLE_FORMATS
 from neoranging.records import many
 
 if TYPE_CHECKING:
-    from astropy.table import QTable
-
+    from neoranging.observations.columns import Observations
     from neoranging.tracklet import TrackletSet
 
 
@@ -99,8 +98,8 @@ def read_files(reading: Reading) -> TrackletSet:
     """
     from neoranging.read import read_tracklets
 
-    tables = [_read(name, reading) for name in reading.files]
-    tracklets = read_tracklets(tables, group_by=GROUPINGS[reading.group_by])
+    parts = [_read(name, reading) for name in reading.files]
+    tracklets = read_tracklets(parts, group_by=GROUPINGS[reading.group_by])
     if not reading.quiet:
         echo(str(tracklets.report) if reading.report else _summary(tracklets), err=True)
     if not len(tracklets):
@@ -111,14 +110,14 @@ def read_files(reading: Reading) -> TrackletSet:
     return tracklets
 
 
-def _read(name: str, reading: Reading) -> QTable:
-    from neoranging.observations.reading import read_observations
+def _read(name: str, reading: Reading) -> Observations:
+    from neoranging.observations.reading import parse_observations
 
     if name == "-" and sys.stdin is None:
         raise _unreadable(name, "is closed")
     options: dict[str, Any] = {} if reading.sigma is None else {"default_sigma": reading.sigma}
     try:
-        return read_observations(
+        return parse_observations(
             Path(name) if name != "-" else sys.stdin.buffer,
             format=reading.input_format,
             scale=reading.scale,

@@ -1,6 +1,6 @@
 from .admissible import energy_coefficients as energy_coefficients
 from .admissible import range_intervals as range_intervals
-from .answers import Solutions as Solutions
+from .answers import Answers as Answers
 from .arcs import Arcs as Arcs
 from .attributable import Attributables as Attributables
 from .candidates import Thresholds as Thresholds

@@ -1,16 +1,21 @@
-"""What estimators hand back: columns over arcs, and the flat list of their candidates."""
+"""Answers of an estimator: columns over arcs, and the flat list of their candidates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from neoranging.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray, StrArray
-
-_COLUMNS: Final = 7  # of `Solutions` that are never None
+from neoranging.core import columns
+from neoranging.core.admissible import is_admissible
+from neoranging.core.attributable import Attributables
+from neoranging.core.kepler import orbital_energy
+from neoranging.core.status import RangeStatus, is_usable
+from neoranging.typing import BoolArray, CodeArray, FloatArray, IntArray, StrArray
 
 
 class Roots(NamedTuple):
@@ -55,91 +60,182 @@ class Candidates(NamedTuple):
         roots = Roots(arc, number, number, matrix, vector, vector, number, flag)
         return cls(roots, number, flag, number, number, flag, flag)
 
-    def select(self, rows: IntArray, arc: IntArray) -> Candidates:
-        """Rows ``rows``, said to belong to the arcs ``arc``."""
-        roots = Roots._make(column[rows] for column in self.roots)._replace(arc=arc)
-        return Candidates._make([roots, *(column[rows] for column in self[1:])])
+    def of_arcs(self, arc: IntArray) -> Candidates:
+        """The same candidates, belonging to the arcs ``arc``, shape (K,)."""
+        return self._replace(roots=self.roots._replace(arc=arc))
 
 
-class Solutions(NamedTuple):
-    """One answer for each of M arcs; NaN where the status says why."""
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """One answer for each of M arcs; NaN where the status says why.
 
+    An estimator makes them with all their columns, or by `of` from a range and a range-rate.
+
+    Attributes
+    ----------
+    attributables : Attributables
+        Of the arcs, seen from the origin: what the answers complete.
+    rho, rho_dot : ndarray, shape (M,)
+        Range [au] and range-rate [au/d].
+    covariance : ndarray, shape (M, 2, 2)
+        Of (rho, rho_dot); NaN where the method gives none.
+    r, v : ndarray, shape (M, 3)
+        Heliocentric state at the emission epoch, ICRS axes [au, au/d].
+    epoch : ndarray, shape (M,)
+        Emission epoch [MJD TDB].
+    status : ndarray of int8, shape (M,)
+        `RangeStatus.code`.
+    candidates : Candidates, optional
+    remarks : ndarray of str, shape (M,), optional
+        Remarks of the method beside the status; mostly empty.
+    method : str
+        Name of the method, or its label in a study.
+    origin : {"topocenter", "geocenter"}
+        Where the ranges count from.
+    seconds : float
+        Wall time for all arcs; NaN where nobody looked at the clock.
+    """
+
+    attributables: Attributables
     rho: FloatArray
     rho_dot: FloatArray
     covariance: FloatArray
-    """Of (rho, rho_dot), shape (M, 2, 2)."""
     r: FloatArray
-    """Heliocentric position at the emission epoch, shape (M, 3) [au]."""
     v: FloatArray
     epoch: FloatArray
-    """Emission epoch [MJD TDB]."""
     status: CodeArray
-    """`RangeStatus.code`."""
     candidates: Candidates | None = None
     remarks: StrArray | None = None
-    """What the method has to say of an arc beside the status, shape (M,); mostly empty."""
+    method: str = ""
+    origin: str = "topocenter"
+    seconds: float = float("nan")
 
-    @property
-    def _columns(self) -> tuple[AnyArray, ...]:
-        """What every method gives, one row per arc."""
-        return self[:_COLUMNS]
+    # ------------------------------------------------------------------ made
 
     @classmethod
-    def unsolved(cls, status: npt.ArrayLike) -> Solutions:
-        """No numbers, only verdicts."""
-        codes = np.array(status, dtype=np.int8)
-        shapes = ((), (), (2, 2), (3,), (3,), ())
-        numbers = (np.full((len(codes), *shape), np.nan) for shape in shapes)
-        return cls._make([*numbers, codes, None, None])
+    def of(
+        cls,
+        attributables: Attributables,
+        rho: FloatArray,
+        rho_dot: FloatArray,
+        status: RangeStatus | npt.ArrayLike,
+    ) -> Answers:
+        """Answers of a method that gives ranges and range-rates, and no errors of them.
 
-    def take(self, index: IntArray) -> Solutions:
-        """Solutions of some arcs, in that order; their candidates are renumbered."""
-        columns = [column[index] for column in self._columns]
-        remarks = None if self.remarks is None else self.remarks[index]
+        Parameters
+        ----------
+        attributables : Attributables
+            Of M arcs; completed they are the orbits.
+        rho, rho_dot : ndarray, shape (M,)
+            Range [au] and range-rate [au/d].
+        status : RangeStatus or array_like of int, shape (M,)
+            One for all, or the code of each.
+        """
+        orbit = attributables.complete(rho, rho_dot)
+        code = status.code if isinstance(status, RangeStatus) else np.asarray(status)
+        codes = np.full(len(rho), code, dtype=np.int8)
+        nothing = np.full((len(rho), 2, 2), np.nan)
+        return cls(attributables, rho, rho_dot, nothing, orbit.r, orbit.v, orbit.epoch, codes)
+
+    @classmethod
+    def unsolved(cls, attributables: Attributables, status: npt.ArrayLike) -> Answers:
+        """No numbers, only verdicts: the codes of M arcs."""
+        codes = np.array(status, dtype=np.int8)
+        rho, rho_dot, covariance, r, v, epoch = (
+            np.full((len(codes), *shape), np.nan) for shape in ((), (), (2, 2), (3,), (3,), ())
+        )
+        return cls(attributables, rho, rho_dot, covariance, r, v, epoch, codes)
+
+    def take(self, rows: slice | Sequence[int] | IntArray | BoolArray) -> Answers:
+        """Answers to some arcs: a slice, indices in any order, or a mask.
+
+        Candidates are renumbered; ``seconds`` stays that of all.
+        """
+        index = np.arange(len(self))[rows]
+        some = columns.take(replace(self, candidates=None), index)
         if self.candidates is None:
-            return Solutions._make([*columns, None, remarks])
+            return some
         arc = self.candidates.roots.arc
         starts = np.searchsorted(arc, index)
         counts = np.searchsorted(arc, index, side="right") - starts
-        owner = np.repeat(np.arange(len(index)), counts)
-        rows = np.arange(len(owner)) + np.repeat(starts - np.cumsum(counts) + counts, counts)
-        return Solutions._make([*columns, self.candidates.select(rows, owner), remarks])
+        part = columns.take(self.candidates, columns.ragged_rows(starts, counts))
+        return replace(some, candidates=part.of_arcs(np.repeat(np.arange(len(index)), counts)))
 
-    def spread(self, index: IntArray, status: npt.ArrayLike) -> Solutions:
+    def spread(
+        self, index: IntArray, attributables: Attributables, status: npt.ArrayLike
+    ) -> Answers:
         """These as arcs ``index`` among others that have only a ``status`` (M,)."""
-        whole = Solutions.unsolved(status)
-        for column, mine in zip(whole._columns, self._columns, strict=True):
-            column[index] = mine
+        among = Answers.unsolved(attributables, status)
+        for field in fields(self):
+            column = getattr(among, field.name)
+            if isinstance(column, np.ndarray):
+                column[index] = getattr(self, field.name)
+        remarks, candidates = None, None
         if self.remarks is not None:
-            remarks = np.full(len(whole.rho), "", dtype=self.remarks.dtype)
+            remarks = np.full(len(among), "", dtype=self.remarks.dtype)
             remarks[index] = self.remarks
-            whole = whole._replace(remarks=remarks)
-        if self.candidates is None:
-            return whole
-        arc = self.candidates.roots.arc
-        return whole._replace(candidates=self.candidates.select(np.arange(len(arc)), index[arc]))
+        if self.candidates is not None:
+            candidates = self.candidates.of_arcs(index[self.candidates.roots.arc])
+        return replace(among, remarks=remarks, candidates=candidates)
 
     @classmethod
-    def join(cls, parts: Sequence[Solutions]) -> Solutions:
-        """Solutions of consecutive runs of arcs as one."""
-        columns = [np.concatenate(c) for c in zip(*(p._columns for p in parts), strict=True)]
-        remarks = None
+    def join(cls, parts: Sequence[Answers]) -> Answers:
+        """Answers to consecutive runs of arcs as one; candidates are renumbered."""
+        remarks, candidates = None, None
         if any(part.remarks is not None for part in parts):
             remarks = np.concatenate(
-                [np.full(len(p.rho), "") if p.remarks is None else p.remarks for p in parts]
+                [np.full(len(p), "") if p.remarks is None else p.remarks for p in parts]
             )
-        starts = np.cumsum([0, *(len(part.rho) for part in parts[:-1])])
+        starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
         listed = [
-            (part.candidates, start)
+            part.candidates.of_arcs(part.candidates.roots.arc + start)
             for part, start in zip(parts, starts, strict=True)
             if part.candidates is not None
         ]
-        if not listed:
-            return cls._make([*columns, None, remarks])
-        roots = Roots._make(
-            np.concatenate(c) for c in zip(*(c.roots for c, _ in listed), strict=True)
-        )
-        arc = np.concatenate([c.roots.arc + start for c, start in listed])
-        rest = [np.concatenate(c) for c in zip(*(c[1:] for c, _ in listed), strict=True)]
-        candidates = Candidates._make([roots._replace(arc=arc), *rest])
-        return cls._make([*columns, candidates, remarks])
+        if listed:
+            candidates = columns.join(listed)
+        plain = [replace(part, candidates=None, remarks=None) for part in parts]
+        return replace(columns.join(plain), candidates=candidates, remarks=remarks)
+
+    # ------------------------------------------------------------------ looked at
+
+    def __len__(self) -> int:
+        return len(self.rho)
+
+    @property
+    def answered(self) -> BoolArray:
+        """Flags of arcs with a range, whatever their status, shape (M,)."""
+        return np.isfinite(self.rho)
+
+    @property
+    def ok(self) -> BoolArray:
+        """Flags of the status OK, shape (M,)."""
+        return self.status == RangeStatus.OK.code
+
+    @property
+    def usable(self) -> BoolArray:
+        """Flags of answers that the method stands by, OK or POPULATION, shape (M,)."""
+        return is_usable(self.status)
+
+    @property
+    def rho_error(self) -> FloatArray:
+        """Standard error of the range [au], shape (M,); NaN where there is none."""
+        return np.sqrt(self.covariance[:, 0, 0])
+
+    @property
+    def eta(self) -> FloatArray:
+        """Proper motion of the arcs [rad/d], shape (M,)."""
+        return self.attributables.proper_motion
+
+    @property
+    def admissible(self) -> BoolArray:
+        """Flags of answers in the admissible region whose orbits are bound, shape (M,)."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            energy = orbital_energy(self.r, self.v)
+            coefficients = self.attributables.energy_coefficients
+            return is_admissible(coefficients, self.rho, self.rho_dot, energy)
+
+    @cached_property
+    def limits(self) -> FloatArray:
+        """Least and greatest admissible range [au], shape (M, 2); NaN where none is."""
+        return self.attributables.range_limits

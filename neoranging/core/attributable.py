@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY
-from neoranging.core.admissible import energy_coefficients, is_admissible
+from neoranging.core.admissible import energy_coefficients, is_admissible, range_intervals
 from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import dot, norm, radec, sky_basis, wrap_angle
 from neoranging.core.kepler import orbital_energy
@@ -310,6 +310,13 @@ class Attributables(NamedTuple):
         """Coefficients c0..c5 of the heliocentric energy, shape (M, 6)."""
         angles = self.ra, self.dec, self.ra_rate, self.dec_rate
         return energy_coefficients(*angles, self.position, self.velocity)
+
+    @property
+    def range_limits(self) -> FloatArray:
+        """Least and greatest admissible range [au], shape (M, 2); NaN where none is."""
+        limits = range_intervals(self.energy_coefficients)
+        least, greatest = limits[..., 0], limits[..., 1]
+        return np.stack([np.fmin.reduce(least, axis=1), np.fmax.reduce(greatest, axis=1)], axis=1)
 
     def complete(self, rho: FloatArray, rho_dot: FloatArray) -> Completion:
         """Orbits that a range [au] and range-rate [au/d] of each arc, (M,), complete these to."""

@@ -41,7 +41,7 @@ import numpy as np
 
 from neoranging.constants import ARCSEC, GM_EARTH, GM_SUN, R_EARTH
 from neoranging.core import admissible
-from neoranging.core.answers import Candidates, Roots, Solutions
+from neoranging.core.answers import Answers, Candidates, Roots
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.geometry import norm
@@ -107,7 +107,7 @@ ranges and a third of the right ones; arcs of a night stay a thousandfold below.
 
 def solve(
     arcs: Arcs, attributables: Attributables, classical: ClassicalRoots, thresholds: Thresholds
-) -> Solutions:
+) -> Answers:
     """Judge the roots of each arc, choose one and say how far to trust it."""
     classical = classical._replace(roots=_with_earth_pull(arcs, classical.roots))
     roots = classical.roots
@@ -124,7 +124,10 @@ def solve(
         values.append(value)
     status = _verdict(arcs, coefficients, classical, candidates, pick, thresholds)
     status, remarks = _redundant(arcs, status, thresholds)
-    return Solutions._make([*values, status, candidates, remarks])
+    rho, rho_dot, covariance, r, v, epoch = values
+    return Answers(
+        attributables, rho, rho_dot, covariance, r, v, epoch, status, candidates, remarks
+    )
 
 
 def _redundant(

@@ -11,87 +11,30 @@ Shafer 2005, Algorithmic Learning in a Random World, prop. 2.3; Lei et al. 2018,
 113, 1094, theorem 2.2). Done by category, it holds within each (Mondrian, Vovk et al., sec. 4.5).
 
 Arcs of one object are alike, and objects, not arcs, are exchangeable: whatever is divided is
-divided by object, and coverage is told both ways.
+divided by object, and coverage is counted both ways.
 
 Ranges in au, proper motions in radian per day, lengths of arcs in days.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from neoranging.core.admissible import range_intervals
-from neoranging.core.answers import Solutions
-from neoranging.core.attributable import Attributables
-from neoranging.core.status import is_usable
+from neoranging.core.answers import Answers
 from neoranging.exceptions import ConformalError
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 SCORES: Final = ("log", "absolute", "standard")
 """What is counted: ``|ln rho - ln truth|``; ``|rho - truth|`` [au]; or that difference in standard
 errors where an answer is usable and has one, and the logarithmic score elsewhere."""
-
-
-class Answers(NamedTuple):
-    """What a method says of M arcs, as far as intervals depend on it."""
-
-    rho: FloatArray
-    """Range [au]; NaN without an answer."""
-    error: FloatArray
-    """Its standard error [au]; NaN where the method gives none."""
-    usable: BoolArray
-    """Status OK or POPULATION: the method stands by the answer."""
-    eta: FloatArray
-    """Proper motion of the fit to all observations [rad/d]."""
-    span: FloatArray
-    """Time from the first to the last observation [d]."""
-
-    @classmethod
-    def of(cls, attributables: Attributables, solutions: Solutions, span: FloatArray) -> Answers:
-        """Answers of an estimator to arcs of that ``span`` [d], shape (M,)."""
-        a, s = attributables, solutions
-        eta = a.proper_motion
-        error = np.sqrt(s.covariance[:, 0, 0])
-        return cls(s.rho, error, is_usable(s.status), eta, span)
-
-    @classmethod
-    def join(cls, parts: list[Answers]) -> Answers:
-        """Answers to consecutive runs of arcs as one."""
-        return cls._make(np.concatenate(column) for column in zip(*parts, strict=True))
-
-    def take(self, rows: npt.NDArray) -> Answers:
-        """Answers to some arcs."""
-        return Answers._make(column[rows] for column in self)
-
-    @property
-    def given(self) -> BoolArray:
-        """Whether there is a range at all: finite and in front of the observer, shape (M,)."""
-        return np.isfinite(self.rho) & (self.rho > 0.0)
-
-    def determined(self, score: str) -> BoolArray:
-        """True if the answer is of the first of two categories, shape (M,).
-
-        Usable answers are; for standard scores they need a standard error as well.
-        """
-        if score != "standard":
-            return self.usable
-        return self.usable & np.isfinite(self.error) & (self.error > 0.0)
-
-
-class Coverage(NamedTuple):
-    """How often the truth was inside."""
-
-    per_arc: float
-    """Share of the arcs; NaN of none."""
-    per_object: float
-    """Mean over the objects of the share of their arcs."""
-    n_arcs: int
-    n_objects: int
 
 
 # ---------------------------------------------------------------------- ranks
@@ -134,31 +77,10 @@ def too_few(n: int, level: float, which: str = "") -> ConformalError:
     )
 
 
-def quantile(scores: FloatArray, level: float) -> float:
-    """Score that one more arc stays below with a probability of at least ``level``.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n,)
-    level : float
-        Between 0 and 1.
-
-    Raises
-    ------
-    ConformalError
-        If there are too few scores for the level, or one is NaN.
-    """
-    scores = _checked_scores(scores)
-    k = rank(len(scores), level)
-    if k > len(scores):
-        raise too_few(len(scores), level)
-    return float(np.partition(scores, k - 1)[k - 1])
-
-
 def quantiles(
     scores: FloatArray, category: IntArray, n_categories: int, levels: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """`quantile` of every category at every level.
+    """Scores that one more arc of a category stays below, with a probability of the level or more.
 
     Parameters
     ----------
@@ -180,7 +102,10 @@ def quantiles(
     ConformalError
         If a score is NaN.
     """
-    scores = _checked_scores(scores)
+    if wrong := int(np.isnan(scores).sum()):
+        raise ConformalError(
+            f"{wrong} of {len(scores)} scores are NaN: leave out arcs without an answer or truth"
+        )
     ordered = np.append(scores[np.lexsort((scores, category))], np.inf)
     counts = np.bincount(category, minlength=n_categories)
     ranks = np.array([[rank(n, level) for level in levels.tolist()] for n in counts.tolist()])
@@ -189,25 +114,32 @@ def quantiles(
     return counts, ordered[rows]
 
 
-def _checked_scores(scores: FloatArray) -> FloatArray:
-    scores = np.asarray(scores, dtype=np.float64)
-    if wrong := int(np.isnan(scores).sum()):
-        raise ConformalError(
-            f"{wrong} of {len(scores)} scores are NaN: leave out arcs without an answer or truth"
-        )
-    return scores
-
-
 # ---------------------------------------------------------------------- scores and bounds
 
 
+def answered(answers: Answers) -> BoolArray:
+    """Flags of answers with a range: finite and in front of the observer, shape (M,)."""
+    return np.isfinite(answers.rho) & (answers.rho > 0.0)
+
+
+def determined(answers: Answers, score: str) -> BoolArray:
+    """Flags of answers of the first of two categories, shape (M,).
+
+    Usable answers are; for standard scores they need a standard error as well.
+    """
+    if score != "standard":
+        return answers.usable
+    error = answers.rho_error
+    return answers.usable & np.isfinite(error) & (error > 0.0)
+
+
 def scores(answers: Answers, truth: FloatArray, score: str) -> FloatArray:
-    """How far off answers are, shape (M,).
+    """Errors of answers as a score counts them, shape (M,).
 
     Parameters
     ----------
     answers : Answers
-        Of M arcs, all of them given.
+        Of M arcs, all with a range.
     truth : ndarray, shape (M,)
         True range [au] from the same origin.
     score : {"log", "absolute", "standard"}
@@ -217,8 +149,12 @@ def scores(answers: Answers, truth: FloatArray, score: str) -> FloatArray:
     ConformalError
         If a true range is not a positive number, or an answer is missing.
     """
-    _require_positive("true ranges", truth)
-    _require_positive("estimated ranges", answers.rho)
+    for name, values in (("true ranges", truth), ("estimated ranges", answers.rho)):
+        wrong = int((~(np.isfinite(values) & (values > 0.0))).sum())
+        if wrong:
+            raise ConformalError(
+                f"{wrong} of {len(values)} {name} are no positive numbers: leave those arcs out"
+            )
     unit = _unit(answers, score)
     off = np.abs(answers.rho - truth) / unit
     return np.where(np.isnan(unit), np.abs(np.log(answers.rho / truth)), off)
@@ -235,7 +171,7 @@ def bounds(answers: Answers, half_width: FloatArray, score: str) -> FloatArray:
     score : {"log", "absolute", "standard"}
     """
     unit = _unit(answers, score)
-    rho = np.where(answers.given, answers.rho, np.nan)
+    rho = np.where(answered(answers), answers.rho, np.nan)
     with np.errstate(over="ignore"):
         factor, reach = np.exp(half_width), half_width * unit
     logarithmic = np.isnan(unit)
@@ -251,28 +187,12 @@ def bounds(answers: Answers, half_width: FloatArray, score: str) -> FloatArray:
 def _unit(answers: Answers, score: str) -> FloatArray:
     """Unit of differences of ranges [au], NaN where those of their logarithms count."""
     if score == "absolute":
-        return np.ones(len(answers.rho))
+        return np.ones(len(answers))
     if score == "standard":
-        return np.where(answers.determined(score), answers.error, np.nan)
+        return np.where(determined(answers, score), answers.rho_error, np.nan)
     if score == "log":
-        return np.full(len(answers.rho), np.nan)
+        return np.full(len(answers), np.nan)
     raise ConformalError(f"score must be one of {SCORES}, got {score!r}")
-
-
-def _require_positive(what: str, values: FloatArray) -> None:
-    wrong = int((~(np.isfinite(values) & (values > 0.0))).sum())
-    if wrong:
-        raise ConformalError(
-            f"{wrong} of {len(values)} {what} are no positive numbers: leave those arcs out"
-        )
-
-
-def admissible_limits(attributables: Attributables) -> FloatArray:
-    """Least and greatest admissible range, shape (M, 2) [au]; NaN where none is."""
-    limits = range_intervals(attributables.energy_coefficients)
-    return np.stack(
-        [np.fmin.reduce(limits[..., 0], axis=1), np.fmax.reduce(limits[..., 1], axis=1)], axis=1
-    )
 
 
 def clipped(interval: FloatArray, limits: FloatArray) -> FloatArray:
@@ -287,7 +207,7 @@ def clipped(interval: FloatArray, limits: FloatArray) -> FloatArray:
     return np.where(something[:, None], np.stack([low, high], axis=1), limits)
 
 
-# ---------------------------------------------------------------------- categories and folds
+# ---------------------------------------------------------------------- bins
 
 
 def quantile_edges(values: FloatArray, n_bins: int) -> FloatArray:
@@ -306,6 +226,108 @@ def quantile_edges(values: FloatArray, n_bins: int) -> FloatArray:
 def bin_of(edges: FloatArray, values: FloatArray) -> IntArray:
     """Number of the bin of each value, from 0 to ``len(edges)``."""
     return np.searchsorted(edges, values, side="left")
+
+
+@dataclass(frozen=True, eq=False)
+class NestedBins:
+    """Cells of the plane: B bins of a first value, each with bins of a second one of its own.
+
+    The second value is cut within each bin of the first, so cells hold equal numbers even where the
+    two go together. Cells are numbered bin by bin of the first value, from low to high.
+
+    Attributes
+    ----------
+    outer : ndarray, shape (B - 1,)
+        Inner edges of the bins of the first value, ascending; see `bin_of`.
+    inner : ndarray, shape (B, K - 1)
+        Those of the second value in each of them; infinite at the end of rows with fewer than K.
+    """
+
+    outer: FloatArray
+    inner: FloatArray
+
+    @classmethod
+    def fit(
+        cls, first: FloatArray, second: FloatArray, n_bins: tuple[int, int], least: int
+    ) -> Self:
+        """Bins of n points, at most ``n_bins`` along each axis, with ``least`` points or more each.
+
+        Parameters
+        ----------
+        first, second : ndarray, shape (n,)
+        n_bins : tuple of int
+            Bins of the first value, and of the second within each.
+        least : int
+            Points that a bin should hold: fewer bins are made rather than smaller ones. Of less
+            points in all there is one bin.
+        """
+
+        def edges(values: FloatArray, most: int) -> FloatArray:
+            return quantile_edges(values, int(np.clip(len(values) // least, 1, most)))
+
+        outer = edges(first, n_bins[0])
+        row = bin_of(outer, first)
+        inner = [edges(second[row == k], n_bins[1]) for k in range(len(outer) + 1)]
+        return cls(outer, _padded(inner))
+
+    @classmethod
+    def from_lists(cls, outer: Sequence[float], inner: Sequence[Sequence[float]]) -> Self:
+        """Bins of edges as `inner_lists` gives them.
+
+        Raises
+        ------
+        ValueError
+            If there is not one list of inner edges for each outer bin, or edges do not ascend.
+        """
+        rows = [np.array(edges, dtype=np.float64) for edges in (outer, *inner)]
+        if len(rows) != len(outer) + 2:
+            raise ValueError(f"{len(outer)} outer edges do not go with {len(inner)} inner lists")
+        if not all(np.isfinite(row).all() and (np.diff(row) > 0.0).all() for row in rows):
+            raise ValueError("edges of bins do not ascend")
+        return cls(rows[0], _padded(rows[1:]))
+
+    @property
+    def inner_lists(self) -> list[list[float]]:
+        """Edges of the second value in each bin of the first."""
+        return [row[np.isfinite(row)].tolist() for row in self.inner]
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Cells in each bin of the first value, shape (B,)."""
+        return np.isfinite(self.inner).sum(axis=1) + 1
+
+    @property
+    def n_cells(self) -> int:
+        """Cells in all."""
+        return int(self.sizes.sum())
+
+    def cell_of(self, first: FloatArray, second: FloatArray) -> IntArray:
+        """Number of the cell of each point, shape (n,); outside of all of them, the nearest."""
+        row = bin_of(self.outer, first)
+        column = (self.inner[row] < second[:, None]).sum(axis=1)
+        return (np.cumsum(self.sizes) - self.sizes)[row] + column
+
+
+def _padded(rows: Sequence[FloatArray]) -> FloatArray:
+    """Rows of unequal length as a matrix that is infinite at their ends."""
+    padded = np.full((len(rows), max(map(len, rows))), np.inf)
+    for row, edges in zip(padded, rows, strict=True):
+        row[: len(edges)] = edges
+    return padded
+
+
+# ---------------------------------------------------------------------- objects
+
+
+class Coverage(NamedTuple):
+    """Shares of truths inside of their intervals."""
+
+    n_arcs: int
+    n_objects: int
+    per_arc: float
+    """Share of the arcs; NaN of none."""
+    per_object: float
+    """Mean over the objects of the share of their arcs."""
 
 
 def folds(objects: npt.NDArray, k: int, rng: np.random.Generator) -> IntArray:
@@ -350,7 +372,7 @@ def coverage(inside: BoolArray, objects: npt.NDArray) -> Coverage:
         Name or number of its object.
     """
     if not len(inside):
-        return Coverage(np.nan, np.nan, 0, 0)
+        return Coverage(0, 0, np.nan, np.nan)
     _, owner, counts = np.unique(objects, return_inverse=True, return_counts=True)
     shares = np.bincount(owner, weights=inside) / counts
-    return Coverage(float(np.mean(inside)), float(shares.mean()), len(inside), len(counts))
+    return Coverage(len(inside), len(counts), float(np.mean(inside)), float(shares.mean()))

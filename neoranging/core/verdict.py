@@ -14,11 +14,12 @@ A network answers everything, so its verdict has to come from the observations:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from neoranging.core.answers import Solutions
+from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.candidates import Thresholds, solve
@@ -41,8 +42,8 @@ _THRESHOLDS: Final = Thresholds()
 
 
 def judged(
-    arcs: Arcs, attributables: Attributables, answers: Solutions, near: FloatArray | None = None
-) -> Solutions:
+    arcs: Arcs, attributables: Attributables, answers: Answers, near: FloatArray | None = None
+) -> Answers:
     """Answers that call themselves OK with the verdict of the observations.
 
     Parameters
@@ -51,7 +52,7 @@ def judged(
         M arcs seen from where the observers stood, whatever origin the ranges count from.
     attributables : Attributables
         Of the same observations.
-    answers : Solutions
+    answers : Answers
         Of M arcs; every other status than OK is kept.
     near : ndarray, shape (M, 2), optional
         Bounds of the range [au] beyond which the answer is wrong; by default a factor of four.
@@ -80,12 +81,10 @@ def judged(
     verdicts[k] = status
     elsewhere = np.isfinite(determined) & (status[rows] != RangeStatus.OK.code)
     remarks = _with_other_ranges(answers, k[rows[elsewhere]], determined[elsewhere])
-    return answers._replace(status=verdicts, remarks=remarks)
+    return replace(answers, status=verdicts, remarks=remarks)
 
 
-def _with_other_ranges(
-    answers: Solutions, rows: IntArray, determined: FloatArray
-) -> StrArray | None:
+def _with_other_ranges(answers: Answers, rows: IntArray, determined: FloatArray) -> StrArray | None:
     """Remarks, those of ``rows`` naming the range that the observations determine instead."""
     if not len(rows):
         return answers.remarks
@@ -108,7 +107,7 @@ def _motion_significance(motion: Attributables) -> FloatArray:
 
 
 def _fit_verdict(
-    arcs: Arcs, motion: Attributables, answers: Solutions, near: FloatArray
+    arcs: Arcs, motion: Attributables, answers: Answers, near: FloatArray
 ) -> tuple[CodeArray, FloatArray]:
     """Verdict on answers to M arcs of three epochs and more, and ranges that are determined."""
     verdict = np.full(len(arcs), RangeStatus.POPULATION.code, dtype=np.int8)

@@ -368,7 +368,7 @@ def _itrf(location: EarthLocation | str | Sequence[str] | StrArray) -> FloatArra
     codes = require_codes(location)
     itrf = observatories.itrf_positions(codes)
     for code in np.unique(codes[np.isnan(itrf).any(axis=-1)]):
-        observatories.location(code)  # raises with the reason and the remedy
+        _ = observatories.observatory(code).location  # raises with the reason and the remedy
     return itrf
 
 

@@ -1,12 +1,12 @@
-"""What an estimator is: one method to write, everything else done once here."""
+"""The interface of an estimator: one method to write, everything else done once here."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, Final, TypeVar
+from dataclasses import fields, replace
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,9 @@ import numpy.typing as npt
 from neoranging.attributable import Attributable
 from neoranging.calibration import Calibration, default_calibration
 from neoranging.constants import ARCSEC
-from neoranging.core.answers import Solutions
+from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables, from_fit
-from neoranging.core.conformal import Answers, admissible_limits
 from neoranging.core.influence import worst_observation
 from neoranging.core.status import RangeStatus
 from neoranging.core.verdict import judged
@@ -25,12 +24,10 @@ from neoranging.estimate import RangeEstimate
 from neoranging.exceptions import EstimationError, NeoRangingError, TrackletError
 from neoranging.observations.stations import missing_place
 from neoranging.tracklet import ORIGINS, Tracklet, TrackletSet
-from neoranging.typing import CodeArray, FloatArray, StrArray
+from neoranging.typing import StrArray
 
 _NEAR_LEVEL = 0.95
-
-_S = TypeVar("_S")
-_T = TypeVar("_T")
+"""Of the interval in which ranges are near an answer: all but one of twenty truths."""
 
 _CODES: Final = [status.code for status in RangeStatus]
 
@@ -76,7 +73,7 @@ class RangingEstimator(ABC):
         self.origin = origin
 
     @abstractmethod
-    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
+    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         """Estimate arcs that have enough epochs and known observers.
 
         Parameters
@@ -88,8 +85,8 @@ class RangingEstimator(ABC):
 
         Returns
         -------
-        Solutions
-            One answer per arc, each with a status; ``candidates`` may be None.
+        Answers
+            One for each arc, with a status; `Answers.of` makes them of ranges and range-rates.
         """
 
     def estimate(
@@ -113,7 +110,7 @@ class RangingEstimator(ABC):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What its answers depend on, as plain data: the class, the origin, options and weights.
+        """Everything its answers depend on, as plain data: class, origin, options and weights.
 
         A calibration is of one identity and used for no other; a subclass with options of its own
         adds them.
@@ -127,13 +124,13 @@ class RangingEstimator(ABC):
 
     @property
     def calibration(self) -> Calibration | None:
-        """What the intervals of its estimates come from; None if it was never calibrated.
+        """Calibration that its intervals come from; None if it was never calibrated.
 
         That of the package, if one comes with it for this method, its options and weights.
         """
         name = self._calibration_name
-        found = None if name is None else default_calibration(name)
-        return found if found is not None and found.matches(self.identity) else None
+        default = None if name is None else default_calibration(name)
+        return default if default is not None and default.matches(self.identity) else None
 
     @property
     def _calibration_name(self) -> str | None:
@@ -156,65 +153,71 @@ class RangingEstimator(ABC):
                 f"expected a Tracklet or a TrackletSet, got {type(tracklets).__name__}; "
                 "neoranging.read_tracklets makes them from files and tables"
             )
-        attributables, solutions = self._solve(one_set.arcs(self.origin), one_set.arcs())
-        solutions = solutions._replace(remarks=_with_missing_places(one_set, solutions))
+        answers = self._solve(one_set.arcs(self.origin), one_set.arcs())
+        answers = replace(answers, remarks=_with_missing_places(one_set, answers))
         estimate = RangeEstimate(
-            method=self.name,
-            origin=self.origin,
-            attributable=Attributable._from_arrays(attributables, scalar),
-            solutions=solutions,
+            attributable=Attributable._from_arrays(answers.attributables, scalar),
+            answers=answers,
             tracklets=one_set,
             calibration=calibration,
         )
-        if on_failure == "raise":
-            _raise_first_failure(estimate, solutions.status)
+        failed = np.flatnonzero(~answers.ok)
+        if on_failure == "raise" and len(failed):
+            first = RangeStatus.from_code(answers.status[failed[0]])
+            remark = np.atleast_1d(estimate.diagnostics)[failed[0]]
+            raise EstimationError(
+                f"{self.name}: {len(failed)} of {len(answers)} estimates failed, the first as "
+                f"{first.name}: {first.advice}" + (f" ({remark})" if remark else ""),
+                estimate,
+            )
         return estimate
 
-    def _solve(self, arcs: Arcs, topocentric: Arcs) -> tuple[Attributables, Solutions]:
-        """Attributables and answers for arcs from the origin.
+    def _solve(self, arcs: Arcs, topocentric: Arcs) -> Answers:
+        """Answers for arcs seen from the origin.
 
         ``topocentric`` are the same arcs from where the observers stood: those that learned methods
         are judged on.
         """
-        if not len(arcs):
-            return Attributables.none(), Solutions.unsolved([])
-        chunks = zip(*(each.chunks(self.chunk_size) for each in (arcs, topocentric)), strict=True)
-        parts = _map_threaded(self._solve_chunk, list(chunks))
-        columns = zip(*(attributables for attributables, _ in parts), strict=True)
-        return (
-            Attributables._make(np.concatenate(column) for column in columns),
-            Solutions.join([solutions for _, solutions in parts]),
-        )
+        runs = (each.chunks(self.chunk_size) for each in (arcs, topocentric))
+        chunks = list(zip(*runs, strict=True))
+        if not chunks:
+            answers = Answers.unsolved(Attributables.none(), [])
+        elif len(chunks) == 1:
+            answers = self._solve_chunk(chunks[0])
+        else:  # numpy lets go of the interpreter lock, so threads do
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                answers = Answers.join(list(pool.map(self._solve_chunk, chunks)))
+        return replace(answers, method=self.name, origin=self.origin)
 
     # arcs that are none overflow on the way to the status that says so
     @np.errstate(all="ignore")
-    def _solve_chunk(self, both: tuple[Arcs, Arcs]) -> tuple[Attributables, Solutions]:
+    def _solve_chunk(self, both: tuple[Arcs, Arcs]) -> Answers:
         arcs, topocentric = both
         attributables = from_fit(arcs)
         enough = arcs.n_epochs >= self.min_observations
-        known = arcs.sum(~np.isfinite(arcs.position[:, 0]) + 0) == 0
+        placed = arcs.sum(~np.isfinite(arcs.position[:, 0]) + 0) == 0
         # of velocities only that at the reference epoch matters: the range-rate counts from it
-        known &= np.isfinite(arcs.velocity[arcs.triplet[:, 1], 0])
-        usable = np.nonzero(enough & known)[0]
+        placed &= np.isfinite(arcs.velocity[arcs.triplet[:, 1], 0])
+        usable = np.nonzero(enough & placed)[0]
         if len(usable) == len(arcs):
-            return attributables, self._checked_estimate(arcs, attributables, topocentric)
+            return self._checked_estimate(arcs, attributables, topocentric)
         status = np.where(
             enough, RangeStatus.UNKNOWN_OBSERVER.code, RangeStatus.TOO_FEW_OBSERVATIONS.code
         )
         if not len(usable):
-            return attributables, Solutions.unsolved(status)
+            return Answers.unsolved(attributables, status)
         part = self._checked_estimate(
             arcs.take(usable), attributables.take(usable), topocentric.take(usable)
         )
-        return attributables, part.spread(usable, status)
+        return part.spread(usable, attributables, status)
 
     def _checked_estimate(
         self, arcs: Arcs, attributables: Attributables, topocentric: Arcs
-    ) -> Solutions:
+    ) -> Answers:
         """Answers of the method, one for each arc, with their verdicts and remarks."""
         name = f"{type(self).__name__}._estimate"
         try:
-            found = self._estimate(arcs, attributables)
+            answers = self._estimate(arcs, attributables)
         except NeoRangingError:
             raise
         except Exception as error:  # of whoever wrote the method
@@ -222,58 +225,51 @@ class RangingEstimator(ABC):
                 f"{name} failed ({type(error).__name__}: {error}): that is a fault of the method "
                 f"{self.name!r}, for whoever maintains it"
             ) from error
-        if not isinstance(found, Solutions):
-            raise EstimationError(f"{name} must return Solutions, got {type(found).__name__}")
-        lengths = {len(column) for column in found._columns}
+        if not isinstance(answers, Answers):
+            raise EstimationError(f"{name} must return Answers, got {type(answers).__name__}")
+        columns = (getattr(answers, field.name) for field in fields(answers))
+        lengths = {len(column) for column in columns if isinstance(column, np.ndarray)}
         if lengths != {len(arcs)}:
             raise EstimationError(
                 f"{name} must return one answer for each of {len(arcs)} arcs, got columns of "
                 f"{', '.join(map(str, sorted(lengths)))} rows"
             )
-        if not np.isin(found.status, _CODES).all():
+        if not np.isin(answers.status, _CODES).all():
             raise EstimationError(f"{name} must give each arc the code of a RangeStatus")
-        known = np.isfinite(found.rho) & np.isfinite(found.rho_dot)
-        bad = (found.status == RangeStatus.OK.code) & ~known
+        bad = answers.ok & ~(np.isfinite(answers.rho) & np.isfinite(answers.rho_dot))
         if bad.any():
             raise EstimationError(
                 f"{name} says OK of {int(bad.sum())} arcs without a finite range and range-rate: "
                 "give them the status that says why"
             )
+        answers = replace(answers, attributables=attributables)
         if self.is_learned:
-            found = judged(
-                topocentric, attributables, found, self._near(arcs, attributables, found)
-            )
-        return found._replace(remarks=_with_reasons(arcs, found))
-
-    def _near(
-        self, arcs: Arcs, attributables: Attributables, found: Solutions
-    ) -> FloatArray | None:
-        """Ranges near the answers [au], shape (M, 2): all but one of twenty truths; or None."""
-        calibration = self.calibration
-        if calibration is None:
-            return None
-        answers = Answers.of(attributables, found, arcs.span)
-        limits = admissible_limits(attributables)
-        return calibration.bounds(answers, limits, _NEAR_LEVEL, too_few="limits")
+            near, calibration = None, self.calibration
+            if calibration is not None:
+                near = calibration.bounds(
+                    answers, arcs.span, answers.limits, _NEAR_LEVEL, too_few="limits"
+                )
+            answers = judged(topocentric, attributables, answers, near)
+        return replace(answers, remarks=_with_reasons(arcs, answers))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(origin={self.origin!r})"
 
 
-def _remarks(found: Solutions) -> npt.NDArray[np.object_]:
+def _remarks(answers: Answers) -> npt.NDArray[np.object_]:
     """Remarks of the method, to be added to."""
-    remarks = np.full(len(found.rho), "", dtype=object)
-    if found.remarks is not None:
-        remarks[:] = found.remarks
+    remarks = np.full(len(answers), "", dtype=object)
+    if answers.remarks is not None:
+        remarks[:] = answers.remarks
     return remarks
 
 
-def _with_missing_places(tracklets: TrackletSet, found: Solutions) -> StrArray | None:
+def _with_missing_places(tracklets: TrackletSet, answers: Answers) -> StrArray | None:
     """Remarks, and of each unknown observer the station and what it needs."""
-    rows = np.flatnonzero(found.status == RangeStatus.UNKNOWN_OBSERVER.code)
+    rows = np.flatnonzero(answers.status == RangeStatus.UNKNOWN_OBSERVER.code)
     if not len(rows):
-        return found.remarks
-    remarks = _remarks(found)
+        return answers.remarks
+    remarks = _remarks(answers)
     remarks[rows] = "one observation does not show how the spacecraft of the middle one moved"
     c = tracklets._columns
     bare = np.isnan(c.itrf[:, 0]) & np.isnan(c.gcrs[:, 0])
@@ -284,13 +280,13 @@ def _with_missing_places(tracklets: TrackletSet, found: Solutions) -> StrArray |
     return remarks.astype(np.str_)
 
 
-def _with_reasons(arcs: Arcs, found: Solutions) -> StrArray | None:
+def _with_reasons(arcs: Arcs, answers: Answers) -> StrArray | None:
     """Remarks, and where there is none the worst observation of a misfit, or that no range is."""
-    misfit = np.flatnonzero(found.status == RangeStatus.MISFIT.code)
-    without = (found.status == RangeStatus.UNDETERMINED.code) & ~np.isfinite(found.rho)
+    misfit = np.flatnonzero(answers.status == RangeStatus.MISFIT.code)
+    without = (answers.status == RangeStatus.UNDETERMINED.code) & ~np.isfinite(answers.rho)
     if not (len(misfit) or without.any()):
-        return found.remarks
-    remarks = _remarks(found)
+        return answers.remarks
+    remarks = _remarks(answers)
     remarks[without & (remarks == "")] = "no range: the arc shows no bend beyond its errors"
     if len(misfit):
         part = arcs.take(misfit)
@@ -304,23 +300,3 @@ def _with_reasons(arcs: Arcs, found: Solutions) -> StrArray | None:
                 else "of three observations any one may be wrong"
             )
     return remarks.astype(np.str_)
-
-
-def _map_threaded(function: Callable[[_S], _T], chunks: list[_S]) -> list[_T]:
-    """Apply a function to chunks; numpy lets go of the interpreter lock, so threads do."""
-    if len(chunks) == 1:
-        return [function(chunks[0])]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(function, chunks))
-
-
-def _raise_first_failure(estimate: RangeEstimate, status: CodeArray) -> None:
-    failed = np.nonzero(status != RangeStatus.OK.code)[0]
-    if len(failed):
-        first = RangeStatus.from_code(status[failed[0]])
-        remark = np.atleast_1d(estimate.diagnostics)[failed[0]]
-        raise EstimationError(
-            f"{estimate.method}: {len(failed)} of {len(status)} estimates failed, the first as "
-            f"{first.name}: {first.advice}" + (f" ({remark})" if remark else ""),
-            estimate,
-        )

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import asdict, fields
 from typing import Any, ClassVar
 
-from neoranging.core.answers import Solutions
+from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.candidates import ClassicalRoots, Thresholds, solve
@@ -57,7 +57,7 @@ class ClassicalEstimator(RangingEstimator):
     def _find(self, arcs: Arcs, exclusion: float, **limit: int) -> ClassicalRoots:
         """All roots; ``limit`` may hold ``max_iterations``."""
 
-    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
+    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         limit = {} if self.refine else {"max_iterations": 0}
         classical = self._find(arcs, self.thresholds.exclusion, **limit)
         return solve(arcs, attributables, classical, self.thresholds)

@@ -10,10 +10,9 @@ from astropy import units as u
 
 from neoranging.arguments import values_in
 from neoranging.calibration import Calibration
-from neoranging.core.answers import Solutions
+from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
-from neoranging.core.conformal import Answers
 from neoranging.estimate import RangeEstimate
 from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import ConformalError, NotTrainedError
@@ -86,34 +85,6 @@ class ConformalEstimator(RangingEstimator):
         """The calibration that estimates get; None if there is none."""
         return self._calibration
 
-    def _needed(self) -> Calibration:
-        """The calibration, which has to be there and of these answers."""
-        if self._calibration is None:
-            raise NotTrainedError(
-                f"{self!r} is not calibrated: call .calibrate(tracklets, true_range) with "
-                "tracklets whose range is known, or give a calibration"
-            )
-        if not self._calibration.matches(self.identity):
-            raise NotTrainedError(
-                f"{self!r} answers otherwise than when it was calibrated: calibrate it again"
-            )
-        return self._calibration
-
-    def fit(self, *args: Any, **options: Any) -> Self:
-        """Train the base, if it can be, with its own arguments; calibrations before are void.
-
-        Raises
-        ------
-        ConformalError
-            If the base has nothing to train.
-        """
-        train = getattr(self.base, "fit", None)
-        if train is None:
-            raise ConformalError(f"{self.base!r} is not trained: calibrate it right away")
-        train(*args, **options)
-        self._calibration = None
-        return self
-
     def calibrate(
         self,
         tracklets: TrackletSet,
@@ -158,9 +129,9 @@ class ConformalEstimator(RangingEstimator):
                 f"got the shapes {truth.shape} and {names.shape}"
             )
         arcs = tracklets.arcs(self.origin)
-        answers = Answers.of(*self._solve(arcs, tracklets.arcs()), arcs.span)
         self._calibration = Calibration.fit(
-            answers,
+            self._solve(arcs, tracklets.arcs()),
+            arcs.span,
             truth,
             score=self.score,
             identity=self.identity,
@@ -180,12 +151,21 @@ class ConformalEstimator(RangingEstimator):
         EstimationError
             With ``on_failure="raise"``.
         """
-        return self.base._answer(tracklets, on_failure, self._needed())
+        if self._calibration is None:
+            raise NotTrainedError(
+                f"{self!r} is not calibrated: call .calibrate(tracklets, true_range) with "
+                "tracklets whose range is known, or give a calibration"
+            )
+        if not self._calibration.matches(self.identity):
+            raise NotTrainedError(
+                f"{self!r} answers otherwise than when it was calibrated: calibrate it again"
+            )
+        return self.base._answer(tracklets, on_failure, self._calibration)
 
-    def _solve(self, arcs: Arcs, topocentric: Arcs) -> tuple[Attributables, Solutions]:
+    def _solve(self, arcs: Arcs, topocentric: Arcs) -> Answers:
         return self.base._solve(arcs, topocentric)
 
-    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
+    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         return self.base._estimate(arcs, attributables)
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ import math
 import os
 import stat
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from itertools import compress
@@ -17,7 +18,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 import numpy as np
 import torch
 
-from neoranging.core.answers import Solutions
+from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.status import RangeStatus
@@ -27,7 +28,7 @@ from neoranging.exceptions import CheckpointError, NotTrainedError, TrackletErro
 from neoranging.nn import checkpoint
 from neoranging.nn.features import FEATURES
 from neoranging.nn.modules import RangingNetwork
-from neoranging.typing import BoolArray, FloatArray, StrArray
+from neoranging.typing import BoolArray, StrArray
 
 Representation = Literal["invariant", "paper"]
 
@@ -75,29 +76,6 @@ def read_card(weights: str | os.PathLike[str]) -> dict[str, Any]:
     return copy.deepcopy(_load(Path(weights)).card)
 
 
-def pretrained(weights: str | os.PathLike[str], **options: Any) -> LearnedEstimator:
-    """Estimator of a file of weights, of the kind that its model card names.
-
-    Parameters
-    ----------
-    weights : path-like
-    **options
-        ``origin``, ``slack``.
-
-    Raises
-    ------
-    NotTrainedError
-        If there is no such file.
-    CheckpointError
-        If it is damaged or something else.
-    """
-    from neoranging.estimators.mlp import MLPEstimator
-    from neoranging.estimators.pinn import PINNEstimator
-
-    kind = PINNEstimator if read_card(weights)["model"] == "pinn" else MLPEstimator
-    return kind.from_pretrained(weights, **options)
-
-
 def _load(path: Path) -> _Trained:
     try:
         known = path.stat()
@@ -130,12 +108,9 @@ def _load_once(
             f"representation {held!r}: it names {card.get('model')!r}, "
             f"{card.get('representation')!r}; copy the card from beside the weights"
         )
-    return _Trained(network, card, _digest(path))
-
-
-def _digest(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return _Trained(network, card, digest)
 
 
 class LearnedEstimator(RangingEstimator):
@@ -260,17 +235,28 @@ class LearnedEstimator(RangingEstimator):
         """Write the network and its model card; see ``neoranging.nn.checkpoint.save``."""
         checkpoint.save(self.network, path, self.card)
 
-    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Solutions:
+    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         inputs, network = arc_inputs(arcs), self.network
         with torch.inference_mode():
             raw = network.features.raw(inputs)
-            seen = network.features.finish(raw, inputs)
-            rho, rho_dot = (column.numpy() for column in network(inputs, seen))
+            features = network.features.finish(raw, inputs)
+            rho, rho_dot = (column.numpy() for column in network(inputs, features))
             outside = network.features.outside(inputs, self.slack, raw).numpy()
         short = arcs.n_epochs < (_TRIPLET if self.representation == "paper" else 2)
-        remarks = _named(outside, network.features.scaling.names)
-        found = _dressed(attributables, rho, rho_dot, outside.any(axis=1), short)
-        return found._replace(remarks=remarks)
+        missing = short | ~(np.isfinite(rho) & np.isfinite(rho_dot))
+        rho, rho_dot = (np.where(missing, np.nan, x) for x in (rho, rho_dot))
+        answers = Answers.of(attributables, rho, rho_dot, RangeStatus.OK)
+        status = np.select(
+            [short, outside.any(axis=1) | missing, ~answers.admissible],
+            [
+                RangeStatus.TOO_FEW_OBSERVATIONS.code,
+                RangeStatus.OUTSIDE_TRAINING_DOMAIN.code,
+                RangeStatus.INADMISSIBLE.code,
+            ],
+            RangeStatus.OK.code,
+        ).astype(np.int8)
+        names = network.features.scaling.names
+        return replace(answers, status=status, remarks=_outside_domain(outside, names))
 
     def __repr__(self) -> str:
         return (
@@ -279,39 +265,15 @@ class LearnedEstimator(RangingEstimator):
         )
 
 
-def _named(outside: BoolArray, names: Sequence[str]) -> StrArray:
-    """Names of the features outside, by arc, ``(M, F) -> (M,)``."""
-    told = np.full(len(outside), "", dtype=object)
+def _outside_domain(outside: BoolArray, names: Sequence[str]) -> StrArray:
+    """Remarks that name the features outside the training domain, ``(M, F) -> (M,)``."""
+    remarks = np.full(len(outside), "", dtype=object)
     rows = np.flatnonzero(outside.any(axis=1))
     if not len(rows):
-        return told.astype(np.str_)
+        return remarks.astype(np.str_)
     # few combinations occur, and a name for each is quickly made
     kinds, which = np.unique(outside[rows], axis=0, return_inverse=True)
     for k, kind in enumerate(kinds.tolist()):
         named = ", ".join(compress(names, kind))
-        told[rows[which.reshape(-1) == k]] = f"outside the training domain in {named}"
-    return told.astype(np.str_)
-
-
-def _dressed(
-    attributables: Attributables,
-    rho: FloatArray,
-    rho_dot: FloatArray,
-    outside: BoolArray,
-    short: BoolArray,
-) -> Solutions:
-    """Answers with states and verdicts; numbers are missing where they are not finite."""
-    missing = short | ~(np.isfinite(rho) & np.isfinite(rho_dot))
-    rho, rho_dot = (np.where(missing, np.nan, x) for x in (rho, rho_dot))
-    orbit = attributables.complete(rho, rho_dot)
-    status = np.select(
-        [short, outside | missing, ~orbit.admissible],
-        [
-            RangeStatus.TOO_FEW_OBSERVATIONS.code,
-            RangeStatus.OUTSIDE_TRAINING_DOMAIN.code,
-            RangeStatus.INADMISSIBLE.code,
-        ],
-        RangeStatus.OK.code,
-    ).astype(np.int8)
-    covariance = np.full((len(rho), 2, 2), np.nan)
-    return Solutions(rho, rho_dot, covariance, orbit.r, orbit.v, orbit.epoch, status)
+        remarks[rows[which.reshape(-1) == k]] = f"outside the training domain in {named}"
+    return remarks.astype(np.str_)

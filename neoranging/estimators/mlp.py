@@ -1,4 +1,4 @@
-"""The network that learnt from errors alone, as an estimator."""
+"""Estimator by a network trained on errors alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From arcs to the inputs of networks: one way for training and for estimates."""
+"""Inputs of networks from arcs, for training and for estimates alike."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from neoranging.core.parallax import parallax
 from neoranging.nn.inputs import ArcInputs
 
 _WEIGHT_OF_USUAL = 2.0
-"""Number of squares that count for the usual share of what is claimed, beside those of an arc."""
+"""Number of squared residuals that the usual share of the claimed errors counts as, beside those
+of the arc itself."""
 
 
 def arc_inputs(arcs: Arcs) -> ArcInputs:
@@ -23,7 +24,7 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
     Parameters
     ----------
     arcs : Arcs
-        M arcs of two epochs or more, seen from where ranges are to count from.
+        M arcs of two epochs or more, with observers at the origin of the ranges.
 
     Returns
     -------
@@ -39,10 +40,10 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
     earth, earth_rate = ephemeris.earth_state(t[:, 1])
     ra, dec = radec(fit.line_of_sight)
     plane = np.stack(sky_basis(ra, dec), axis=1)
-    curved, seen = arcs.n_epochs >= 3, parallax(arcs)
+    curved, path = arcs.n_epochs >= 3, parallax(arcs)
     acceleration = np.where(curved[:, None], fit.acceleration, 0.0)
     usual = _WEIGHT_OF_USUAL * SHARE_OF_CLAIM**2
-    square = (usual + seen.misfit) / (_WEIGHT_OF_USUAL + seen.expected_misfit)
+    square = (usual + path.misfit) / (_WEIGHT_OF_USUAL + path.expected_misfit)
     variance = fit.covariance[:, :, 2, 2] * square[:, None]
     columns = (
         *(t[:, 0] - t[:, 1], t[:, 2] - t[:, 1], arcs.ra[rows] % (2.0 * np.pi), arcs.dec[rows]),
@@ -51,10 +52,10 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
         *(np.einsum("mij,mj->mi", plane, vector) for vector in (fit.rate, acceleration)),
         np.log(t[:, 2] - t[:, 0]),
         0.5 * np.log(np.where(curved[:, None], variance, 1.0)),
-        *(arcs.counts, curved),
+        curved,
         *np.moveaxis(fit.observer, 2, 0),
         arcs.velocity[middle],
-        seen.inverse_range,
-        np.log(np.where(seen.is_determined, np.sqrt(square), 1.0) * seen.error),
+        path.inverse_range,
+        np.log(np.where(path.is_determined, np.sqrt(square), 1.0) * path.error),
     )
     return ArcInputs(*(torch.as_tensor(column, dtype=torch.float64) for column in columns))

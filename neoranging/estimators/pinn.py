@@ -1,4 +1,4 @@
-"""The network that also learnt the equation of motion, as an estimator."""
+"""Estimator by a network trained on errors and on the equation of motion."""
 
 from __future__ import annotations
 

@@ -161,10 +161,16 @@ def _named(text: str, options: dict[str, Any]) -> RangingEstimator:
     """Estimator of a name or a file, with the words behind it as options."""
     head, ending, tail = text.rpartition(WEIGHTS)
     if ending and (not tail or tail.startswith("@")):
-        from neoranging.estimators.learned import pretrained
+        from neoranging.estimators.learned import LearnedEstimator, read_card
 
-        placed = _words(text, tail.split("@")[1:], (), options)
-        return pretrained(head + ending, **placed)
+        weights, choices = head + ending, _words(text, tail.split("@")[1:], (), options)
+        cls = estimator_class(read_card(weights)["model"])
+        if not issubclass(cls, LearnedEstimator):
+            raise UnknownMethodError(
+                f"{weights} was trained as {cls.name!r}, which is no learned method here: make an "
+                "estimator of its own class with from_pretrained"
+            )
+        return cls.from_pretrained(weights, **choices)
     if text in available_methods():  # one that was registered with an @ in its name
         return estimator_class(text)(**options)
     name, *words = text.split("@")

@@ -27,11 +27,11 @@ from neoranging.nn.modules import NetworkConfig, RangingNetwork
 _KEY: Final = "neoranging network"
 _VERSION: Final = 2
 _WEIGHTS: Final = "weights_sha256"
-"""Entry of a card that says whose it is; cards written by hand may go without."""
+"""Entry of a card that names its weights; cards written by hand may go without."""
 
 
 def card_path(path: str | os.PathLike[str]) -> Path:
-    """Where the model card of a file of weights stands: the same name, ending in ``.json``."""
+    """Path of the model card of a file of weights: the same name, ending in ``.json``."""
     return Path(path).with_suffix(".json")
 
 
@@ -44,7 +44,7 @@ def save(network: RangingNetwork, path: str | os.PathLike[str], card: Mapping[st
     path : path-like
         The file of weights, by custom ``.safetensors``.
     card : mapping
-        What trained it, on which data, with what result; JSON types only.
+        Recipe, data and results of the training; JSON types only.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def load(
     path : path-like
         A file that `save` wrote.
     device : str or `torch.device`
-        Where the network is put.
+        Device of the network.
 
     Returns
     -------
@@ -104,9 +104,9 @@ def load(
     path = Path(path)
     try:
         config, tensors, digest = _read(path)
-        made = NetworkConfig(**{**config, "widths": tuple(config["widths"])})
+        config = NetworkConfig(**{**config, "widths": tuple(config["widths"])})
         with torch.random.fork_rng(devices=[]):  # reading draws no random number of the caller's
-            network = RangingNetwork(made)
+            network = RangingNetwork(config)
         network.load_state_dict(tensors)
     except CheckpointError:
         raise

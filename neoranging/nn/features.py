@@ -34,12 +34,12 @@ _CURVED: Final = (
     *("parallax", "significance_parallax", "log_error_parallax"),
 )
 _CURVATURE_UNIT: Final = 1.0e-3
-"""Curvature [rad/d^2] below which its size is told linearly, above it logarithmically.
+"""Curvature [rad/d^2] below which the feature of its size is linear, and logarithmic above.
 
 The rotation of the Earth alone, 1.7e-3 au/d^2, seen from 1 au.
 """
 _PARALLAX_UNIT: Final = 1.0
-"""The same for the inverse range [1/au]."""
+"""Inverse range [1/au] below which the feature of the parallax is linear."""
 
 
 class Features(nn.Module):
@@ -48,9 +48,9 @@ class Features(nn.Module):
     Attributes
     ----------
     scaling : Scaling
-        Fitted by `fit`; knows the names of the columns and the domain seen.
+        Scaling of the raw columns, with their names and the domain of training.
     origin : {"geocenter", "topocenter"}
-        Where the ranges that belong to these features are measured from.
+        Origin of the ranges that belong to these features.
     """
 
     origin: Literal["geocenter", "topocenter"]
@@ -100,9 +100,9 @@ class Features(nn.Module):
         return self.scaling.rate(rate)
 
     def arrow(self, inputs: ArcInputs) -> Tensor:
-        """Direction of time in which features show an arc, 1 or -1, (B,): range-rates turn with it.
+        """Direction of time, 1 or -1, in which the features present an arc, (B,).
 
-        Always 1 but for `InvariantFeatures`.
+        Range-rates change sign with it. Always 1 but for `InvariantFeatures`.
         """
         return torch.ones_like(inputs.dt1)
 
@@ -112,9 +112,9 @@ class Features(nn.Module):
         slack: float = 0.0,
         raw: Tensor | None = None,
     ) -> Tensor:
-        """Which features leave the domain seen in training, bool (B, columns of the scaling).
+        """Mask of the features outside the domain of training, (B, columns of the scaling).
 
-        ``raw`` is what `raw` gives for the inputs, where it is at hand.
+        ``raw`` are the raw features of the inputs if computed already.
         """
         return self.scaling.outside(self.raw(inputs) if raw is None else raw, slack)
 
@@ -147,13 +147,6 @@ class PaperFeatures(Features):
         )
         dt1, dt3 = inputs.dt1[..., None], inputs.dt3[..., None]
         return torch.cat([dt1, first, middle, dt3, last, inputs.earth], dim=-1)
-
-    def with_tangent(
-        self, inputs: ArcInputs, tangent: ArcInputs | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Scaled features and their derivative; the map is affine, so no tracing is needed."""
-        tangent = inputs.tangent() if tangent is None else tangent
-        return self(inputs), self.scaling.rate(self.raw(tangent))
 
 
 class InvariantFeatures(Features):
@@ -195,22 +188,26 @@ class InvariantFeatures(Features):
         """All features but the flag, in their own units, (B, 20)."""
         frame = MotionFrame.of(inputs.sky, inputs.sky_rate)
         ahead, aside = (_sign(dot(inputs.observer, axis))[..., None] for axis in frame[1:])
-        shown = MotionFrame(frame.sight, ahead * frame.along, aside * frame.across)
+        # the axes point to the side of the observer: see the class
+        frame = MotionFrame(frame.sight, ahead * frame.along, aside * frame.across)
         scalars = torch.stack([torch.log(speed(inputs.sky_rate)), inputs.log_span], dim=-1)
+        parallax, error = inputs.parallax, torch.exp(inputs.log_sigma_parallax)
+        size = torch.asinh(parallax / torch.sqrt(error**2 + _PARALLAX_UNIT**2))
+        significance = torch.asinh(parallax / error)
         return torch.cat(
             [
                 scalars,
-                shown.components(inputs.observer),
-                ahead * shown.components(inputs.observer_rate),
+                frame.components(inputs.observer),
+                ahead * frame.components(inputs.observer_rate),
                 *_curvature(inputs, torch.cat([ahead, aside], dim=-1)),
-                shown.components(inputs.observer_acc),
-                _parallax(inputs),
+                frame.components(inputs.observer_acc),
+                torch.stack([size, significance, inputs.log_sigma_parallax], dim=-1),
             ],
             dim=-1,
         )
 
     def arrow(self, inputs: ArcInputs) -> Tensor:
-        """-1 for arcs that are shown backwards, (B,)."""
+        """Direction of time, -1 for arcs that are presented backwards, (B,)."""
         frame = MotionFrame.of(inputs.sky, inputs.sky_rate)
         return _sign(dot(inputs.observer, frame.along))
 
@@ -229,7 +226,7 @@ class InvariantFeatures(Features):
         slack: float = 0.0,
         raw: Tensor | None = None,
     ) -> Tensor:
-        """Which columns leave the domain; of two epochs the curvature cannot."""
+        """Mask of the columns outside the domain; of two epochs the curvature is never outside."""
         outside = super().outside(inputs, slack, raw)
         bent = torch.arange(outside.shape[-1], device=outside.device) >= len(_STRAIGHT)
         return outside & ~(bent & (inputs.curved[..., None] == 0.0))
@@ -269,13 +266,6 @@ def _curvature(inputs: ArcInputs, sides: Tensor) -> tuple[Tensor, Tensor, Tensor
     # a motion too slow to have a direction leaves the variance at zero
     error = torch.sqrt(variance.clamp_min(torch.finfo(variance.dtype).tiny))
     return size, torch.asinh(bend / error), torch.log(error)
-
-
-def _parallax(inputs: ArcInputs) -> Tensor:
-    """Size, significance and log error of the inverse range by parallax, (B, 3)."""
-    value, error = inputs.parallax, torch.exp(inputs.log_sigma_parallax)
-    size = torch.asinh(value / torch.sqrt(error**2 + _PARALLAX_UNIT**2))
-    return torch.stack([size, torch.asinh(value / error), inputs.log_sigma_parallax], dim=-1)
 
 
 FEATURES: Final[dict[str, type[PaperFeatures | InvariantFeatures]]] = {

@@ -1,4 +1,4 @@
-"""Vectors, angles and three-point rates in torch: twins of those in ``neoranging.core``.
+"""Vectors, angles and three-point rates in torch, equal to those in ``neoranging.core``.
 
 Vectors are rows, shape ``(..., 3)``, ICRS equatorial axes.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-_STILL = 1.0e-12  # rad/d; below it a motion has no direction
+_STILL = 1.0e-12  # rad/d; a slower motion has no direction
 
 
 def dot(a: Tensor, b: Tensor) -> Tensor:
@@ -97,7 +97,8 @@ def three_point(dt1: Tensor, dt3: Tensor, ra: Tensor, dec: Tensor) -> TripletMot
     straight = missing1 | missing3
     motion = []
     for angle in (ra, dec):
-        step = _wrapped(torch.diff(angle, dim=-1))
+        # differences of angles in [-pi, pi)
+        step = torch.remainder(torch.diff(angle, dim=-1) + torch.pi, 2.0 * torch.pi) - torch.pi
         before, after = step[..., 0] / h1, step[..., 1] / h3
         before = torch.where(missing1, after, before)
         after = torch.where(missing3, before, after)
@@ -106,8 +107,3 @@ def three_point(dt1: Tensor, dt3: Tensor, ra: Tensor, dec: Tensor) -> TripletMot
         motion.append((rate, torch.where(straight, torch.zeros_like(acc), acc)))
     (ra_rate, ra_acc), (dec_rate, dec_acc) = motion
     return TripletMotion(ra_rate, dec_rate, ra_acc, dec_acc)
-
-
-def _wrapped(angle: Tensor) -> Tensor:
-    """Angle differences reduced to [-pi, pi)."""
-    return torch.remainder(angle + torch.pi, 2.0 * torch.pi) - torch.pi

@@ -1,4 +1,4 @@
-"""What a network is given of an arc, raw and differentiable, and how it changes with time.
+"""Inputs of networks, raw and differentiable, and their derivatives by time.
 
 The time derivative of a network's output is taken along the motion of its own input: the arc is
 slid along itself, every observation by the same interval, the offsets between them unchanged. Which
@@ -54,8 +54,6 @@ class ArcInputs(NamedTuple):
     """Natural logarithm of t3 - t1 in days, (B,)."""
     log_sigma_acc: Tensor
     """Natural logarithms of the standard errors of ``sky_acc`` [rad/d^2], (B, 2)."""
-    n_obs: Tensor
-    """Number of observations, (B,)."""
     curved: Tensor
     """1 with three epochs or more, 0 with two: then accelerations are zero and not used; (B,)."""
     observer: Tensor
@@ -138,7 +136,6 @@ class ArcInputs(NamedTuple):
             sky_acc=sky_jerk + _turned(self.sky_acc, turn),
             log_span=zero,
             log_sigma_acc=torch.zeros_like(self.log_sigma_acc),
-            n_obs=torch.zeros_like(self.n_obs),
             curved=torch.zeros_like(self.curved),
             observer=self.observer_rate,
             observer_rate=self.observer_acc,

@@ -5,7 +5,7 @@ the network's output. For the paper's output that is range and range-rate scaled
 range it is standardised log range and range-rate: an error is then a fraction of the range, and the
 second column stays a velocity.
 
-The transport term is about what a batch looks like as a whole, and a population is told in au and
+The transport term compares the distribution of a batch with that of the truth, in au and
 au/d: whatever the output, it takes ranges and range-rates scaled from their extremes
 (`neoranging.nn.outputs.MinMaxOutput.normalise`), and its gradient reaches a log range by the chain
 rule. Physics residuals are physical already (`neoranging.nn.physics`).
@@ -22,10 +22,10 @@ from torch.nn import functional
 
 from neoranging.nn.physics import Residuals
 
-_LEVELS: Final = 51
-_TENTH: Final = 5
+_LEVELS: Final = 51  # quantiles at 0, 2, ... 100 %
+_TENTH: Final = 5  # place of the 10th percentile among them
 _LEAST: Final = 8
-"""Samples below which a bin says nothing about a distribution (paper, appendix)."""
+"""Fewest samples of a bin whose distribution is compared (paper, appendix)."""
 
 
 class LossWeights(NamedTuple):
@@ -57,9 +57,9 @@ DATA_LOSSES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {
 """Losses of errors alone, by name, of (B, 2) estimates and truths in the normalised space."""
 
 
-def physics_loss(left: Residuals) -> Residuals:
+def physics_loss(residuals: Residuals) -> Residuals:
     """Mean log cosh of either residual (paper, eq:losses_pde); scalars."""
-    return Residuals(log_cosh(left.kinematic).mean(), log_cosh(left.motion).mean())
+    return Residuals._make(log_cosh(residual).mean() for residual in residuals)
 
 
 class Transport(NamedTuple):
@@ -132,8 +132,8 @@ def conditioned_transport(
     # sorted by bin and then by value, equal ranks of the two samples stand side by side
     order, target_order = _rank(estimate, label), _rank(truth, label)
     gap = (estimate[order] - truth[target_order]).abs()
-    kept = (count >= _LEAST)[label[order]].to(gap.dtype)
-    bins = (kept * gap).sum() / kept.sum().clamp_min(1.0)
+    weight = (count >= _LEAST)[label[order]].to(gap.dtype)
+    bins = (weight * gap).sum() / weight.sum().clamp_min(1.0)
     n_fast = fast.sum()
     fast_mean = torch.where(fast, estimate, 0.0).sum() / n_fast.clamp_min(1)
     slow_mean = torch.where(fast, 0.0, estimate).sum() / (len(fast) - n_fast).clamp_min(1)

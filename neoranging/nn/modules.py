@@ -31,9 +31,9 @@ class FactorizedLinear(nn.Module):
     Parameters
     ----------
     n_in, n_out : int
-        Widths.
+        Widths of input and output.
     mean, deviation : float
-        Of the initial log scales.
+        Mean and deviation of the initial log scales.
     """
 
     def __init__(self, n_in: int, n_out: int, mean: float = 1.0, deviation: float = 0.1) -> None:
@@ -102,7 +102,7 @@ class _Silu:
 _ACTIVATIONS: dict[str, type[_Tanh] | type[_Silu]] = {"tanh": _Tanh, "silu": _Silu}
 
 _ROWS: Final = 1024
-"""Of which the layers of a network stay in the cache."""
+"""Rows evaluated at once in estimates, so that the activations fit in the cache."""
 
 
 class _StackedActivation(torch.autograd.Function):
@@ -212,17 +212,17 @@ class ResidualTrunk(nn.Module):
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """What a network is made of; stored with its weights.
+    """Architecture of a network; stored with its weights.
 
     Attributes
     ----------
     representation : {"paper", "invariant"}
     trunk : {"paper", "residual"}
     widths : tuple of int
-        Of the layers of the paper's trunk.
+        Widths of the layers of the paper's trunk.
     width, blocks : int
-        Of the residual trunk; each block has two square matrices. An estimate costs two operations
-        per entry: half a million entries are 50,000 estimates a second on an ordinary core.
+        Size of the residual trunk; each block has two square matrices. An estimate costs two
+        operations per entry: half a million entries are 50,000 estimates a second on a core.
     activation : {"tanh", "silu"}
     output : {"minmax", "log", "admissible"}
     """
@@ -278,7 +278,7 @@ class RangingNetwork(nn.Module):
 
     @property
     def origin(self) -> Literal["geocenter", "topocenter"]:
-        """Where the range is measured from."""
+        """Origin of the range."""
         return self.features.origin
 
     def fit(self, inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> None:
@@ -287,7 +287,7 @@ class RangingNetwork(nn.Module):
         Parameters
         ----------
         inputs : ArcInputs
-            Of N arcs.
+            Inputs of N arcs.
         rho, rho_dot : Tensor, shape (N,)
             Their true range [au] and range-rate [au/d], from `origin`.
         """
@@ -312,11 +312,11 @@ class RangingNetwork(nn.Module):
         ----------
         inputs : ArcInputs
         features : Tensor, shape (B, F), optional
-            What ``self.features(inputs)`` gives, where it is at hand: it holds no parameter.
+            ``self.features(inputs)`` if computed already; features have no parameters.
         """
         features = self.features(inputs) if features is None else features
-        said = self._ahead(self.raw(features), inputs)
-        return RangingState(*self.output(said, inputs))
+        heads = self._undo_time_reversal(self.raw(features), inputs)
+        return RangingState(*self.output(heads, inputs))
 
     def with_tangent(
         self,
@@ -333,29 +333,30 @@ class RangingNetwork(nn.Module):
         """
         tangent = inputs.tangent() if tangent is None else tangent
         features = self.features.with_tangent(inputs, tangent)
-        y, y_dot = self._ahead(torch.stack(self.raw_with_tangent(*features)), inputs)
+        heads = torch.stack(self.raw_with_tangent(*features))
+        y, y_dot = self._undo_time_reversal(heads, inputs)
         state, rate = self.output.with_tangent(y, y_dot, inputs, tangent)
         return RangingState(*state), RangingState(*rate)
 
     def raw(self, features: Tensor) -> Tensor:
-        """What the two heads say, (B, 2), in the precision of the features."""
+        """Values of the two heads, (B, 2), in the precision of the features."""
         plain = features.to(self._dtype)
         # gradients keep all layers anyhow; without them a few rows at a time stay in the cache
         parts = (plain,) if torch.is_grad_enabled() else plain.split(_ROWS)
-        said = (torch.cat([h(hidden) for h in self.heads], -1) for hidden in map(self.trunk, parts))
-        return torch.cat(list(said)).to(features.dtype)
+        values = [torch.cat([h(x) for h in self.heads], -1) for x in map(self.trunk, parts)]
+        return torch.cat(values).to(features.dtype)
 
     def raw_with_tangent(self, features: Tensor, rate: Tensor) -> tuple[Tensor, Tensor]:
-        """The same and its derivative, each (B, 2)."""
+        """Values of the two heads and their derivatives, each (B, 2)."""
         hidden = self.trunk.stacked(torch.cat([features, rate]).to(self._dtype))
-        said = torch.cat([head.product(hidden) for head in self.heads], dim=-1)
-        value, value_rate = said.chunk(2)
+        stacked = torch.cat([head.product(hidden) for head in self.heads], dim=-1)
+        value, value_rate = stacked.chunk(2)
         bias = torch.cat([head.bias for head in self.heads])
         return (value + bias).to(features.dtype), value_rate.to(features.dtype)
 
-    def _ahead(self, said: Tensor, inputs: ArcInputs) -> Tensor:
-        """What the heads say of arcs shown backwards, turned round: the second is a velocity."""
-        return torch.stack([said[..., 0], self.features.arrow(inputs) * said[..., 1]], dim=-1)
+    def _undo_time_reversal(self, heads: Tensor, inputs: ArcInputs) -> Tensor:
+        """Heads (..., B, 2) with the sign of the second, a velocity, as time runs."""
+        return torch.stack([heads[..., 0], self.features.arrow(inputs) * heads[..., 1]], dim=-1)
 
     @property
     def _dtype(self) -> torch.dtype:

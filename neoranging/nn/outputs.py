@@ -1,9 +1,9 @@
-"""From what two heads say to range and range-rate.
+"""Outputs of networks: from the values of two heads to range and range-rate.
 
 Every output maps ``heads (B, 2)`` and the inputs to physical range [au] and range-rate [au/d], and
-knows the space in which its errors are told (`normalise`).
+defines the space in which its errors are measured (`normalise`).
 
-`MinMaxOutput` is the paper's. `LogOutput` says the logarithm of the range, so that an error is a
+`MinMaxOutput` is the paper's. `LogOutput` gives the logarithm of the range, so that an error is a
 fraction of the range whatever the range, and the range-rate as the velocity of the object *in the
 heliocentric frame* along the line of sight, in units of the escape velocity at 1 au: what the
 observer contributes, ``-v.u``, is known and need not be learnt. `AdmissibleOutput` puts the same
@@ -44,7 +44,7 @@ _MARGIN: Final = 1.0e-3
 Rounding and the difference between two ways of writing an attributable stay below it.
 """
 _SHARPNESS: Final = 20.0
-"""Of the corner at which a log range bends into its limit, per unit of its natural logarithm."""
+"""Sharpness of the corner at which a log range bends into its limit, per unit of it."""
 
 
 class Output(nn.Module):
@@ -53,12 +53,12 @@ class Output(nn.Module):
     Parameters
     ----------
     origin : {"geocenter", "topocenter"}
-        Where the range is measured from.
+        Origin of the range.
 
     Attributes
     ----------
     scaling : Scaling
-        Of the two columns of `normalise`.
+        Scaling of the two columns of `normalise`.
     """
 
     def __init__(self, origin: str, names: tuple[str, str]) -> None:
@@ -104,17 +104,6 @@ class MinMaxOutput(Output):
         """Scaled range and range-rate."""
         return self.scaling(torch.stack([rho, rho_dot], dim=-1))
 
-    def with_tangent(
-        self,
-        heads: Tensor,
-        heads_rate: Tensor,
-        inputs: ArcInputs,
-        tangent: ArcInputs,  # noqa: ARG002
-    ) -> tuple[Pair, Pair]:
-        """Range and range-rate, and their derivatives by time; the map is affine."""
-        rho_rate, rho_dot_rate = (heads_rate * self.scaling.scale.to(heads.dtype)).unbind(-1)
-        return self(heads, inputs), (rho_rate, rho_dot_rate)
-
 
 class LogOutput(Output):
     """Log range, and the velocity along the line of sight in units of the escape velocity at 1 au.
@@ -135,19 +124,6 @@ class LogOutput(Output):
         at = Attributable.of(inputs, self.origin)
         rho_dot = _ESCAPE * heads[..., 1] - dot(at.velocity, at.sight)
         return torch.exp(self._log_rho(heads)), rho_dot
-
-    def with_tangent(
-        self, heads: Tensor, heads_rate: Tensor, inputs: ArcInputs, tangent: ArcInputs
-    ) -> tuple[Pair, Pair]:
-        """Range and range-rate, and their derivatives by time."""
-        rho, rho_dot = self(heads, inputs)
-        at = Attributable.of(inputs, self.origin)
-        acceleration = tangent.earth_rate
-        if self.origin == "topocenter":
-            acceleration = tangent.observer_velocity
-        turning = dot(acceleration, at.sight) + dot(at.velocity, at.sight_rate)
-        rho_rate = rho * self.scaling.scale[0].to(rho.dtype) * heads_rate[..., 0]
-        return (rho, rho_dot), (rho_rate, _ESCAPE * heads_rate[..., 1] - turning)
 
     def normalise(self, rho: Tensor, rho_dot: Tensor) -> Tensor:
         """Scaled log range and range-rate."""
@@ -175,36 +151,27 @@ class AdmissibleOutput(LogOutput):
         fraction = 0.5 + 0.5 * torch.tanh(heads[..., 1])
         return rho, _rate_at(fraction, c, rho)
 
-    def with_tangent(
-        self, heads: Tensor, heads_rate: Tensor, inputs: ArcInputs, tangent: ArcInputs
-    ) -> tuple[Pair, Pair]:
-        """Range and range-rate, and their derivatives by time."""
-        return Output.with_tangent(self, heads, heads_rate, inputs, tangent)
-
 
 def _within(log_rho: Tensor, c: Tensor) -> Tensor:
-    """Log range led into the ranges at which the strip is open."""
-    near_end, far_start, far_end = (torch.log(limit) for limit in range_limits(c))
+    """Log range led into the ranges at which the strip is open; in a gap, to the nearer end."""
+    # the three limits, each moved a little into its component
+    inward = c.new_tensor([-_MARGIN, _MARGIN, -_MARGIN])
+    near_end, far_start, far_end = (torch.log(range_limits(c)) + inward).unbind(-1)
     lowest = math.log(R_EARTH) + _MARGIN
     x = lowest + functional.softplus(log_rho - lowest, beta=_SHARPNESS)
-    highest = far_end - _MARGIN
-    x = highest - functional.softplus(highest - x, beta=_SHARPNESS)
-    return _off_gap(x, near_end - _MARGIN, far_start + _MARGIN)
-
-
-def _off_gap(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    """Move what lies between ``low`` and ``high`` to the nearer of the two."""
-    inside = (x > low) & (x < high)
-    nearer = torch.where(x - low < high - x, low, high)
+    x = far_end - functional.softplus(far_end - x, beta=_SHARPNESS)
+    in_gap = (x > near_end) & (x < far_start)
+    nearer = torch.where(x - near_end < far_start - x, near_end, far_start)
     # the slope of the identity is kept, or such an arc could never be learnt
-    return torch.where(inside, nearer + (x - x.detach()), x)
+    return torch.where(in_gap, nearer + (x - x.detach()), x)
 
 
 def _rate_at(fraction: Tensor, c: Tensor, rho: Tensor) -> Tensor:
     """Range-rate that lies ``fraction`` of the way through the admissible ones at ``rho``."""
     floor = torch.finfo(rho.dtype).tiny
     half_width = torch.sqrt(strip_square(c, rho).clamp_min(floor)) * (1.0 - _MARGIN)
-    low, high = -0.5 * c[..., 1] - half_width, -0.5 * c[..., 1] + half_width
+    middle = -0.5 * c[..., 1]
+    low, high = middle - half_width, middle + half_width
     escape = escape_rate(c, rho) * (1.0 + _MARGIN)
     receding = torch.maximum(low, escape)
     approaching_length = (torch.minimum(high, -escape) - low).clamp_min(0.0)

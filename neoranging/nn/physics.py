@@ -1,4 +1,4 @@
-"""The scalar range equation and what a network leaves of it.
+"""The scalar range equation and the residuals of a network in it.
 
 The object is drawn by the Sun and by the Earth, the observer is carried by whatever carries it;
 projected on the line of sight u this is::
@@ -36,7 +36,7 @@ MAX_RESIDUAL: Final = 100.0
 
 
 class SightGeometry(NamedTuple):
-    """Where an arc is seen from and how fast it moves on the sky, at t2."""
+    """Observer, line of sight and proper motion of an arc at t2."""
 
     direction: Tensor
     """Line of sight u, (B, 3)."""
@@ -51,36 +51,29 @@ class SightGeometry(NamedTuple):
 
     @classmethod
     def of(cls, inputs: ArcInputs, origin: str) -> SightGeometry:
-        """Geometry as seen from the "geocenter" (paper) or the "topocenter"."""
-        return cls.geocentric(inputs) if origin == "geocenter" else cls.topocentric(inputs)
+        """Geometry as seen from the "geocenter" or the "topocenter".
 
-    @classmethod
-    def geocentric(cls, inputs: ArcInputs) -> SightGeometry:
-        """The middle observation and three-point rates; the Earth on a two-body orbit."""
-        dec, motion = inputs.dec[..., 1], inputs.motion()
-        earth = inputs.earth
-        return cls(
-            line_of_sight(inputs.ra[..., 1], dec),
-            (motion.ra_rate * torch.cos(dec)) ** 2 + motion.dec_rate**2,
-            earth,
-            _pull(earth, GM_SUN),
-            torch.zeros_like(earth),
-        )
-
-    @classmethod
-    def topocentric(cls, inputs: ArcInputs) -> SightGeometry:
-        """The fit of all observations; with two epochs, the observer on the geocentre's orbit.
-
-        Two epochs show no acceleration of the observer, and none of the path on the sky that
-        would have to be held against it.
+        From the geocenter (paper) the middle observation and three-point rates, and the Earth on a
+        two-body orbit; otherwise the fit of all observations. Two epochs show no acceleration of
+        the observer, who is then held to the orbit of the Earth, and none of the path on the sky
+        that would have to be held against it.
         """
-        unknown = inputs.curved[..., None] == 0.0
-        acc = torch.where(unknown, _pull(inputs.earth, GM_SUN), inputs.observer_acc)
+        free_fall = _pull(inputs.earth, GM_SUN)
+        if origin == "geocenter":
+            dec, motion = inputs.dec[..., 1], inputs.motion()
+            return cls(
+                line_of_sight(inputs.ra[..., 1], dec),
+                (motion.ra_rate * torch.cos(dec)) ** 2 + motion.dec_rate**2,
+                inputs.earth,
+                free_fall,
+                torch.zeros_like(inputs.earth),
+            )
+        is_straight = inputs.curved[..., None] == 0.0
         return cls(
             line_of_sight(*inputs.sky.unbind(-1)),
             dot(inputs.sky_rate, inputs.sky_rate),
             inputs.observer,
-            acc,
+            torch.where(is_straight, free_fall, inputs.observer_acc),
             inputs.observer - inputs.earth,
         )
 
@@ -109,7 +102,7 @@ class Residuals(NamedTuple):
 def residuals(
     geometry: SightGeometry, state: tuple[Tensor, Tensor], rate: tuple[Tensor, Tensor]
 ) -> Residuals:
-    """What an estimate and its derivative along the arc leave of the equations.
+    """Residuals of an estimate and its derivative along the arc in the equations.
 
     Parameters
     ----------
@@ -158,7 +151,7 @@ def jerks(inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> tuple[Tensor, Tens
     relative to the centre; geocentric and orbiting observers are not told apart from stations,
     the former having no such velocity. The rest is the third derivative of ``r = R + rho u``.
     """
-    geometry = SightGeometry.topocentric(inputs)
+    geometry = SightGeometry.of(inputs, "topocenter")
     parallax_rate = torch.where(inputs.parallax != 0.0, -rho_dot / rho**2, 0.0)
     sight, rho, rho_dot = geometry.direction, rho[..., None], rho_dot[..., None]
     east, north = sky_basis(*inputs.sky.unbind(-1))

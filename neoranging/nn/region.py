@@ -1,7 +1,7 @@
-"""The admissible region in torch: the twin of `neoranging.core.admissible`, differentiable.
+"""The admissible region in torch: `neoranging.core.admissible` once more, differentiable.
 
-Shapes, units and symbols are those of that module; ``c`` is (B, 6). Only what an output needs is
-here: energy coefficients, the strip of bound range-rates, and the ranges over which it is open.
+Shapes, units and symbols are those of that module; ``c`` is (B, 6). Only the part that networks
+need is here: energies, the strip of bound range-rates, and the ranges over which it is open.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from neoranging.nn.geometry import dot, line_of_sight, sky_basis, three_point
 from neoranging.nn.inputs import ArcInputs
 
 _GRID: Final = 64
-"""Ranges tried, evenly spaced in the logarithm, a fifth apart."""
+"""Number of trial ranges, evenly spaced in the logarithm, a fifth apart."""
 _ITERATIONS: Final = 8
 
 
@@ -30,7 +30,7 @@ class Attributable(NamedTuple):
 
     @classmethod
     def of(cls, inputs: ArcInputs, origin: str) -> Attributable:
-        """From the triplet and the Earth ("geocenter"), or from the fit and the observer."""
+        """Attributable of triplet and Earth ("geocenter"), or of fit and observer."""
         if origin == "geocenter":
             ra, dec = inputs.ra[..., 1], inputs.dec[..., 1]
             motion = three_point(inputs.dt1, inputs.dt3, inputs.ra, inputs.dec)
@@ -55,11 +55,12 @@ def energy_coefficients(inputs: ArcInputs, origin: str) -> Tensor:
         See `Attributable.of`.
     """
     sight, sight_rate, position, velocity = Attributable.of(inputs, origin)
+    twice = 2.0 * velocity
     coefficients = (
         dot(position, position),
-        2.0 * dot(velocity, sight),
+        dot(twice, sight),
         dot(sight_rate, sight_rate),
-        2.0 * dot(velocity, sight_rate),
+        dot(twice, sight_rate),
         dot(velocity, velocity),
         2.0 * dot(position, sight),
     )
@@ -83,6 +84,12 @@ def earth_energy(c: Tensor, rho: Tensor, rho_dot: Tensor) -> Tensor:
     return 0.5 * (rho_dot * rho_dot + c[..., 2] * rho * rho) - GM_EARTH / rho
 
 
+def is_admissible(c: Tensor, rho: Tensor, rho_dot: Tensor) -> Tensor:
+    """Mask of the points in the region: bound to the Sun, not to the Earth, outside it; (B,)."""
+    free = earth_energy(c, rho, rho_dot) >= 0.0
+    return (rho > R_EARTH) & (sun_energy(c, rho, rho_dot) <= 0.0) & free
+
+
 def transverse_square(c: Tensor, rho: Tensor) -> Tensor:
     """Square of the heliocentric velocity across the line of sight [au^2/d^2]."""
     return (c[..., 2] * rho + c[..., 3]) * rho + (c[..., 4] - 0.25 * c[..., 1] ** 2)
@@ -101,19 +108,10 @@ def escape_rate(c: Tensor, rho: Tensor) -> Tensor:
     return torch.where(bound, torch.sqrt(torch.where(bound, square, 1.0)), 0.0)
 
 
-class RangeLimits(NamedTuple):
-    """Open ranges [au]: up to ``near_end``, and from ``far_start`` to ``far_end``; each (B,).
+def range_limits(c: Tensor) -> Tensor:
+    """Ranges [au] at which the strip closes, opens again and closes for good, (B, 3).
 
-    With one component all three are equal.
-    """
-
-    near_end: Tensor
-    far_start: Tensor
-    far_end: Tensor
-
-
-def range_limits(c: Tensor) -> RangeLimits:
-    """Where the strip closes, opens again and closes for good, beyond the radius of the Earth.
+    All lie outside the Earth; with one component the three are equal.
 
     The zeros are bracketed on a grid in log range and refined by Newton's method held within the
     brackets. A second component narrower than the grid is overlooked: the region is then smaller,
@@ -130,16 +128,16 @@ def range_limits(c: Tensor) -> RangeLimits:
     changes = closed[..., 1:] != closed[..., :-1]
     order = torch.cumsum(changes, dim=-1)
     several = order[..., -1:] >= 3
-    wanted = torch.where(several, torch.arange(1, 4, device=c.device), 1)
-    here = changes[..., None, :] & (order[..., None, :] == wanted[..., None])
+    number = torch.where(several, torch.arange(1, 4, device=c.device), 1)
+    here = changes[..., None, :] & (order[..., None, :] == number[..., None])
     index = here.to(torch.uint8).argmax(dim=-1)
     low, high = edges.gather(-1, index), edges.gather(-1, index + 1)
-    return RangeLimits(*_refined(c[..., None, :], low, high).unbind(-1))
+    return _refined(c[..., None, :], low, high)
 
 
 def _grid(c: Tensor) -> Tensor:
     """Ranges from the Earth's radius to beyond all roots, (B, grid)."""
-    # Past twice |r| the Sun is farther than rho/2; the two further bounds as in the numpy twin.
+    # Past twice |r| the Sun is farther than rho/2; the two further bounds as in the numeric core.
     transverse = (c[..., 4] - 0.25 * c[..., 1] ** 2).clamp_min(0.0)
     floor = torch.finfo(c.dtype).tiny
     rate = c[..., 2].clamp_min(floor)
@@ -173,6 +171,7 @@ def _refined(c: Tensor, low: Tensor, high: Tensor) -> Tensor:
         step = root - value / slope
         inside = (step >= low) & (step <= high)  # a step of nothing stays
         root = torch.where(inside, step, 0.5 * (low + high))
-    value, slope = _closure(c, root)
-    flat = slope == 0.0
-    return root - torch.where(flat, 0.0, value / torch.where(flat, 1.0, slope.detach()))
+    _, slope = _closure(plain, root)
+    # the value alone carries the derivative by c; where the function is flat no step is taken
+    value = transverse_square(c, root) * heliocentric_distance(c, root) - 2.0 * GM_SUN
+    return root - value / torch.where(slope == 0.0, torch.inf, slope)

@@ -11,7 +11,7 @@ from neoranging.exceptions import DatasetError
 
 
 class Scaling(nn.Module):
-    """``scaled = (value - center) / scale`` column by column, and the range of what was seen.
+    """Scaling ``(value - center) / scale`` column by column, and the range of the training arcs.
 
     The buffers are double whatever the precision of the network; a module that holds a scaling is
     moved between devices, never converted as a whole to another type.
@@ -19,7 +19,7 @@ class Scaling(nn.Module):
     Parameters
     ----------
     names : sequence of str
-        Of the F columns.
+        Names of the F columns.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Scaling(nn.Module):
         Parameters
         ----------
         values : Tensor, shape (N, F)
-            Of the training arcs.
+            Values of the training arcs.
         symmetric : sequence of int
             Columns scaled together by their greatest absolute value, zero staying zero.
         """
@@ -93,7 +93,7 @@ class Scaling(nn.Module):
         return scaled * self.scale.to(scaled.dtype) + self.center.to(scaled.dtype)
 
     def outside(self, values: Tensor, slack: float = 0.0) -> Tensor:
-        """Which values lie outside of what was seen, by more than ``slack`` times its extent.
+        """Mask of the values outside the range of training by more than ``slack`` of its extent.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 """Reading and writing astrometric observations, with an account of every record.
 
-Importing this package is cheap; the readers are loaded at their first use. Once it is imported,
-``astropy.table.QTable.read`` knows the formats ``mpc.obs80``, ``ades.psv``, ``ades.xml`` and
-``orbfit.rwo`` and recognises them by their content.
+Importing this package is cheap; the names that ``__init__.pyi`` lists are loaded at their first
+use. Once it is imported, ``astropy.table.QTable.read`` knows the formats ``mpc.obs80``,
+``ades.psv``, ``ades.xml`` and ``orbfit.rwo`` and recognises them by their content.
 """
 
 import lazy_loader

@@ -1,17 +1,23 @@
-"""Cells of foreign columns as text and numbers; what is missing is a gap, not a value."""
+"""Cells of foreign columns as text, numbers and epochs; what is missing is a gap, not a value."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 from astropy import units as u
 from astropy.table import Column
 from astropy.time import Time
 
+from neoranging.constants import DAY_S, MJD_JD
 from neoranging.exceptions import ObservationFormatError
+from neoranging.observations.field_names import SCALES, Field
+from neoranging.observations.fixed_width import calendar_to_mjd
+from neoranging.observations.utc import seconds_in_day
 from neoranging.typing import AnyArray, BoolArray, FloatArray, StrArray
 
 NO_VALUE: Final = frozenset({"", "nan", "none", "null", "nat", "<na>", "--", "n/a"})
@@ -101,6 +107,14 @@ def cell_text(text: str) -> str:
     return text.partition(".")[0] if "." in text and _WHOLE.fullmatch(text) else text
 
 
+def translated(texts: npt.ArrayLike, translate: Callable[[str], str]) -> StrArray:
+    """Texts with a function applied to each distinct one, in the shape that they have."""
+    array = np.asarray(texts).astype(np.str_)
+    words = array.ravel().tolist()
+    translation = {word: translate(word) for word in dict.fromkeys(words)}
+    return np.array([translation[word] for word in words], dtype=np.str_).reshape(array.shape)
+
+
 def numbers(name: str, values: Any, unit: str, sexagesimal: bool = False) -> tuple[FloatArray, int]:
     """Numbers of a column in a unit, NaN where there is none.
 
@@ -182,3 +196,206 @@ def _refuse(name: str, cells: Sequence[str], unit: str) -> None:
             f"the column {name} must hold numbers{_in(unit)} with a decimal point, got {example!r}"
         )
     raise ObservationFormatError(f"the column {name} must hold numbers{_in(unit)}, got {example!r}")
+
+
+# Epochs ------------------------------------------------------------------------------------------
+
+MJD_RANGE: Final = (-52_000.0, 150_000.0)
+"""Numbers that can be modified Julian dates of astrometry, from 1716 to 2269."""
+
+JD_RANGE: Final = (2_348_000.0, 2_550_000.0)
+"""The same of Julian dates."""
+
+_LOOKED_AT: Final = 1000
+"""Cells that show whether a column of text holds numbers."""
+
+_DATE: Final = (
+    r"(?P<year>\d{4})[- /](?P<month>\d\d)[- /](?P<day>\d\d)"
+    r"(?:(?P<fraction>\.\d+)|[T ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d(?:\.\d*)?))?)?"
+    r"(?P<zone>[Zz]|[+-]\d\d:?\d\d)?$"
+)
+"""ISO 8601 with or without a zone, or a date with a decimal day."""
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """Times of N rows.
+
+    Attributes
+    ----------
+    time : Time
+        UTC, of all rows; where there is none, some date.
+    ok : ndarray of bool
+        True for rows with a time.
+    remarks : tuple of str
+        Sentences for the user on how they were taken.
+    """
+
+    time: Time
+    ok: BoolArray
+    remarks: tuple[str, ...] = ()
+
+
+def read_epochs(
+    name: str, values: Any, field: Field, scale: str | None = None, exposure: Any = None
+) -> Epochs:
+    """Epochs of a column.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column in the table of the user.
+    values : column
+        Times, datetimes of any zone, text, or numbers (Julian dates, modified or not).
+    field : Field
+        Meaning of that name.
+    scale : {"utc", "tai", "tt", "tdb"}, optional
+        Time scale that the user gave.
+    exposure : ndarray, optional
+        Exposure times [s], by whose half the start of an exposure is moved to its middle.
+
+    Raises
+    ------
+    ObservationFormatError
+        If they can be meant in more than one way, or in none.
+    """
+    if field.scale in SCALES and scale not in (None, field.scale) and name.lower() != "obstime":
+        raise ObservationFormatError(
+            f"the name of the column {name} says {field.scale.upper()}, and scale={scale!r} was "
+            "given: rename it or leave scale out"
+        )
+    fixed = scale or (field.scale if field.scale in SCALES else None)
+    start = field.scale == "start"
+    if start and exposure is None:
+        raise ObservationFormatError(
+            f"the column {name} gives the start of exposures, and what counts is their middle: add "
+            "a column exptime [s], or one obstime that holds the middle, as "
+            f"t['obstime'] = Time(t['{name}'], format=..., scale='utc') + exposure / 2"
+        )
+    dtype = getattr(values, "dtype", None)
+    if isinstance(values, Time):
+        epochs = _of_times(name, values)
+    elif is_text(values) and not _holds_numbers(values):
+        epochs = _of_text(name, values, fixed or "utc")
+    elif hasattr(dtype, "tz") or getattr(dtype, "kind", "") == "M":
+        epochs = _of_datetimes(values, fixed or "utc")
+    else:
+        epochs = _of_numbers(name, values, field, fixed if fixed or not start else "utc")
+    if not start:
+        return epochs
+    lacking = ~np.isfinite(exposure) | (exposure < 0.0)
+    half = np.where(lacking, 0.0, exposure) / 2.0 / DAY_S
+    note = f"{name} is the start of exposures: moved by half the exposure time to their middle"
+    time = Time(epochs.time.jd1, epochs.time.jd2 + half, format="jd", scale="utc")
+    return Epochs(time, epochs.ok & ~lacking, (*epochs.remarks, note))
+
+
+def _holds_numbers(values: Any) -> bool:
+    """True if most cells of text are decimal numbers; those that are none are gaps."""
+    import pandas as pd
+
+    text = pd.Series(texts(values[:_LOOKED_AT]))
+    text = text[text != ""]
+    return bool(len(text)) and bool(pd.to_numeric(text, errors="coerce").notna().mean() >= 0.5)
+
+
+def _of_times(name: str, time: Time) -> Epochs:
+    if time.scale == "local":
+        raise ObservationFormatError(
+            f"the times in {name} have the scale 'local', which no longitude turns into UTC: give "
+            f"Time({name}, scale='utc')"
+        )
+    ok = ~np.broadcast_to(gaps(time), time.shape)
+    utc = time.utc
+    jd1, jd2 = (np.asarray(getattr(part, "unmasked", part)) for part in (utc.jd1, utc.jd2))
+    jd1, jd2 = np.where(ok, jd1, MJD_JD), np.where(ok, jd2, 0.0)
+    return Epochs(Time(jd1, jd2, format="jd", scale="utc"), ok)
+
+
+def _of_datetimes(values: Any, scale: str) -> Epochs:
+    import pandas as pd
+
+    series = pd.Series(values)
+    if hasattr(series.dtype, "tz"):
+        series = series.dt.tz_convert("UTC").dt.tz_localize(None)
+    ok = ~series.isna().to_numpy()
+    stamps = series.to_numpy().astype("datetime64[ns]")
+    stamps = np.where(ok, stamps, np.datetime64("2000-01-01", "ns"))
+    return Epochs(Time(stamps, format="datetime64", scale=scale).utc, ok)
+
+
+def _of_numbers(name: str, values: Any, field: Field, scale: str | None) -> Epochs:
+    numeric, _ = numbers(name, values, "d")
+    ok = np.isfinite(numeric)
+
+    def all_within(limits: tuple[float, float]) -> bool:
+        return bool(((numeric[ok] > limits[0]) & (numeric[ok] < limits[1])).all())
+
+    unit = field.unit
+    if unit not in {"mjd", "jd"}:  # the name does not say it, the values may
+        unit = "jd" if all_within(JD_RANGE) and not all_within(MJD_RANGE) else "mjd"
+    if scale is None:
+        raise ObservationFormatError(
+            f"the column {name} holds numbers and nothing says in which time scale (UTC and TDB "
+            "are 69 s apart, in which a near object moves by minutes of arc): give "
+            'scale="utc" ("tai", "tt", "tdb") to read_tracklets, --scale on the command line, name '
+            f"the column {unit}_utc, or convert it: t['obstime'] = Time(t['{name}'], "
+            f"format='{unit}', scale='utc')"
+        )
+    if not all_within(JD_RANGE if unit == "jd" else MJD_RANGE):
+        worst = numeric[ok][np.argmax(np.abs(numeric[ok]))]
+        if unit == "mjd" and all_within(JD_RANGE):
+            advice = f"from a Julian date subtract {MJD_JD}"
+        elif unit == "jd" and all_within(MJD_RANGE):
+            advice = f"these look like modified Julian dates, which want {MJD_JD} added"
+        elif (numeric[ok] > 1e8).all():
+            advice = "seconds since 1970 become a Time with format='unix'"
+        else:
+            advice = "give modified Julian dates, datetimes or text like 2024-12-27T05:46:00"
+        held = "Julian dates" if unit == "jd" else "MJD where it holds numbers"
+        raise ObservationFormatError(
+            f"the column {name} must hold {held}, got {worst:.10g}: {advice}"
+        )
+    zero = 0.0 if unit == "jd" else MJD_JD
+    numeric = np.where(ok, numeric, MJD_JD - zero)
+    whole = np.floor(numeric)
+    return Epochs(Time(whole + zero, numeric - whole, format="jd", scale=scale).utc, ok)
+
+
+def _of_text(name: str, values: Any, scale: str) -> Epochs:
+    """Times of ISO text, with or without a zone, and dates with a decimal day."""
+    import pandas as pd
+
+    text = pd.Series(texts(values), dtype=object)
+    parts = text.str.extract(_DATE)
+    ok = np.array(parts["year"].notna())
+
+    def part(column: str) -> FloatArray:
+        return np.asarray(parts[column].astype(float).fillna(0.0), dtype=np.float64)
+
+    date = (part(column).astype(np.int64) for column in ("year", "month", "day"))
+    mjd, is_date = calendar_to_mjd(*date)
+    zone = parts["zone"].fillna("").str.upper().str.replace(":", "").replace("Z", "+0000")
+    is_utc = (zone != "").to_numpy() | (scale == "utc")
+    ahead = pd.to_numeric(zone.where(zone != "", "+0000")).to_numpy()  # as hours * 100 + minutes
+    offset = np.sign(ahead) * (np.abs(ahead) // 100 * 60 + np.abs(ahead) % 100) * 60.0
+    length = np.where(is_utc, seconds_in_day(mjd), DAY_S)
+    clock = part("hour") * 3600.0 + part("minute") * 60.0 + part("second")
+    leap = (part("second") >= 60.0) & (clock >= DAY_S) & (clock < length)
+    ok &= is_date & (part("hour") < 24) & (part("minute") < 60) & ((part("second") < 60) | leap)
+    given = (text != "").to_numpy()
+    if given.any() and not ok.any():
+        raise ObservationFormatError(
+            f"the column {name} must hold UTC as MJD, datetimes or text like "
+            f"2024-12-27T05:46:00, got text that begins with {text[given].iloc[0]!r}"
+        )
+    mjd = np.where(ok, mjd, 0)
+    fraction = np.where(ok, part("fraction") + (clock - offset) / length, 0.0)
+    time = Time(mjd.astype(float), fraction, format="mjd", scale="utc")
+    if not is_utc.all():
+        other = Time(mjd.astype(float), fraction, format="mjd", scale=scale).utc
+        jd1, jd2 = (
+            np.where(is_utc, getattr(time, jd), getattr(other, jd)) for jd in ("jd1", "jd2")
+        )
+        time = Time(jd1, jd2, format="jd", scale="utc")
+    return Epochs(time, ok)

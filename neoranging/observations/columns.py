@@ -1,23 +1,30 @@
-"""Observations as plain columns: what tracklets are made of, checked once on the way in."""
+"""The store of observations: plain columns that readers fill, and tracklets keep.
+
+Units are those of files (degrees, arcseconds, kilometres of spacecraft, metres on the ground), so
+that a decimal number comes out of a table as it went in. `Columns` hold what an arc is made of;
+`Observations` add names and all that a source has besides, and become a table at the border.
+"""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from astropy import units as u
 from astropy.coordinates import BaseCoordinateFrame, EarthLocation, SkyCoord
+from astropy.io.misc.yaml import AstropyDumper
 from astropy.table import QTable
 from astropy.time import Time
 
 from neoranging.arguments import require_time, unmasked, values_in
-from neoranging.constants import ARCSEC, AU_KM
-from neoranging.core.geometry import beyond_poles
-from neoranging.exceptions import TrackletError
+from neoranging.exceptions import ObservationFormatError, TrackletError
 from neoranging.observations import observatories
 from neoranging.observations.mpc_codes import NOTE2_OF_MODE
+from neoranging.observations.report import ReadReport
 from neoranging.observations.stations import station_codes
 from neoranging.observations.uncertainty import (
     COARSE_SIGMA,
@@ -31,6 +38,16 @@ from neoranging.typing import AnyArray, BoolArray, FloatArray, StrArray
 DEFAULT_SIGMA = 1.0 * u.arcsec
 """Standard deviation of a position whose observer states none."""
 
+LAYOUT: Final = (
+    *("designation", "obstime", "ra", "dec", "sigma_ra", "sigma_dec", "sigma_source", "mag"),
+    *("band", "station", "kind", "observer_itrf", "observer_gcrs", "note2", "program", "catalog"),
+    *("discovery", "line"),
+)
+"""Order of the common columns of an observation table; those of a format follow."""
+
+# A table with its report can be stored as ECSV; there the report becomes its printed text.
+AstropyDumper.add_representer(ReadReport, lambda dumper, report: dumper.represent_str(str(report)))
+
 
 class Columns(NamedTuple):
     """Observations one after the other, as plain columns of length n."""
@@ -39,47 +56,160 @@ class Columns(NamedTuple):
     """UTC as a two-part Julian date."""
     jd2: FloatArray
     ra: FloatArray
+    """ICRS [deg]."""
     dec: FloatArray
     sigma: FloatArray
-    """Shape (n, 2) [rad]: right ascension with cos(dec), declination."""
+    """Shape (n, 2) [arcsec]: right ascension with cos(dec), declination."""
     station: StrArray
+    """MPC code, "" where a place was given instead."""
     itrf: FloatArray
-    """Earth-fixed place, shape (n, 3) [m]; NaN for spacecraft and unknown codes."""
+    """Earth-fixed place, shape (n, 3) [m]; NaN for spacecraft and unknown codes.
+
+    Readers give that of roving observers alone; `neoranging.grouping` adds those of observatories.
+    """
     gcrs: FloatArray
-    """Geocentric place of a spacecraft, shape (n, 3) [au]; NaN for all others."""
+    """Geocentric place of a spacecraft on ICRS axes, shape (n, 3) [km]; NaN for all others."""
     mag: FloatArray
     band: StrArray
-    technique: StrArray
-    """Code of column 15 of the 80-column format, "E" for an occultation, "" where not given."""
+    note2: StrArray
+    """Technique as in column 15 of the 80-column format, "E" for an occultation, "" if unknown."""
 
     def take(self, rows: Any) -> Columns:
         """Some rows."""
         return Columns._make(column[rows] for column in self)
 
-    def to_table(self, designation: StrArray, tracklet: StrArray) -> QTable:
-        """Observation table with the designation and the tracklet id of each row."""
-        space = np.isfinite(self.gcrs[:, 0])
-        fixed = np.isfinite(observatories.itrf_positions(self.station)[:, 0])
-        roving = np.isfinite(self.itrf[:, 0]) & ~fixed
-        sigma = (self.sigma << u.rad).to(u.arcsec)
-        return QTable(
-            {
-                "designation": designation,
-                "obstime": Time(self.jd1, self.jd2, format="jd", scale="utc"),
-                "ra": (self.ra << u.rad).to(u.deg),
-                "dec": (self.dec << u.rad).to(u.deg),
-                "sigma_ra": sigma[:, 0],
-                "sigma_dec": sigma[:, 1],
-                "mag": self.mag,
-                "band": self.band,
-                "station": self.station,
-                "kind": np.select([space, roving], ["space", "roving"], "ground"),
-                "observer_itrf": np.where(roving[:, None], self.itrf, np.nan) << u.m,
-                "observer_gcrs": self.gcrs * AU_KM << u.km,
-                "note2": self.technique,
-                "tracklet": tracklet,
-            }
+    @classmethod
+    def concatenate(cls, parts: Iterable[Columns]) -> Columns:
+        """Columns one after the other."""
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observations:
+    """Rows of a file or a table.
+
+    Attributes
+    ----------
+    columns : Columns
+    designation : ndarray of str
+        Name of the object as the source has it, "" where there is none.
+    kind : ndarray of str
+        ``"ground"``, ``"roving"`` or ``"space"``.
+    extra : mapping of str to column
+        Further columns of the table, by name. Those that tracklets ask for are ``tracklet`` (id of
+        the user), ``trkSub`` (id of a submission) and ``selected`` (False for rows that the source
+        rejects from its orbit).
+    meta : mapping
+        Of the table: ``report``, and what the header of a format says.
+    """
+
+    columns: Columns
+    designation: StrArray
+    kind: StrArray
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.designation)
+
+    def to_table(self) -> QTable:
+        """Observation table, with units and time scale."""
+        c = self.columns
+        obstime = Time(c.jd1, c.jd2, format="jd", scale="utc")
+        obstime.format = "mjd"
+        data = {
+            "designation": self.designation,
+            "obstime": obstime,
+            "ra": u.Quantity(c.ra, u.deg, copy=False),
+            "dec": u.Quantity(c.dec, u.deg, copy=False),
+            "sigma_ra": c.sigma[:, 0] << u.arcsec,
+            "sigma_dec": c.sigma[:, 1] << u.arcsec,
+            "mag": c.mag,
+            "band": c.band,
+            "station": c.station,
+            "kind": self.kind,
+            "observer_itrf": u.Quantity(c.itrf, u.m, copy=False),
+            "observer_gcrs": u.Quantity(c.gcrs, u.km, copy=False),
+            "note2": c.note2,
+            **self.extra,
+        }
+        common = {name: data.pop(name) for name in LAYOUT if name in data}
+        return QTable(common | data, copy=False, meta=dict(self.meta))
+
+    @classmethod
+    def from_reader(cls, parsed: Mapping[str, Any], meta: Mapping[str, Any]) -> Observations:
+        """Rows of the columns that the reader of a format has parsed.
+
+        Parameters
+        ----------
+        parsed : mapping of str to column
+            ``mjd_day``, ``mjd_fraction`` (UTC) and the common columns of an observation table, in
+            the units of `Columns`; all others become further columns of the table.
+        meta : mapping
+            As for the class.
+        """
+        extra = dict(parsed)
+        day, fraction = extra.pop("mjd_day"), extra.pop("mjd_fraction")
+        sigma = [extra.pop(name) for name in ("sigma_ra", "sigma_dec")]
+        return cls(
+            columns=Columns(
+                *julian_date(day, fraction),
+                sigma=np.stack(sigma, axis=1),
+                itrf=extra.pop("observer_itrf"),
+                gcrs=extra.pop("observer_gcrs"),
+                **{n: extra.pop(n) for n in ("ra", "dec", "station", "mag", "band", "note2")},
+            ),
+            designation=extra.pop("designation"),
+            kind=extra.pop("kind"),
+            extra=extra,
+            meta=meta,
         )
+
+    @classmethod
+    def from_table(cls, table: QTable) -> Observations:
+        """Rows of an observation table, as readers and `to_table` leave it."""
+        n = len(table)
+
+        def column(name: str, fill: Any) -> AnyArray:
+            if name not in table.colnames:
+                return np.full(n, fill)
+            values = table[name]
+            return np.where(getattr(values, "mask", False), fill, np.asarray(values))
+
+        def quantity(name: str, unit: u.UnitBase, shape: tuple[int, ...] = ()) -> Any:
+            if name not in table.colnames:
+                return np.full((n, *shape), np.nan)
+            return values_in(f"the column {name}", table[name], unit, ObservationFormatError)
+
+        utc = table["obstime"].utc
+        sigma = [quantity(name, u.arcsec) for name in ("sigma_ra", "sigma_dec")]
+        columns = Columns(
+            np.asarray(utc.jd1),
+            np.asarray(utc.jd2),
+            quantity("ra", u.deg),
+            quantity("dec", u.deg),
+            np.stack(sigma, axis=1),
+            column("station", "").astype(np.str_),
+            quantity("observer_itrf", u.m, (3,)),
+            quantity("observer_gcrs", u.km, (3,)),
+            unmasked(table["mag"]) if "mag" in table.colnames else np.full(n, np.nan),
+            column("band", "").astype(np.str_),
+            column("note2", "").astype(np.str_),
+        )
+        fills = {"tracklet": "", "trkSub": "", "selected": True}
+        return cls(
+            columns=columns,
+            designation=column("designation", "").astype(np.str_),
+            kind=column("kind", "ground").astype(np.str_),
+            extra={name: column(name, fill) for name, fill in fills.items()},
+            meta=table.meta,
+        )
+
+
+def julian_date(mjd_day: AnyArray, fraction: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Two-part Julian date of whole modified Julian dates and fractions of their days."""
+    time = Time(mjd_day.astype(float), fraction, format="mjd", scale="utc")
+    return time.jd1, time.jd2
 
 
 def plain_columns(
@@ -110,7 +240,7 @@ def plain_columns(
         utc = obstime.utc if obstime.scale != "utc" else obstime
     gaps = np.broadcast_to(obstime.mask if obstime.masked else False, obstime.shape).reshape(n)
     codes, itrf = _places(station, n)
-    angles = [values_in(*named, u.rad).reshape(-1) for named in (("ra", ra), ("dec", dec))]
+    angles = [values_in(*named, u.deg).reshape(-1) for named in (("ra", ra), ("dec", dec))]
     for name, column in zip(("ra", "dec"), angles, strict=True):
         if len(column) != n:
             raise TrackletError(f"{name} has {len(column)} values for {n} epochs")
@@ -181,10 +311,10 @@ class Fault(NamedTuple):
 def faults(c: Columns) -> tuple[Fault, ...]:
     """Observations without epoch, station, position or weight."""
     nowhere = (c.station == "") & np.isnan(c.itrf[:, 0]) & np.isnan(c.gcrs[:, 0])
-    beyond = beyond_poles(c.dec)
-    worst = np.degrees(max(c.dec[beyond].tolist(), key=abs, default=0.0))
+    beyond = np.abs(c.dec) > 90.0 * (1.0 + 1e-12)  # but for a rounding at the poles
+    worst = max(c.dec[beyond].tolist(), key=abs, default=0.0)
     weightless = ~(np.isfinite(c.sigma) & (c.sigma > 0.0)).all(axis=1)
-    weightless |= (np.abs(c.sigma / (ZERO_WEIGHT * ARCSEC) - 1.0) < 1e-9).any(axis=1)
+    weightless |= (np.abs(c.sigma / ZERO_WEIGHT - 1.0) < 1e-9).any(axis=1)
     return (
         Fault(np.asarray(~np.isfinite(c.jd1 + c.jd2)), "without epoch", "drop these rows"),
         Fault(
@@ -225,14 +355,12 @@ def with_credible_sigmas(c: Columns, used: BoolArray) -> tuple[Columns, tuple[st
     codes, row = np.unique(c.station, return_inverse=True)
     floating = observatories.is_known(codes) & np.isnan(observatories.itrf_positions(codes)[:, 0])
     precise = np.isfinite(c.gcrs[:, 0]) | (floating | np.isin(codes, PRECISE_CODES))[row]
-    precise |= c.technique == NOTE2_OF_MODE["OCC"]
-    limit = INCREDIBLE_SIGMA * ARCSEC
-    wrong = (c.sigma < limit).any(axis=1) & ~precise & used
-    coarse = (c.sigma > COARSE_SIGMA * ARCSEC).any(axis=1) & used
+    precise |= c.note2 == NOTE2_OF_MODE["OCC"]
+    wrong = (c.sigma < INCREDIBLE_SIGMA).any(axis=1) & ~precise & used
+    coarse = (c.sigma > COARSE_SIGMA).any(axis=1) & used
     notes = []
     if wrong.any():
-        default = DEFAULT_SIGMA.to_value(u.rad)
-        c = c._replace(sigma=np.where(wrong[:, None], default, c.sigma))
+        c = c._replace(sigma=np.where(wrong[:, None], DEFAULT_SIGMA.value, c.sigma))
         notes.append(
             f"{many(int(wrong.sum()), 'observation')} from the ground with a sigma below "
             f"{INCREDIBLE_SIGMA * 1e3:g} mas, probably in wrong units: {DEFAULT_SIGMA:g} is used "
@@ -241,7 +369,7 @@ def with_credible_sigmas(c: Columns, used: BoolArray) -> tuple[Columns, tuple[st
     if coarse.any():
         notes.append(
             f"{many(int(coarse.sum()), 'observation')} with a sigma above {COARSE_SIGMA:g} arcsec, "
-            f"up to {c.sigma[coarse].max() / ARCSEC:.4g}: see that its unit is meant"
+            f"up to {c.sigma[coarse].max():.4g}: see that its unit is meant"
         )
     return c, tuple(notes)
 
@@ -273,7 +401,7 @@ def _bands(band: npt.ArrayLike | None) -> StrArray:
 
 
 def _sigmas(sigma: u.Quantity, n: int) -> FloatArray:
-    values = values_in("sigma", sigma, u.arcsec) * ARCSEC
+    values = values_in("sigma", sigma, u.arcsec)
     if values.ndim == 1:
         values = values[:, None]
     try:
@@ -285,7 +413,7 @@ def _sigmas(sigma: u.Quantity, n: int) -> FloatArray:
 
 
 def _places(given: Any, n: int) -> tuple[StrArray, FloatArray]:
-    """Codes and Earth-fixed places of n observations."""
+    """Codes of n observations, or their Earth-fixed places."""
     if isinstance(given, EarthLocation):
         itrf = np.stack([x.to_value(u.m) for x in given.geocentric], axis=-1)
         if itrf.shape not in {(3,), (1, 3), (n, 3)}:
@@ -296,5 +424,4 @@ def _places(given: Any, n: int) -> tuple[StrArray, FloatArray]:
     codes = station_codes(given)
     if codes.shape not in {(), (1,), (n,)}:
         raise TrackletError(f"station must be one MPC code or {n} of them, got {codes.shape}")
-    codes = np.broadcast_to(codes, n).copy()
-    return codes, observatories.itrf_positions(codes)
+    return np.broadcast_to(codes, n).copy(), np.full((n, 3), np.nan)

@@ -16,7 +16,7 @@ from astropy.table import Row
 
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
 from neoranging.observations.field_names import SCALES, name_columns
-from neoranging.observations.wrapping import API_ANSWERS
+from neoranging.observations.source import API_ANSWERS
 
 _SEPARATORS: Final = (",", ";", "\t", "|")
 _BLANKS: Final = " "

@@ -2,6 +2,8 @@
 
 The 80-column format packs the names of minor planets, comets and natural satellites into its first
 twelve columns: a permanent number in columns 1-5, a provisional or temporary designation in 6-12.
+Observers name their candidates as they like in columns 6-12, so a name is unpacked only where it
+has the form of its columns exactly.
 
 References
 ----------
@@ -13,14 +15,12 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable
 from typing import Final
 
-import numpy as np
 import numpy.typing as npt
 
 from neoranging.exceptions import ObservationFormatError
-from neoranging.observations.cells import cell_text
+from neoranging.observations.cells import cell_text, translated
 from neoranging.typing import StrArray
 
 BASE62: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -39,22 +39,52 @@ PLANETS: Final = {
     "P": "Pluto",
 }
 PLANET_LETTERS: Final = {name: letter for letter, name in PLANETS.items()}
-ROMAN: Final = (
-    *((100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X")),
-    *((9, "IX"), (5, "V"), (4, "IV"), (1, "I")),
+ROMAN: Final = tuple(
+    hundreds + tens + ones
+    for hundreds in ("", "C", "CC", "CCC", "CD", "D", "DC", "DCC", "DCCC", "CM")
+    for tens in ("", "X", "XX", "XXX", "XL", "L", "LX", "LXX", "LXXX", "XC")
+    for ones in ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 )
+"""Roman numerals of 0 to 999, by which satellites are numbered."""
+
+# Forms in the columns of a record.
+_NUMBER = re.compile(r"[0-9A-Za-z]\d{4}")
+_EXTENDED_NUMBER = re.compile(r"~[0-9A-Za-z]{4}")
+_COMET_NUMBER = re.compile(r"(\d{4})([PCDXAI])")
+_SATELLITE_NUMBER = re.compile(rf"([{''.join(PLANETS)}])(?!000)(\d{{3}})S")
+_PROVISIONAL = re.compile(r"([I-L]\d\d)([A-HJ-Y])([0-9A-Za-z]\d)([A-HJ-Z])")
+_EXTENDED_PROVISIONAL = re.compile(r"_([0-9A-Za-z])([A-HJ-Y])([0-9A-Za-z]{4})")
+_SURVEY = re.compile(r"(PL|T[123])S(\d{4})")
+_COMET = re.compile(r"([PCDXAI])([A-L]\d\d)([A-HJ-Y])([0-9A-Za-z]\d)([0a-z])")
+_SATELLITE = re.compile(rf"S([A-L]\d\d)([{''.join(PLANETS)}])([0-9A-Za-z]\d)0")
+
+# Names as they are printed.
+_YEAR = r"(1\d{3}|2[01]\d\d)"
+_ASTEROID_YEAR = r"(A[89]\d\d|1[89]\d\d|2[01]\d\d)"
+_ASTEROID_LETTERS = r"([A-HJ-Y])([A-HJ-Z])"
+_NUMBER_NAME = re.compile(r"[1-9]\d{0,7}")
+_COMET_NUMBER_NAME = re.compile(r"([1-9]\d{0,3})([PCDXAI])(?:-([A-Z]{1,2}))?")
+_SATELLITE_NUMBER_NAME = re.compile(rf"({'|'.join(PLANET_LETTERS)}) ([CDLMXVI]+)")
+_PROVISIONAL_NAME = re.compile(rf"{_ASTEROID_YEAR} {_ASTEROID_LETTERS}([1-9]\d{{0,4}})?")
+_SURVEY_NAME = re.compile(r"(\d{4}) ([PT])-([L123])")
+_COMET_NAME = re.compile(rf"([PCDXAI])/{_YEAR} ([A-HJ-Y])([1-9]\d{{0,2}})(?:-([A-Z]))?")
+_ASTEROIDAL_COMET_NAME = re.compile(rf"([PCDXA])/{_YEAR} {_ASTEROID_LETTERS}([1-9]\d{{0,2}})?")
+_SATELLITE_NAME = re.compile(rf"S/{_YEAR} ([{''.join(PLANETS)}]) ([1-9]\d{{0,2}})")
+
+# Loose spellings.
+_BRACKETED = re.compile(r"\((\d+)\)")
+_LOOSE = re.compile(rf"{_ASTEROID_YEAR} *([A-HJ-Y][A-HJ-Z](?:[1-9]\d{{0,4}})?)")
+_RUN_TOGETHER = re.compile(r"([A12]\d{3})([A-HJ-Y][A-HJ-Z]\d{0,4}|[PT]-[L123])")
 
 
 def unpack_fields(fields: StrArray) -> StrArray:
-    """Unpack columns 1-12 of many records, (N,); see `unpack_field`."""
-    names = {field: unpack_field(field) for field in dict.fromkeys(fields.tolist())}
-    return np.array([names[field] for field in fields.tolist()], dtype=np.str_)
+    """Designations in columns 1-12 of many records, (N,); see `unpack_field`."""
+    return translated(fields, unpack_field)
 
 
 def pack_fields(designations: StrArray) -> StrArray:
-    """Pack many designations into columns 1-12, (N,); see `pack_field`."""
-    packed = {name: pack_field(name) for name in dict.fromkeys(designations.tolist())}
-    return np.array([packed[name] for name in designations.tolist()], dtype="U12")
+    """Columns 1-12 of the records of many designations, (N,); see `pack_field`."""
+    return translated(designations, pack_field)
 
 
 def canonical(designations: npt.ArrayLike) -> StrArray:
@@ -64,36 +94,47 @@ def canonical(designations: npt.ArrayLike) -> StrArray:
     ``(99942)`` are 99942. A name that has no exact reading as a provisional designation stays as
     it is, capitals included.
     """
-    return _each(designations, lambda text: _spelled(cell_text(text)))
+    return translated(designations, lambda text: _one_spelling(cell_text(text)))
 
 
 def cleaned(names: npt.ArrayLike) -> StrArray:
     """Names without blanks around them, whole numbers without a fraction, "" where missing."""
-    return _each(names, cell_text)
+    return translated(names, cell_text)
 
 
-def _each(values: npt.ArrayLike, function: Callable[[str], str]) -> StrArray:
-    import pandas as pd
-
-    texts = np.asarray(values).astype(np.str_)
-    row, names = pd.factorize(texts.ravel())
-    changed = np.array([function(str(name)) for name in names], dtype=np.str_)
-    return changed[row].reshape(texts.shape) if changed.size else texts
-
-
-def _spelled(name: str) -> str:
-    """Return a provisional designation with one blank and capitals, other names as they are."""
+def _one_spelling(name: str) -> str:
+    """Provisional designation with one blank and capitals; other names as they are."""
     if match := _BRACKETED.fullmatch(name):
         return match[1]
     if len(name) == 7 and (unpacked := _unpack_provisional(name)):
         return unpacked
     # without a blank, small letters are as likely those of a name that an observer gave
     match = _LOOSE.fullmatch(name.upper() if " " in name else name)
-    return f"{match[1]} {match[2]}{match[3] or ''}" if match else name
+    return f"{match[1]} {match[2]}" if match else name
+
+
+def spaced(name: str) -> str:
+    """Designation with the blank that OrbFit leaves out: "2024YR4" is "2024 YR4"."""
+    return _RUN_TOGETHER.sub(r"\1 \2", name)
+
+
+def unpack(packed: str) -> str:
+    """Designation that stands packed alone: "K24Y04R", "~0000", "0073Paz", "CJ96B020"."""
+    packed = packed.strip()
+    if match := re.fullmatch(r"(\d{4}[PCDXAI])([a-z]{0,2})", packed):
+        return unpack_field(match[1] + match[2].rjust(7))
+    if len(packed) in (5, 12):
+        return unpack_field(packed)
+    return unpack_field(packed.rjust(12)) if len(packed) in (7, 8) else packed
+
+
+def pack(designation: str) -> str:
+    """Packed form of a designation that stands alone; the inverse of `unpack`."""
+    return pack_field(designation).replace(" ", "")
 
 
 def unpack_field(field: str) -> str:
-    """Unpack columns 1-12 of an 80-column record.
+    """Designation in columns 1-12 of an 80-column record.
 
     Parameters
     ----------
@@ -109,31 +150,56 @@ def unpack_field(field: str) -> str:
     """
     field = field.ljust(12)
     number, rest = field[:5], field[5:]
-    return (
-        _unpack_number(number, rest)
-        or (_unpack_provisional(rest) if number == "     " else "")
-        or (_unpack_comet(number[4] + rest) if number[:4] == "    " else "")
-        or field.strip()
-    )
+    name = ""
+    if number == "     ":
+        name = _unpack_provisional(rest)
+    elif number[:4] == "    ":
+        name = _unpack_comet(field[4:])
+    elif _NUMBER.fullmatch(number):
+        name = str(_count(number))
+    elif _EXTENDED_NUMBER.fullmatch(number):
+        name = str(FIRST_TILDE + _from_base62(number[1:]))
+    elif match := _COMET_NUMBER.fullmatch(number):
+        # One or two letters of a fragment close the field, beside a designation only one.
+        letters = rest[5:].strip() if rest[:5] == "     " else rest[6:]
+        fragment = f"-{letters.upper()}" if re.fullmatch("[a-z]{1,2}", letters) else ""
+        name = f"{int(match[1])}{match[2]}{fragment}"
+    elif match := _SATELLITE_NUMBER.fullmatch(number):
+        name = f"{PLANETS[match[1]]} {ROMAN[int(match[2])]}"
+    return name or field.strip()
 
 
-def unpack(packed: str) -> str:
-    """Unpack a designation that stands alone: "K24Y04R", "~0000", "0073Paz", "CJ96B020"."""
-    packed = packed.strip()
-    if match := re.fullmatch(r"(\d{4}[PCDXAI])([a-z]{0,2})", packed):
-        return unpack_field(match[1] + match[2].rjust(7))
-    if len(packed) in (5, 12):
-        return unpack_field(packed)
-    return unpack_field(packed.rjust(12)) if len(packed) in (7, 8) else packed
+def _unpack_provisional(packed: str) -> str:
+    """Provisional designation of a minor planet in columns 6-12, "" if it is none."""
+    if match := _PROVISIONAL.fullmatch(packed):
+        year = str(_count(match[1]))
+        if int(year) < PRE_1925:
+            year = f"A{year[1:]}"
+        return f"{year} {match[2]}{match[4]}{_count(match[3]) or ''}"
+    if match := _SURVEY.fullmatch(packed):
+        return f"{match[2]} {match[1][0]}-{match[1][1]}"
+    if match := _EXTENDED_PROVISIONAL.fullmatch(packed):
+        cycle, letter = divmod(_from_base62(match[3]), len(LETTERS))
+        year = str(2000 + BASE62.index(match[1]))
+        return f"{year} {match[2]}{LETTERS[letter]}{cycle + FIRST_EXTENDED_CYCLE}"
+    return ""
 
 
-def pack(designation: str) -> str:
-    """Pack a designation that stands alone; the inverse of `unpack`."""
-    return pack_field(designation).replace(" ", "")
+def _unpack_comet(packed: str) -> str:
+    """Designation of a comet or new satellite in columns 5-12, "" if it is neither."""
+    if match := _COMET.fullmatch(packed):
+        fragment = "" if match[5] == "0" else f"-{match[5].upper()}"
+        return f"{match[1]}/{_count(match[2])} {match[3]}{_count(match[4])}{fragment}"
+    if match := _SATELLITE.fullmatch(packed):
+        return f"S/{_count(match[1])} {match[2]} {_count(match[3])}"
+    if packed[0] in "PCDXA" and (match := _PROVISIONAL.fullmatch(packed[1:])):
+        count = _count(match[3]) or ""
+        return f"{packed[0]}/{_count(match[1])} {match[2]}{match[4]}{count}"
+    return ""
 
 
 def pack_field(designation: str) -> str:
-    """Pack a designation into columns 1-12 of an 80-column record.
+    """Columns 1-12 of an 80-column record of a designation.
 
     Parameters
     ----------
@@ -151,159 +217,68 @@ def pack_field(designation: str) -> str:
         If the name has no packed form and is too long for the twelve columns.
     """
     name = designation.strip()
-    for pattern, packer in _PACKERS:
-        if (match := pattern.fullmatch(name)) and (field := packer(match)):
-            return field
-    if not name or len(name) > 12 or not name.isascii():
+    if match := _PROVISIONAL_NAME.fullmatch(name):
+        field = f"     {_pack_provisional(match)}"
+    elif _NUMBER_NAME.fullmatch(name) and (number := int(name)) <= LAST_NUMBER:
+        extended = number >= FIRST_TILDE
+        field = f"~{_to_base62(number - FIRST_TILDE)}" if extended else _packed(number, 4)
+    elif match := _SURVEY_NAME.fullmatch(name):
+        field = f"     {match[2]}{match[3]}S{match[1]}"
+    elif match := _COMET_NUMBER_NAME.fullmatch(name):
+        field = f"{int(match[1]):04d}{match[2]}{(match[3] or '').lower():>7}"
+    elif match := _COMET_NAME.fullmatch(name):
+        year, count = _packed(int(match[2])), _packed(int(match[4]), 1)
+        field = f"    {match[1]}{year}{match[3]}{count}{(match[5] or '0').lower()}"
+    elif match := _ASTEROIDAL_COMET_NAME.fullmatch(name):
+        year, count = _packed(int(match[2])), _packed(int(match[5] or 0), 1)
+        field = f"    {match[1]}{year}{match[3]}{count}{match[4]}"
+    elif match := _SATELLITE_NAME.fullmatch(name):
+        field = f"    S{_packed(int(match[1]))}{match[2]}{_packed(int(match[3]), 1)}0"
+    elif (match := _SATELLITE_NUMBER_NAME.fullmatch(name)) and match[2] in ROMAN:
+        field = f"{PLANET_LETTERS[match[1]]}{ROMAN.index(match[2]):03d}S"
+    elif name and len(name) <= 12 and name.isascii():
+        field = f"     {name}" if len(name) <= 7 else f"{name:>12}"
+    else:
         raise ObservationFormatError(
             f"{designation!r} is no designation that the 80-column format can hold: got a name of "
             f"{len(name)} characters without a packed form, needed at most 12 ASCII characters; "
             "rename the object, or write ADES"
         )
-    return f"     {name:7}" if len(name) <= 7 else f"{name:>12}"
-
-
-# Permanent numbers, columns 1-5 -------------------------------------------------------------------
-
-_MINOR_PLANET = re.compile(r"[0-9A-Za-z]\d{4}")
-_EXTENDED_NUMBER = re.compile(r"~[0-9A-Za-z]{4}")
-_NUMBERED_COMET = re.compile(r"(\d{4})([PCDXAI])")
-_SATELLITE = re.compile(rf"([{''.join(PLANETS)}])(\d{{3}})S")
-
-
-def _unpack_number(number: str, rest: str) -> str:
-    """Return the unpacked permanent designation, "" if there is none."""
-    if _MINOR_PLANET.fullmatch(number):
-        return str(BASE62.index(number[0]) * 10_000 + int(number[1:]))
-    if _EXTENDED_NUMBER.fullmatch(number):
-        return str(FIRST_TILDE + _from_base62(number[1:]))
-    if match := _NUMBERED_COMET.fullmatch(number):
-        return f"{int(match[1])}{match[2]}{_fragment(rest)}"
-    if match := _SATELLITE.fullmatch(number):
-        return f"{PLANETS[match[1]]} {_to_roman(int(match[2]))}"
-    return ""
-
-
-def _fragment(rest: str) -> str:
-    """Return "-B" for the fragment letters in the last columns of a comet's field."""
-    letters = rest[5:].strip() if rest[:5] == "     " else rest[6:]
-    return f"-{letters.upper()}" if re.fullmatch("[a-z]{1,2}", letters) else ""
-
-
-def _pack_number(match: re.Match[str]) -> str:
-    number = int(match[0])
-    if number > LAST_NUMBER:
-        return ""  # a temporary name of digits
-    if number >= FIRST_TILDE:
-        return f"~{_to_base62(number - FIRST_TILDE, 4)}".ljust(12)
-    return f"{BASE62[number // 10_000]}{number % 10_000:04d}".ljust(12)
-
-
-def _pack_numbered_comet(match: re.Match[str]) -> str:
-    return f"{int(match[1]):04d}{match[2]}{(match[3] or '').lower():>7}"
-
-
-def _pack_satellite(match: re.Match[str]) -> str:
-    return f"{PLANET_LETTERS[match[1]]}{_from_roman(match[2]):03d}S".ljust(12)
-
-
-# Provisional designations, columns 6-12 (comets and satellites 5-12) ------------------------------
-
-_PROVISIONAL = re.compile(r"([I-L]\d\d)([A-HJ-Y])([0-9A-Za-z]\d)([A-HJ-Z])")
-_EXTENDED_PROVISIONAL = re.compile(r"_([0-9A-Za-z])([A-HJ-Y])([0-9A-Za-z]{4})")
-_BRACKETED = re.compile(r"\((\d+)\)")
-_LOOSE = re.compile(r"(A[89]\d\d|1[89]\d\d|2[01]\d\d) *([A-HJ-Y][A-HJ-Z])([1-9]\d{0,4})?")
-_SURVEY = re.compile(r"(PL|T[123])S(\d{4})")
-_COMET = re.compile(r"([PCDXAI])([A-L]\d\d)([A-HJ-Y])([0-9A-Za-z]\d)([0a-z])")
-_NEW_SATELLITE = re.compile(rf"S([A-L]\d\d)([{''.join(PLANETS)}])([0-9A-Za-z]\d)0")
-
-
-def _unpack_provisional(packed: str) -> str:
-    """Return the unpacked designation of a minor planet, "" if it is none."""
-    if match := _PROVISIONAL.fullmatch(packed):
-        return f"{_asteroid_year(match[1])} {match[2]}{match[4]}{_count(match[3])}"
-    if match := _SURVEY.fullmatch(packed):
-        return f"{match[2]} {match[1][0]}-{match[1][1]}"
-    if match := _EXTENDED_PROVISIONAL.fullmatch(packed):
-        cycle, letter = divmod(_from_base62(match[3]), len(LETTERS))
-        year = 2000 + BASE62.index(match[1])
-        return f"{year} {match[2]}{LETTERS[letter]}{cycle + FIRST_EXTENDED_CYCLE}"
-    return ""
-
-
-def _unpack_comet(packed: str) -> str:
-    """Return the unpacked designation of a comet or new satellite, "" if it is neither."""
-    if match := _COMET.fullmatch(packed):
-        fragment = "" if match[5] == "0" else f"-{match[5].upper()}"
-        return f"{match[1]}/{_year(match[2])} {match[3]}{_count(match[4]) or 0}{fragment}"
-    if match := _NEW_SATELLITE.fullmatch(packed):
-        return f"S/{_year(match[1])} {match[2]} {_count(match[3]) or 0}"
-    if packed[0] in "PCDXA" and (match := _PROVISIONAL.fullmatch(packed[1:])):
-        return f"{packed[0]}/{_year(match[1])} {match[2]}{match[4]}{_count(match[3])}"
-    return ""
+    return field.ljust(12)
 
 
 def _pack_provisional(match: re.Match[str]) -> str:
+    """Columns 6-12 of the name of a minor planet, matched by `_PROVISIONAL_NAME`."""
     year = int(match[1].replace("A", "1"))
     half_month, letter, cycle = match[2], match[3], int(match[4] or 0)
     if cycle < FIRST_EXTENDED_CYCLE:
-        return f"     {_packed_year(year)}{half_month}{_packed_count(cycle)}{letter}"
+        return f"{_packed(year)}{half_month}{_packed(cycle, 1)}{letter}"
     running = (cycle - FIRST_EXTENDED_CYCLE) * len(LETTERS) + LETTERS.index(letter)
     if not (2000 <= year < 2062 and running < 62**4):
         raise ObservationFormatError(
             f"{match[0]!r} has no packed form: cycle counts beyond {FIRST_EXTENDED_CYCLE - 1} can "
             "be packed for the years 2000 to 2061 only; check the designation"
         )
-    return f"     _{BASE62[year - 2000]}{half_month}{_to_base62(running, 4)}"
+    return f"_{BASE62[year - 2000]}{half_month}{_to_base62(running)}"
 
 
-def _pack_survey(match: re.Match[str]) -> str:
-    return f"     {match[2]}{match[3]}S{match[1]}"
+# Numbers, years and counts share one packing: a digit in base 62 before decimal digits.
 
 
-def _pack_comet(match: re.Match[str]) -> str:
-    kind, year, half_month = match[1], _packed_year(int(match[2])), match[3]
-    fragment = (match[5] or "0").lower()
-    return f"    {kind}{year}{half_month}{_packed_count(int(match[4]))}{fragment}"
+def _count(packed: str) -> int:
+    """Number of a digit in base 62 and decimal digits: "K24" is 2024, "a0" 360."""
+    return BASE62.index(packed[0]) * 10 ** (len(packed) - 1) + int(packed[1:])
 
 
-def _pack_comet_like_minor_planet(match: re.Match[str]) -> str:
-    year = _packed_year(int(match[2]))
-    return f"    {match[1]}{year}{match[3]}{_packed_count(int(match[5] or 0))}{match[4]}"
-
-
-def _pack_new_satellite(match: re.Match[str]) -> str:
-    return f"    S{_packed_year(int(match[1]))}{match[2]}{_packed_count(int(match[3]))}0"
-
-
-# Years, counts, numerals --------------------------------------------------------------------------
-
-
-def _year(packed: str) -> int:
-    return (ord(packed[0]) - ord("A") + 10) * 100 + int(packed[1:])
-
-
-def _asteroid_year(packed: str) -> str:
-    year = str(_year(packed))
-    return f"A{year[1:]}" if int(year) < PRE_1925 else year
-
-
-def _packed_year(year: int) -> str:
-    return f"{BASE62[year // 100]}{year % 100:02d}"
-
-
-def _count(packed: str) -> str:
-    count = BASE62.index(packed[0]) * 10 + int(packed[1])
-    return str(count) if count else ""
-
-
-def _packed_count(count: int) -> str:
-    if count >= FIRST_EXTENDED_CYCLE:
+def _packed(count: int, n_decimal: int = 2) -> str:
+    """Digit in base 62 and decimal digits of a number; the inverse of `_count`."""
+    first, rest = divmod(count, 10**n_decimal)
+    if first >= len(BASE62):
         raise ObservationFormatError(
             f"a designation with the count {count} has no packed form: needed is at most "
             f"{FIRST_EXTENDED_CYCLE - 1}; check the designation"
         )
-    return f"{BASE62[count // 10]}{count % 10}"
+    return f"{BASE62[first]}{rest:0{n_decimal}d}"
 
 
 def _from_base62(text: str) -> int:
@@ -313,47 +288,6 @@ def _from_base62(text: str) -> int:
     return value
 
 
-def _to_base62(value: int, width: int) -> str:
-    digits = ""
-    for _ in range(width):
-        value, digit = divmod(value, 62)
-        digits = BASE62[digit] + digits
-    return digits
-
-
-def _to_roman(value: int) -> str:
-    text = ""
-    for size, numeral in ROMAN:
-        text += numeral * (value // size)
-        value %= size
-    return text
-
-
-def _from_roman(text: str) -> int:
-    value = 0
-    for size, numeral in ROMAN:
-        while text.startswith(numeral):
-            value, text = value + size, text[len(numeral) :]
-    return value
-
-
-_YEAR = r"(1\d{3}|2[01]\d\d)"
-_PACKERS: Final = tuple(
-    (re.compile(pattern), packer)
-    for pattern, packer in (
-        (r"[1-9]\d{0,7}", _pack_number),
-        (r"([1-9]\d{0,3})([PCDXAI])(?:-([A-Z]{1,2}))?", _pack_numbered_comet),
-        (
-            r"(A[89]\d\d|1[89]\d\d|2[01]\d\d) ([A-HJ-Y])([A-HJ-Z])([1-9]\d{0,4})?",
-            _pack_provisional,
-        ),
-        (r"(\d{4}) ([PT])-([L123])", _pack_survey),
-        (rf"([PCDXAI])/{_YEAR} ([A-HJ-Y])([1-9]\d{{0,2}})(?:-([A-Z]))?", _pack_comet),
-        (
-            rf"([PCDXA])/{_YEAR} ([A-HJ-Y])([A-HJ-Z])([1-9]\d{{0,2}})?",
-            _pack_comet_like_minor_planet,
-        ),
-        (rf"S/{_YEAR} ([{''.join(PLANETS)}]) ([1-9]\d{{0,2}})", _pack_new_satellite),
-        (rf"({'|'.join(PLANET_LETTERS)}) ([CLXVI]+)", _pack_satellite),
-    )
-)
+def _to_base62(value: int) -> str:
+    """Four digits in base 62."""
+    return "".join(BASE62[value // 62**k % 62] for k in (3, 2, 1, 0))

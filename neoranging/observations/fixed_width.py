@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from neoranging.typing import BoolArray, ByteArray, FloatArray, IntArray, StrArray
@@ -31,7 +30,7 @@ class Lines(NamedTuple):
     def matrix(
         self, width: int, rows: IntArray | BoolArray | None = None, offset: int = 0
     ) -> ByteArray:
-        """Return ``width`` columns from column ``offset`` on, padded with blanks, (n, width)."""
+        """``width`` columns from column ``offset`` on, padded with blanks, (n, width)."""
         start = self.start if rows is None else self.start[rows]
         length = self.length if rows is None else self.length[rows]
         padding = np.full(offset + width, BLANK, dtype=np.uint8)
@@ -43,7 +42,7 @@ class Lines(NamedTuple):
         return matrix
 
     def text(self, row: int) -> str:
-        """Return one line as a string, ``row`` counted from 0."""
+        """One line as a string, ``row`` counted from 0."""
         begin = int(self.start[row])
         return self.data[begin : begin + int(self.length[row])].tobytes().decode("ascii")
 
@@ -82,21 +81,17 @@ def split_lines(content: bytes) -> Lines:
     if len(data) and data[-1] != ord("\n"):
         ends = np.append(ends, len(data))
     start = np.concatenate(([0], ends[:-1] + 1))[: len(ends)].astype(np.int64)
-    return Lines(data, start, _length_without_trailing_blanks(data, start, ends.copy()))
-
-
-def _length_without_trailing_blanks(data: ByteArray, start: IntArray, ends: IntArray) -> IntArray:
     length: IntArray = ends - start
+    # Blanks at the ends of lines are cut off column by column, of all lines at once.
     rows = np.flatnonzero(length > 0)
     for _ in range(MANY_BLANKS):
-        rows = rows[(length[rows] > 0) & (data[ends[rows] - 1] == BLANK)]
+        rows = rows[(length[rows] > 0) & (data[start[rows] + length[rows] - 1] == BLANK)]
         if not len(rows):
             break
         length[rows] -= 1
-        ends[rows] -= 1
     for row in rows.tolist():  # few lines end in so many blanks, and they may be very long
-        length[row] = len(data[start[row] : ends[row]].tobytes().rstrip())
-    return length
+        length[row] = len(data[start[row] :][: length[row]].tobytes().rstrip())
+    return Lines(data, start, length)
 
 
 _TO_PRINTABLE: Final = bytes(
@@ -105,20 +100,20 @@ _TO_PRINTABLE: Final = bytes(
 
 
 def ascii_matrix(lines: list[str], width: int) -> ByteArray:
-    """Return strings as a (len(lines), width) byte matrix, cut or padded with blanks."""
+    """Strings as a (len(lines), width) byte matrix, cut or padded with blanks."""
     text = "".join(line.replace("\n", " ").replace("\r", " ") + "\n" for line in lines)
     return split_lines(text.encode("ascii", "replace")).matrix(width)
 
 
 def field_strings(matrix: ByteArray, *, strip: bool = True) -> StrArray:
-    """Return a column of text as strings, by default without surrounding blanks, (N,)."""
+    """Column of text as strings, by default without surrounding blanks, (N,)."""
     width = matrix.shape[1]
     raw = np.ascontiguousarray(matrix).view(f"S{width}")[:, 0]
     return (np.strings.strip(raw) if strip else raw).astype(f"U{width}")
 
 
 def is_blank(matrix: ByteArray) -> BoolArray:
-    """Return which rows hold blanks only, (N,)."""
+    """Rows that hold blanks only, (N,)."""
     blank: BoolArray = (matrix == BLANK).all(axis=1)
     return blank
 
@@ -195,14 +190,6 @@ def parse_float(matrix: ByteArray) -> Numbers:
     return Numbers(np.where(ok, value, np.nan), ok, np.where(ok, decimals, 0))
 
 
-def parse_fixed(matrix: ByteArray, decimals: int) -> Numbers:
-    """Read numbers without a written point whose last ``decimals`` columns are the fraction."""
-    value, ok = parse_int(matrix)
-    return Numbers(
-        np.where(ok, value / _POWER[decimals], np.nan), ok, np.full(len(matrix), decimals)
-    )
-
-
 def parse_scientific(matrix: ByteArray) -> Numbers:
     """Read numbers with an exponent of two digits that end the field, ``1.446E-02``.
 
@@ -251,15 +238,20 @@ def parse_sexagesimal(matrix: ByteArray) -> Sexagesimal:
     """
     decimal = matrix[:, 2] == ord(".")
     if decimal.any():
-        return _with_decimals(matrix, decimal)
-    whole, ok = parse_int(matrix[:, :2])
+        number = parse_float(matrix)
+        value, ok = number.value, number.ok & ~np.isin(matrix, (ord("+"), ord("-"))).any(axis=1)
+        resolution = 3600.0 / _POWER[np.minimum(number.decimals, len(_POWER) - 1)]
+        rest = np.flatnonzero(~decimal)
+        value[rest], ok[rest], resolution[rest] = parse_sexagesimal(matrix[rest])
+        return Sexagesimal(np.where(ok, value, np.nan), ok, resolution)
+    degrees, ok = parse_int(matrix[:, :2])
     ok &= matrix[:, 2] == BLANK
     full = (matrix[:, 5] == BLANK) & ~is_blank(matrix[:, 6:])
     minute, minute_ok = parse_int(matrix[:, 3:5])
     minutes = minute.astype(float)
     second = parse_float(matrix[:, 6:])
     seconds = np.where(full, second.value, 0.0)
-    resolution: FloatArray = 1.0 / _POWER[second.decimals]
+    resolution = 1.0 / _POWER[second.decimals]
     short = np.flatnonzero(~full)
     if len(short):
         decimal_minutes = parse_float(matrix[short, 3:])
@@ -269,32 +261,62 @@ def parse_sexagesimal(matrix: ByteArray) -> Sexagesimal:
     signed = (matrix == ord("-")).any(axis=1) | (matrix == ord("+")).any(axis=1)
     ok &= minute_ok & (minutes < 60.0) & (second.ok | ~full) & (seconds <= 60.0) & ~signed
     # Summed in seconds, so that 46 60.00 and 47 00.00 are the same number.
-    value = (whole * 3600.0 + minutes * 60.0 + seconds) / 3600.0
+    value = (degrees * 3600.0 + minutes * 60.0 + seconds) / 3600.0
     return Sexagesimal(np.where(ok, value, np.nan), ok, resolution)
 
 
-def _with_decimals(matrix: ByteArray, decimal: BoolArray) -> Sexagesimal:
-    """Read angles of which some are decimal numbers."""
-    number = parse_float(matrix)
-    signed = np.isin(matrix, (ord("+"), ord("-"))).any(axis=1)
-    value, ok = number.value, number.ok & ~signed
-    resolution = 3600.0 / _POWER[np.minimum(number.decimals, len(_POWER) - 1)]
-    rest = np.flatnonzero(~decimal)
-    value[rest], ok[rest], resolution[rest] = parse_sexagesimal(matrix[rest])
-    return Sexagesimal(np.where(ok, value, np.nan), ok, resolution)
+class Directions(NamedTuple):
+    """Directions of N records [deg] with the units of their last digits [arcsec], (N,) each."""
+
+    ra: FloatArray
+    dec: FloatArray
+    ra_ok: BoolArray
+    dec_ok: BoolArray
+    ra_resolution: FloatArray
+    """Without cos(dec)."""
+    dec_resolution: FloatArray
 
 
-def days_in_month(year: IntArray, month: IntArray) -> IntArray:
-    """Return the length of a Gregorian month, (N,); ``month`` 1 to 12."""
-    start = _month_number(year, month)
-    length: IntArray = (start + np.timedelta64(1, "M")).astype("datetime64[D]").astype(
-        np.int64
-    ) - start.astype("datetime64[D]").astype(np.int64)
-    return length
+def parse_directions(ra: ByteArray, sign: ByteArray, dec: ByteArray) -> Directions:
+    """Read sexagesimal right ascension [h] and declination; a blank is a sign as good as plus."""
+    alpha, delta = parse_sexagesimal(ra), parse_sexagesimal(dec)
+    return Directions(
+        ra=alpha.value * 15.0,
+        dec=np.where(sign == ord("-"), -delta.value, delta.value),
+        ra_ok=alpha.ok & (alpha.value < 24.0),
+        dec_ok=delta.ok & (delta.value <= 90.0) & np.isin(sign, list(b"+- ")),
+        ra_resolution=alpha.resolution * 15.0,
+        dec_resolution=delta.resolution,
+    )
 
 
-def _month_number(year: IntArray, month: IntArray) -> npt.NDArray[np.datetime64]:
-    return ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+class Dates(NamedTuple):
+    """Dates of N records, (N,) each."""
+
+    year: IntArray
+    mjd: IntArray
+    """Whole modified Julian date."""
+    fraction: FloatArray
+    """Rest of the day."""
+    decimals: IntArray
+    """Decimals of the day."""
+    ok: BoolArray
+
+
+def parse_dates(matrix: ByteArray) -> Dates:
+    """Read calendar dates ``YYYY MM DD.ddd`` with any decimals of the day or none."""
+    year, ok = parse_int(matrix[:, :4])
+    month, month_ok = parse_int(matrix[:, 5:7])
+    day = parse_float(matrix[:, 8:])
+    calendar_day = np.where(day.ok, np.floor(day.value), 0.0)
+    mjd, date_ok = calendar_to_mjd(year, month, calendar_day.astype(np.int64))
+    # The fraction as it is written: the difference alone has lost its last digits.
+    power = _POWER[np.minimum(day.decimals, len(_POWER) - 1)]
+    fraction = np.rint((day.value - calendar_day) * power) / power
+    separated = (matrix[:, 4] == BLANK) & (matrix[:, 7] == BLANK)
+    signed = np.isin(matrix[:, 8:], (ord("+"), ord("-"))).any(axis=1)
+    ok &= month_ok & day.ok & date_ok & separated & ~signed
+    return Dates(year, mjd, fraction, day.decimals, ok)
 
 
 def calendar_to_mjd(year: IntArray, month: IntArray, day: IntArray) -> tuple[IntArray, BoolArray]:
@@ -306,7 +328,10 @@ def calendar_to_mjd(year: IntArray, month: IntArray, day: IntArray) -> tuple[Int
         (N,) int64, 0 where the date does not exist or lies before the Gregorian calendar (1583).
     """
     ok = (year >= 1583) & (month >= 1) & (month <= 12) & (day >= 1)
-    year, month = np.where(ok, year, 2000), np.where(ok, month, 1)
-    ok &= day <= days_in_month(year, month)
-    first = _month_number(year, month).astype("datetime64[D]").astype(np.int64)
+    months = np.where(ok, (year - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
+    first, following = (
+        start.astype("datetime64[D]").astype(np.int64)
+        for start in (months, months + np.timedelta64(1, "M"))
+    )
+    ok &= day <= following - first
     return np.where(ok, first + 40_587 + day - 1, 0), ok

@@ -26,7 +26,7 @@ _WINDOW: Final = 1 << 18
 class Format(NamedTuple):
     """Where the functions of a format live, as ``"module:function"`` in this package."""
 
-    reader: str
+    reader: str  # (source, *, default_sigma) -> Observations
     recogniser: str  # (content: bytes) -> bool
     likeness: str  # (content: bytes) -> int, places that look like records
     writer: str = ""
@@ -35,24 +35,24 @@ class Format(NamedTuple):
 
 FORMATS: Final = {
     "mpc.obs80": Format(
-        "obs80.read:read_obs80",
+        "obs80.read:parse_obs80",
         "obs80.lines:looks_like_obs80",
         "obs80.lines:count_like_obs80",
         "obs80.write:write_obs80",
         ".obs80",
     ),
     "ades.psv": Format(
-        "ades.read:read_ades_psv",
+        "ades.read:parse_ades_psv",
         "ades.scan:looks_like_psv",
         "ades.scan:count_like_psv",
         "ades.write:write_ades_psv",
         ".psv",
     ),
     "ades.xml": Format(
-        "ades.read:read_ades_xml", "ades.scan:looks_like_xml", "ades.scan:count_like_xml"
+        "ades.read:parse_ades_xml", "ades.scan:looks_like_xml", "ades.scan:count_like_xml"
     ),
     "orbfit.rwo": Format(
-        "rwo.read:read_rwo",
+        "rwo.read:parse_rwo",
         "rwo.layout:looks_like_rwo",
         "rwo.layout:count_like_rwo",
         "rwo.write:write_rwo",
@@ -102,14 +102,13 @@ def _register() -> None:
     from astropy.table import Table
 
     for name, entry in FORMATS.items():
-        registry.register_reader(name, Table, _deferred(entry.reader), force=True)
+        registry.register_reader(name, Table, _table_reader(entry.reader), force=True)
         if entry.writer:
-            registry.register_writer(name, Table, _deferred(entry.writer), force=True)
+            registry.register_writer(name, Table, _table_writer(entry.writer), force=True)
             registry.register_identifier(name, Table, _has_extension(entry), force=True)
     # One entry finds out the format: four would read every undecided file four times.
-    registry.register_reader(
-        ANY_FORMAT, Table, _deferred("recognition:read_recognised"), force=True
-    )
+    any_reader = _table_reader("reading:parse_recognised")
+    registry.register_reader(ANY_FORMAT, Table, any_reader, force=True)
     registry.register_identifier(ANY_FORMAT, Table, _is_recognised, force=True)
 
 
@@ -122,12 +121,20 @@ def load(function: str) -> Callable[..., Any]:
     return found
 
 
-def _deferred(function: str) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Any:
+def _table_reader(function: str) -> Callable[..., Any]:
+    def read(*args: Any, **kwargs: Any) -> Any:
+        """See the function ``read_...`` of `neoranging.observations`."""
+        return load(function)(*args, **kwargs).to_table()
+
+    return read
+
+
+def _table_writer(function: str) -> Callable[..., Any]:
+    def write(*args: Any, **kwargs: Any) -> Any:
+        """See the function ``write_...`` of `neoranging.observations`."""
         return load(function)(*args, **kwargs)
 
-    call.__doc__ = f"See ``neoranging.observations.{function.replace(':', '.')}``."
-    return call
+    return write
 
 
 def _has_extension(entry: Format) -> Callable[..., bool]:
@@ -168,5 +175,5 @@ def _is_recognised_file(file: Any) -> bool:
 def _recognise(source: Any) -> bool:
     if isinstance(source, str):  # of a file opened as text
         source = source.encode("utf-8", "replace")
-    content = load("wrapping:read_text")(source).content
-    return load("recognition:recognise")(content) is not None
+    content = load("source:read_text")(source).content
+    return load("reading:recognise")(content) is not None

@@ -61,7 +61,7 @@ MODES = MappingProxyType(
     {code: mode for mode, code in NOTE2_OF_MODE.items()}
     | {"": "PHO", "A": "PHO", "c": "CCD", "S": "CCD", "V": "CCD"}
 )
-"""ADES mode by observation type; space-based and roving records do not tell theirs."""
+"""ADES mode by observation type; space-based and roving records have none here."""
 
 
 LETTERED_STATIONS = frozenset(
@@ -100,26 +100,19 @@ def join_note1(program: Iterable[str], notes: Iterable[str], station: Iterable[s
     NeoRangingWarning
         If a code or a note cannot be held, with the number of observations.
     """
-    held: dict[tuple[str, str, str], tuple[str, str]] = {}
-    lost: Counter[str] = Counter()
-    codes = []
-    for key in zip(program, notes, station, strict=True):
-        if key not in held:
-            held[key] = _note1(*key)
-        code, loss = held[key]
-        codes.append(code)
-        if loss:
-            lost[loss] += 1
-    if lost:
-        losses = "; ".join(f"{loss} ({n})" for loss, n in lost.most_common())
+    keys = list(zip(program, notes, station, strict=True))
+    note1 = {key: _note1(*key) for key in dict.fromkeys(keys)}
+    counts = Counter(loss for key in keys if (loss := note1[key][1]))
+    if counts:
+        losses = "; ".join(f"{loss} ({n})" for loss, n in counts.most_common())
         warnings.warn(
             f"column 14 cannot hold everything: {losses}", NeoRangingWarning, stacklevel=3
         )
-    return codes
+    return [note1[key][0] for key in keys]
 
 
 def _note1(program: str, notes: str, station: str) -> tuple[str, str]:
-    """The character for column 14, and what it does not say."""
+    """Character for column 14, and the part of the codes that it leaves out."""
     lettered = station in LETTERED_STATIONS
     code = program if len(program) <= 1 else PROGRAM_CODES.get(program, "")
     if program and not (code and code in PROGRAM_NAMES and (lettered or not code.isalpha())):

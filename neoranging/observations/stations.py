@@ -154,10 +154,8 @@ def _code(text: str) -> str:
     return text.upper() if observatories.is_known(text.upper()) else text
 
 
-def with_known_codes(
-    c: Columns, reader_notes: Collection[str] = ()
-) -> tuple[Columns, tuple[str, ...]]:
-    """Columns with codes of the MPC and the places that go with them, and notes on codes without.
+def with_places(c: Columns, reader_notes: Collection[str] = ()) -> tuple[Columns, tuple[str, ...]]:
+    """Columns with codes of the MPC and the places of observatories, and notes on codes without.
 
     Parameters
     ----------
@@ -172,11 +170,9 @@ def with_known_codes(
     """
     given, row = np.unique(c.station, return_inverse=True)
     codes = station_codes(given)
-    if (codes != given).any():
-        station = codes[row]
-        bare = np.isnan(c.itrf[:, :1]) & np.isnan(c.gcrs[:, :1])
-        itrf = np.where(bare, observatories.itrf_positions(station), c.itrf)
-        c = c._replace(station=station, itrf=itrf)
+    in_space = np.isfinite(c.gcrs[:, :1])
+    itrf = np.where(np.isnan(c.itrf[:, :1]), observatories.itrf_positions(codes)[row], c.itrf)
+    c = c._replace(station=codes[row], itrf=np.where(in_space, np.nan, itrf))
     placeless = np.isnan(c.itrf[:, 0]) & np.isnan(c.gcrs[:, 0]) & (c.station != "")
     names, count = np.unique(c.station[placeless], return_counts=True)
     notes = tuple(

@@ -162,6 +162,44 @@ def sigma_columns(
     return ra, dec
 
 
+def fill_sigmas(
+    columns: dict[str, Any],
+    chosen: Any,
+    *,
+    year: FloatArray,
+    ra_unit: FloatArray,
+    dec_unit: FloatArray,
+) -> None:
+    """Fill in the uncertainties that N records do not state, and name the source of each.
+
+    Parameters
+    ----------
+    columns : dict of str to ndarray
+        ``sigma_ra`` and ``sigma_dec`` [arcsec] are filled in place where either is zero or NaN, and
+        ``sigma_source`` is added; needed are ``station``, ``note2``, ``catalog`` and ``dec``.
+    chosen
+        As for `sigma_columns`.
+    year : ndarray, shape (N,)
+    ra_unit, dec_unit : ndarray, shape (N,)
+        Units of the last digits written, that of right ascension without cos(dec) [arcsec].
+    """
+    stated = (columns["sigma_ra"] > 0.0) & (columns["sigma_dec"] > 0.0)
+    rows = ~stated
+    if rows.any():
+        columns["sigma_ra"][rows], columns["sigma_dec"][rows] = sigma_columns(
+            chosen,
+            station=columns["station"][rows],
+            note2=columns["note2"][rows],
+            catalog=columns["catalog"][rows],
+            year=year[rows],
+            resolution=(
+                ra_unit[rows] * np.cos(np.radians(columns["dec"][rows])),
+                dec_unit[rows],
+            ),
+        )
+    columns["sigma_source"] = np.where(stated, "file", "default")
+
+
 def _arcsec(value: Any) -> float:
     from astropy import units as u
 

@@ -1,36 +1,27 @@
-"""Observation tables of any table of a user, in memory or in a file."""
+"""Observations of any table of a user, in memory or in a file."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 from astropy import units as u
-from astropy.table import QTable
 
+from neoranging.constants import MJD_JD
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.ades.fields import Fields, read_place
 from neoranging.observations.ades.scan import AdesRecords
-from neoranging.observations.cells import numbers, texts, unit_of
-from neoranging.observations.containers import (
-    Container,
-    file_format,
-    from_bytes,
-    from_memory,
-)
-from neoranging.observations.epochs import Epochs, read_epochs
+from neoranging.observations.cells import numbers, read_epochs, texts, unit_of
+from neoranging.observations.columns import Columns, Observations
+from neoranging.observations.containers import Container, from_memory
 from neoranging.observations.field_names import FIELDS, SCALES, Field, Naming, name_columns
 from neoranging.observations.mpc_codes import CATALOG_CODES
 from neoranging.observations.report import Note, ReadReport, Reason
-from neoranging.observations.source import read_source
 from neoranging.observations.stations import check_stations, station_codes, station_notes
-from neoranging.observations.table import ObservationColumns, observation_table
 from neoranging.observations.uncertainty import ZERO_WEIGHT, outside_limits, sigma_columns
-from neoranging.observations.utc import utc_days
 from neoranging.records import Rejections, many
-from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
+from neoranging.typing import FloatArray, StrArray
 
 NEEDED: Final = ("obstime", "ra", "dec", "station")
 AB_ZERO: Final = 31.4
@@ -39,6 +30,7 @@ AB_ZERO: Final = 31.4
 RUBIN: Final = "X05"
 
 _REJECTED: Final = ("0", "false", "f", "no", "n")
+_AXES: Final = ("pos1", "pos2", "pos3")
 
 _NOT_OPTICAL: Final[Mapping[Reason, tuple[str, ...]]] = {
     Reason.REPLACED: ("X", "x"),
@@ -50,60 +42,14 @@ _NOT_OPTICAL: Final[Mapping[Reason, tuple[str, ...]]] = {
 """Codes of column 15 of the 80-column format that tell of something else than a position."""
 
 
-def read_table(
-    source: str | os.PathLike[str] | bytes,
-    form: str | None = None,
-    *,
-    scale: str | None = None,
-    station: str | None = None,
-    default_sigma: Any = None,
-    named_only: bool = False,
-) -> QTable:
-    """Read observations from a file that holds a table.
-
-    Parameters
-    ----------
-    source : path-like or bytes
-        Plain or compressed (``.gz``, ``.xz``...).
-    form : str, optional
-        One of `neoranging.observations.formats.TABLE_FORMATS`; recognised when left out.
-    scale, station, default_sigma, named_only
-        See `user_table`.
-
-    Returns
-    -------
-    QTable
-        See `user_table`.
-
-    Raises
-    ------
-    ObservationFormatError
-        If it is no such table.
-    OSError
-        If it cannot be read.
-    """
-    content, name = read_source(source)
-    form = form or file_format(content, name)
-    if not form:
-        raise ObservationFormatError("no table of observations: no line names its columns")
-    return user_table(
-        from_bytes(content, form, name),
-        scale=scale,
-        station=station,
-        default_sigma=default_sigma,
-        named_only=named_only,
-    )
-
-
 def user_table(
     source: Any,
     *,
     scale: str | None = None,
     station: str | None = None,
     default_sigma: Any = None,
-    named_only: bool = False,
-) -> QTable:
-    """Observation table of a table with plain columns.
+) -> Observations:
+    """Observations of a table with plain columns.
 
     Parameters
     ----------
@@ -116,14 +62,12 @@ def user_table(
         MPC code of all rows of a table without a column of stations.
     default_sigma : None, float, Quantity or mapping
         Error of positions that carry none, as of the readers of files.
-    named_only : bool
-        Set rows without a designation aside, and refuse a table without designations.
 
     Returns
     -------
-    QTable
-        Observation table with ``tracklet``, ``trkSub`` and ``selected`` besides. Rows without time
-        or position are set aside in ``meta["report"]``.
+    Observations
+        With ``tracklet``, ``trkSub`` and ``selected`` besides. Rows without time or position are
+        set aside in ``meta["report"]``.
 
     Raises
     ------
@@ -138,20 +82,17 @@ def user_table(
     columns = _of_mixins(container.columns)
     with_unit = [name for name, values in columns.items() if unit_of(values) is not None]
     naming = name_columns(list(columns), with_unit)
-    for name in naming.fields:
-        if np.ndim(columns[name]) != 1 and not naming.fields[name].column.startswith("observer_"):
+    for name, field in naming.fields.items():
+        if np.ndim(columns[name]) != 1 and not field.column.startswith("observer_"):
             raise ObservationFormatError(
                 f"the column {name} must hold one value a row, got an array of shape "
                 f"{np.shape(columns[name])}"
             )
-    needed = [name for name in NEEDED if name != "station" or not station]
-    _require(naming, list(columns), ["designation", *needed] if named_only else needed)
-    report = getattr(source, "meta", {}).get("report") if hasattr(source, "meta") else None
-    reading = _Reading(columns, naming, container, default_sigma)
-    if named_only:
-        unnamed = reading.texts("designation") == ""
-        reading.rejections.reject(unnamed, Reason.MALFORMED, "no designation")
-    return reading.table(scale, station, report)
+    _require(naming, list(columns), [name for name in NEEDED if name != "station" or not station])
+    table = _UserTable(columns, naming, container)
+    # a report of an earlier reading stands if this one finds nothing to add
+    before = getattr(source, "meta", {}).get("report") if hasattr(source, "meta") else None
+    return table.observations(scale, station, default_sigma, before)
 
 
 def _of_mixins(columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,90 +131,108 @@ def _require(naming: Naming, present: list[str], needed: list[str]) -> None:
     )
 
 
-class _Reading:
-    """Columns of one table on their way to observations."""
+class _UserTable:
+    """Columns of one table on their way to observations, with what is said against rows."""
 
-    def __init__(
-        self, columns: Mapping[str, Any], naming: Naming, container: Container, default_sigma: Any
-    ) -> None:
+    def __init__(self, columns: Mapping[str, Any], naming: Naming, container: Container) -> None:
         self.columns = columns
         self.naming = naming
-        self.container = container
-        self.default_sigma = default_sigma
+        self.source = container.source
         self.n = len(next(iter(columns.values())))
-        self.line = self._lines()
+        self.line = np.arange(self.n, dtype=np.int64) + container.first_line
+        if "line" in columns:
+            line, _ = numbers("line", columns["line"], "")
+            self.line = line.astype(np.int64) if np.isfinite(line).all() else self.line
         self.rejections = Rejections(self.n)
         self.notes = [Note(0, remark) for remark in naming.remarks]
 
-    def table(self, scale: str | None, station: str | None, before: Any) -> QTable:
-        """Observation table; ``before`` is the account of an earlier reading."""
-        epochs = self._epochs(scale)
-        day, fraction = utc_days(epochs.time)
-        ra, dec = (self._numbers(name, sexagesimal=True) for name in ("ra", "dec"))
+    def observations(
+        self, scale: str | None, station: str | None, default_sigma: Any, before: Any
+    ) -> Observations:
+        """Usable rows; ``before`` is the report of an earlier reading."""
+        time_name = self.naming.columns["obstime"][0]
+        exposure = self._numbers("exposure_time", "s") if "exposure_time" in self.naming else None
+        field = self.naming.fields[time_name]
+        epochs = read_epochs(time_name, self.columns[time_name], field, scale, exposure)
+        self.notes += [Note(0, remark) for remark in epochs.remarks]
         self.rejections.reject(~epochs.ok, Reason.MALFORMED, "no time")
+        ra, dec = (self._numbers(name, sexagesimal=True) for name in ("ra", "dec"))
         own = [self._numbers(name) for name in ("sigma_ra", "sigma_dec")]
-        from_file = self.container.source is not None
-        if from_file:  # else they are accounted for by tracklet, when these are formed
-            for ok, what in (
-                (np.isfinite(ra), "no right ascension"),
-                (np.isfinite(dec), "no declination"),
-                (~(np.abs(dec) > 90.0 * (1.0 + 1e-12)), "declination beyond a pole"),
-                (~outside_limits(own[0]), "sigma_ra beyond all measure"),
-                (~outside_limits(own[1]), "sigma_dec beyond all measure"),
+        if self.source is not None:  # rows in memory are judged when tracklets are formed
+            for bad, defect in (
+                (~np.isfinite(ra), "no right ascension"),
+                (~np.isfinite(dec), "no declination"),
+                (np.abs(dec) > 90.0 * (1.0 + 1e-12), "declination beyond a pole"),
+                (outside_limits(own[0]), "sigma_ra beyond all measure"),
+                (outside_limits(own[1]), "sigma_dec beyond all measure"),
             ):
-                self.rejections.reject(~ok, Reason.MALFORMED, what)
+                self.rejections.reject(bad, Reason.MALFORMED, defect)
             own = [np.where(one == 0.0, np.nan, one) for one in own]  # not stated, as in ADES
-        codes = self._stations(station)
-        place = self._place()
-        self._screen(place)
+        codes = station_codes(
+            self.texts("station") if "station" in self.naming else np.full(self.n, station)
+        )
+        mag = self._magnitudes()
+        kind, itrf, gcrs = self._place()
+        note2, catalog = self.texts("note2"), self.texts("catalog")
+        placed = np.isfinite(gcrs[:, 0]) | np.isfinite(itrf[:, 0])
+        for reason, not_optical in _NOT_OPTICAL.items():
+            self.rejections.reject(np.isin(note2, not_optical) & ~placed, reason, "by note2")
+        if self.source is not None:
+            unknown = check_stations(codes, kind, self.rejections)
+            noted = unknown & self.rejections.usable & (codes != "")
+            self.notes += station_notes(codes, self.line, noted)
+        if "sigma_ra" in self.naming and not self._field("sigma_ra").cos_dec:
+            own = [own[0] * np.cos(np.radians(dec)), own[1]]
+        stated = ~(np.isnan(own[0]) | np.isnan(own[1]))
+        jd1, jd2 = epochs.time.jd1, epochs.time.jd2
+        letters = [CATALOG_CODES.get(name, name) for name in catalog.tolist()]
+        default = sigma_columns(
+            default_sigma,
+            station=codes,
+            note2=note2,
+            catalog=np.array(letters, dtype=np.str_),
+            year=2000.0 + (np.floor(jd1 - MJD_JD + jd2) - 51_544.5) / 365.25,
+            resolution=(np.zeros(self.n), np.zeros(self.n)),
+        )
+        sigma = [
+            np.where(one == ZERO_WEIGHT, np.inf, np.where(np.isnan(one), other, one))
+            for one, other in zip(own, default, strict=True)
+        ]
+        selected = ~np.isin(np.strings.lower(self.texts("selected")), _REJECTED)
         used = self.rejections.usable
-        if from_file:
-            unknown = check_stations(codes, place["kind"], self.rejections)
-            used = self.rejections.usable
-            self.notes += station_notes(codes, self.line, unknown & used & (codes != ""))
-        columns: dict[str, Any] = {
-            "designation": self.texts("designation"),
-            "mjd_day": day,
-            "mjd_fraction": fraction,
-            "ra": ra % 360.0,
-            "dec": dec,
-            "station": codes,
-            "line": self.line,
-            "mag": self._magnitudes(),
-            "band": self.texts("band"),
-            "note2": self.texts("note2"),
-            "program": self.texts("program"),
-            "catalog": self.texts("catalog"),
-            **place,
-        }
-        columns |= self._sigmas(own, columns, dec)
-        extra = {
-            "tracklet": self.texts("tracklet"),
-            "trkSub": self.texts("trkSub"),
-            "selected": self._selected(),
-        }
         report = ReadReport.of(
-            self.rejections,
-            self.line,
-            self._shown,
-            self.notes,
-            source=self.container.source or "",
+            self.rejections, self.line, self._row_text, self.notes, source=self.source or ""
         )
         if isinstance(before, ReadReport) and not report.set_aside and not report.notes:
             report = before
-        return observation_table(
-            ObservationColumns(
-                **{name: column[used] for name, column in columns.items()},
-                extra={name: column[used] for name, column in extra.items()},
-            ),
-            report,
+        return Observations(
+            columns=Columns(
+                jd1,
+                jd2,
+                ra=ra % 360.0,
+                dec=dec,
+                sigma=np.stack(sigma, axis=1),
+                station=codes,
+                itrf=itrf,
+                gcrs=gcrs,
+                mag=mag,
+                band=self.texts("band"),
+                note2=note2,
+            ).take(used),
+            designation=self.texts("designation")[used],
+            kind=kind[used],
+            extra={
+                "sigma_source": np.where(stated, "file", "default")[used],
+                "program": self.texts("program")[used],
+                "catalog": catalog[used],
+                "discovery": np.zeros(int(used.sum()), dtype=bool),
+                "line": self.line[used],
+                "tracklet": self.texts("tracklet")[used],
+                "trkSub": self.texts("trkSub")[used],
+                "selected": selected[used],
+            },
+            meta={"report": report},
         )
-
-    # Columns ------------------------------------------------------------------------------------
-
-    def _name(self, column: str) -> str | None:
-        names = self.naming.columns.get(column)
-        return names[0] if names else None
 
     def _field(self, column: str) -> Field:
         return self.naming.fields[self.naming.columns[column][0]]
@@ -290,9 +249,9 @@ class _Reading:
 
     def _numbers(self, column: str, unit: str = "", sexagesimal: bool = False) -> FloatArray:
         """Numbers of a column in the unit of our documentation, NaN where absent."""
-        name = self._name(column)
-        if name is None:
+        if column not in self.naming:
             return np.full(self.n, np.nan)
+        name = self.naming.columns[column][0]
         ours = unit or FIELDS[column].unit
         by_name = self._field(column).unit
         values = self.columns[name]
@@ -306,89 +265,31 @@ class _Reading:
             )
         return result
 
-    def _lines(self) -> IntArray:
-        if "line" in self.columns:
-            line, _ = numbers("line", self.columns["line"], "")
-            if np.isfinite(line).all():
-                return line.astype(np.int64)
-        return np.arange(self.n, dtype=np.int64) + self.container.first_line
-
-    def _epochs(self, scale: str | None) -> Epochs:
-        name = self._name("obstime")
-        assert name is not None  # _require has seen to it
-        exposure = self._numbers("exposure_time", "s") if "exposure_time" in self.naming else None
-        epochs = read_epochs(name, self.columns[name], self._field("obstime"), scale, exposure)
-        self.notes += [Note(0, remark) for remark in epochs.remarks]
-        return epochs
-
-    def _stations(self, station: str | None) -> StrArray:
-        codes = self.texts("station") if "station" in self.naming else np.full(self.n, station)
-        return station_codes(codes)
-
-    def _selected(self) -> BoolArray:
-        return ~np.isin(np.strings.lower(self.texts("selected")), _REJECTED)
-
     def _magnitudes(self) -> FloatArray:
-        name = self._name("mag")
-        if name is None:
-            return np.full(self.n, np.nan)
-        if self._field("mag").unit != "nJy":
+        if "mag" not in self.naming or self._field("mag").unit != "nJy":
             return self._numbers("mag")
+        name = self.naming.columns["mag"][0]
         flux, _ = numbers(name, self.columns[name], "nJy")
         bright = flux > 0.0
         return np.where(bright, AB_ZERO - 2.5 * np.log10(np.where(bright, flux, 1.0)), np.nan)
 
-    def _sigmas(
-        self, own: list[FloatArray], columns: Mapping[str, Any], dec: FloatArray
-    ) -> dict[str, Any]:
-        """Errors of both coordinates: the observer's ``own`` where given, else of the station."""
-        if "sigma_ra" in self.naming and not self._field("sigma_ra").cos_dec:
-            own = [own[0] * np.cos(np.radians(dec)), own[1]]
-        stated = ~(np.isnan(own[0]) | np.isnan(own[1]))
-        none = np.zeros(self.n)
-        catalog = columns["catalog"]
-        letters = np.array([CATALOG_CODES.get(name, name) for name in catalog.tolist()], dtype=str)
-        default = sigma_columns(
-            self.default_sigma,
-            station=columns["station"],
-            note2=columns["note2"],
-            catalog=letters if self.n else catalog,
-            year=2000.0 + (columns["mjd_day"] - 51_544.5) / 365.25,
-            resolution=(none, none),
-        )
-        sigma = [
-            np.where(one == ZERO_WEIGHT, np.inf, np.where(np.isnan(one), other, one))
-            for one, other in zip(own, default, strict=True)
-        ]
-        source = np.where(stated, "file", "default")
-        return {"sigma_ra": sigma[0], "sigma_dec": sigma[1], "sigma_source": source}
-
-    def _place(self) -> dict[str, Any]:
-        """Kind of the observer and the place of a moving one."""
-        if "sys" in self.naming:
+    def _place(self) -> tuple[StrArray, FloatArray, FloatArray]:
+        """Kind of the observer, and the Earth-fixed or geocentric place of a moving one."""
+        if "sys" in self.naming:  # as in ADES
             named = {name: self.texts(name).tolist() for name in ("sys", "ctr", *_AXES)}
             place = read_place(Fields(AdesRecords(named, self.line.tolist())), self.rejections)
-            return {
-                "kind": place.kind,
-                "observer_itrf": place.itrf,
-                "observer_gcrs": place.gcrs,
-            }
+            return place["kind"], place["observer_itrf"], place["observer_gcrs"]
         itrf, gcrs = (self._vectors(name) for name in ("observer_itrf", "observer_gcrs"))
+        in_space, roving = np.isfinite(gcrs[:, 0]), np.isfinite(itrf[:, 0])
+        implied = np.select([in_space, roving], ["space", "roving"], "ground")
         kind = self.texts("kind")
-        implied = np.select(
-            [np.isfinite(gcrs[:, 0]), np.isfinite(itrf[:, 0])], ["space", "roving"], "ground"
-        )
-        return {
-            "kind": np.where(kind == "", implied, kind),
-            "observer_itrf": itrf,
-            "observer_gcrs": gcrs,
-        }
+        return np.where(kind == "", implied, kind), itrf, gcrs
 
     def _vectors(self, column: str) -> FloatArray:
         """Column of places, (N, 3) in the unit of our documentation."""
-        name = self._name(column)
-        if name is None:
+        if column not in self.naming:
             return np.full((self.n, 3), np.nan)
+        name = self.naming.columns[column][0]
         values = self.columns[name]
         if np.ndim(values) != 2 or np.shape(values)[1] != 3:
             raise ObservationFormatError(
@@ -397,21 +298,11 @@ class _Reading:
         parts = [numbers(name, values[:, i], FIELDS[column].unit)[0] for i in range(3)]
         return np.stack(parts, axis=1)
 
-    def _screen(self, place: Mapping[str, Any]) -> None:
-        """Set aside what the code of column 15 says is no position of its own."""
-        note2 = self.texts("note2")
-        placed = np.isfinite(place["observer_gcrs"][:, 0]) | np.isfinite(
-            place["observer_itrf"][:, 0]
-        )
-        for reason, codes in _NOT_OPTICAL.items():
-            self.rejections.reject(np.isin(note2, codes) & ~placed, reason, "by note2")
-
-    def _shown(self, row: int) -> str:
+    def _row_text(self, row: int) -> str:
+        """Cells of a row as the report quotes them."""
         columns = {name: self.columns[name] for name in self.naming.fields}
-        cells = {name: values for name, values in columns.items() if np.ndim(values) == 1}
         return ", ".join(
-            f"{name} {getattr(values, 'iloc', values)[row]}" for name, values in cells.items()
+            f"{name} {getattr(values, 'iloc', values)[row]}"
+            for name, values in columns.items()
+            if np.ndim(values) == 1
         )
-
-
-_AXES: Final = ("pos1", "pos2", "pos3")

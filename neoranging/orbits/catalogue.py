@@ -39,8 +39,8 @@ DECIMALS: Final[Mapping[str, int]] = {
     "G": 2,
     "arc_d": 0,
 }
-"""Decimals that the Minor Planet Center gives. The file holds whole numbers in units of the last
-one: a quarter of the size, and divided by a power of ten they are the float64 nearest to the
+"""Decimals of the columns of the Minor Planet Center. The file holds whole numbers in units of the
+last one: a quarter of the size, and divided by a power of ten they are the float64 nearest to the
 printed number."""
 
 MISSING: Final = -1
@@ -62,7 +62,8 @@ _ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "n_obs": ("num_obs",),
     "n_opp": ("num_opps",),
     "arc_d": ("arc_days",),
-    "last_obs_date": ("last_obs",),
+    "G": (),
+    "U": (),
 }
 """Other names under which a table may hold a column: those of the Minor Planet Center's files and
 of JPL's Small-Body Database."""
@@ -90,10 +91,6 @@ class Catalogue:
         Observations and oppositions; -1 where not given.
     arc_d : ndarray
         Observed arc [d] of most objects of a single opposition; NaN for all others.
-    first_obs_year, last_obs_year : ndarray of int16
-        First and last year of observation; -1 where not given.
-    orbit_type : ndarray of str
-        "Amor", "Apollo", "Aten", "Atira"; empty where not given.
     """
 
     designation: StrArray
@@ -111,9 +108,6 @@ class Catalogue:
     n_obs: npt.NDArray[np.int32]
     n_opp: npt.NDArray[np.int32]
     arc_d: FloatArray
-    first_obs_year: npt.NDArray[np.int16]
-    last_obs_year: npt.NDArray[np.int16]
-    orbit_type: StrArray
 
     def __len__(self) -> int:
         return len(self.designation)
@@ -131,22 +125,32 @@ class Catalogue:
         """Orbits ``index`` (numbers or a mask), in that order."""
         return Catalogue(*(getattr(self, field.name)[index] for field in fields(self)))
 
-    def states(self, mu: float = GM_SUN) -> tuple[FloatArray, FloatArray]:
-        """Heliocentric states at ``epoch_mjd_tdb``, ICRS axes.
+    def states(self, epoch_mjd_tdb: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Heliocentric states, ICRS axes.
+
+        Parameters
+        ----------
+        epoch_mjd_tdb : ndarray, shape (N,), optional
+            Epochs to which ellipses are followed by two-body motion; those of osculation by
+            default.
 
         Returns
         -------
         r, v : ndarray, shape (N, 3)
             [au], [au/d]; NaN where an element is.
         """
-        nu = true_anomaly(self.mean_anomaly_rad, self.ecc)
+        mean = self.mean_anomaly_rad
+        if epoch_mjd_tdb is not None:
+            motion = np.sqrt(GM_SUN / self.a_au**3)
+            mean = mean + motion * (epoch_mjd_tdb - self.epoch_mjd_tdb)
+        nu = true_anomaly(mean, self.ecc)
         r, v = elements_to_state(
-            self.q_au, self.ecc, self.inc_rad, self.raan_rad, self.argp_rad, nu, mu
+            self.q_au, self.ecc, self.inc_rad, self.raan_rad, self.argp_rad, nu
         )
         return ecliptic_to_equatorial(r), ecliptic_to_equatorial(v)
 
     def find(self, designation: npt.ArrayLike, epoch_mjd_tdb: npt.ArrayLike = np.nan) -> IntArray:
-        """Rows of objects.
+        """Rows of objects; -1 for objects that are not in the table.
 
         Parameters
         ----------
@@ -155,11 +159,6 @@ class Catalogue:
         epoch_mjd_tdb : array_like, shape (M,) or ()
             Where the table has several orbits of an object, the one osculating nearest to this
             epoch is meant; the first of them without it.
-
-        Returns
-        -------
-        ndarray of int, shape (M,)
-            -1 for objects that are not in the table.
         """
         names, owner = np.unique(np.asarray(designation, dtype=np.str_), return_inverse=True)
         owner = owner.reshape(np.shape(designation))
@@ -216,9 +215,9 @@ def load_catalogue(path: str | os.PathLike[str] = CATALOGUE_FILE) -> Catalogue:
     with np.load(path, allow_pickle=False) as file:
         columns: dict[str, Any] = {name: file[name] for name in file.files}
     for name, decimals in DECIMALS.items():
-        whole = columns[name]
-        columns[name] = np.where(whole == MISSING, np.nan, whole / 10.0**decimals)
-    for name in ("designation", "principal_designation", "orbit_type"):
+        units = columns[name]
+        columns[name] = np.where(units == MISSING, np.nan, units / 10.0**decimals)
+    for name in ("designation", "principal_designation"):
         columns[name] = columns[name].astype(np.str_)
     return catalogue_from_columns(columns)
 
@@ -234,9 +233,8 @@ def read_orbits(path: str | os.PathLike[str]) -> Catalogue:
         ``argp_deg``, ``mean_anomaly_deg``; ``epoch_mjd_tdb`` or ``epoch_jd_tdb``. The names of the
         Minor Planet Center's files (``e``, ``i_deg``, ``Omega_deg``...) and of JPL's Small-Body
         Database (``om``, ``w``, ``ma``, ``epoch``...) do as well. Optional are
-        ``principal_designation``, ``H_mag``, ``G``, ``U``, ``n_obs``, ``n_opp``, ``arc_d``,
-        ``arc_years``, ``last_obs_date``, ``orbit_type``. An object may have several orbits, at
-        different epochs: each observation is judged by the nearest.
+        ``principal_designation``, ``H_mag``, ``G``, ``U``, ``n_obs``, ``n_opp``, ``arc_d``. An
+        object may have several orbits, at different epochs: each arc is judged by the nearest.
 
     Returns
     -------
@@ -261,41 +259,24 @@ def read_orbits(path: str | os.PathLike[str]) -> Catalogue:
 
 def _columns(frame: pd.DataFrame, source: str) -> dict[str, Any]:
     """Columns under our names, numbers as float64, NaN where a cell is empty."""
-    names = {ours: (ours, *others) for ours, others in _ALIASES.items()}
-    names |= {name: (name,) for name in ("G", "U", "arc_years", "orbit_type")}
     columns: dict[str, Any] = {}
-    for ours, candidates in names.items():
-        present = next((name for name in candidates if name in frame.columns), None)
-        if present is not None:
-            columns[ours] = frame[present].str.strip().to_numpy(dtype=np.str_)
+    for ours, others in _ALIASES.items():
+        present = next((name for name in (ours, *others) if name in frame.columns), None)
+        if present is None:
+            continue
+        text = frame[present].str.strip().to_numpy(dtype=np.str_)
+        if ours in {"designation", "principal_designation", "U"}:
+            columns[ours] = text
+            continue
+        try:
+            columns[ours] = np.where(text == "", "nan", text).astype(np.float64)
+        except ValueError as error:
+            raise ObservationFormatError(
+                f"the column {ours} of {source} must hold numbers or nothing: {error}"
+            ) from error
     if "epoch_mjd_tdb" not in columns and "epoch_jd_tdb" in columns:
-        jd = _number(columns["epoch_jd_tdb"], "epoch_jd_tdb", source)
-        columns["epoch_mjd_tdb"] = jd - MJD_JD
-    _require(columns, source)
-    for name in set(columns) - _TEXTS:
-        columns[name] = _number(columns[name], name, source)
-    _fill_years(columns)
-    return columns
-
-
-_TEXTS: Final = {
-    *("designation", "principal_designation", "orbit_type", "U", "arc_years", "last_obs_date")
-}
-
-
-def _number(text: Any, name: str, source: str) -> FloatArray:
-    if text.dtype.kind == "f":
-        return np.asarray(text)
-    try:
-        return np.where(text == "", "nan", text).astype(np.float64)
-    except ValueError as error:
-        raise ObservationFormatError(
-            f"the column {name} of {source} must hold numbers or nothing: {error}"
-        ) from error
-
-
-def _require(columns: Mapping[str, Any], source: str) -> None:
-    needed = ["designation", "ecc", "inc_deg", "raan_deg", "argp_deg", "mean_anomaly_deg"]
+        columns["epoch_mjd_tdb"] = columns["epoch_jd_tdb"] - MJD_JD
+    needed = ("designation", "ecc", "inc_deg", "raan_deg", "argp_deg", "mean_anomaly_deg")
     missing = [name for name in (*needed, "epoch_mjd_tdb") if name not in columns]
     if "a_au" not in columns and "q_au" not in columns:
         missing.append("a_au or q_au")
@@ -304,32 +285,19 @@ def _require(columns: Mapping[str, Any], source: str) -> None:
             f"{source} lacks the column(s) {', '.join(missing)}; a table of orbits needs a "
             "designation, six elements (au, degrees, ecliptic J2000) and their epoch"
         )
-
-
-def _fill_years(columns: dict[str, Any]) -> None:
-    """First and last year of observation, from what the Minor Planet Center tells of the arc."""
-    n = len(columns["designation"])
-    if "last_obs_date" not in columns:
-        return
-    date = columns["last_obs_date"]
-    last = np.where(date == "", "NaT", date).astype("datetime64[D]")
-    arc = np.nan_to_num(columns.get("arc_d", np.full(n, np.nan)))
-    first = (last - arc.astype(np.int64)).astype("datetime64[Y]").astype(np.int64) + 1970
-    if "arc_years" in columns:
-        span = columns["arc_years"]
-        first[span != ""] = np.char.partition(span[span != ""], "-")[:, 0].astype(np.int64)
-    year = last.astype("datetime64[Y]").astype(np.int64) + 1970
-    known = ~np.isnat(last)
-    columns["first_obs_year"] = np.where(known, first, MISSING)
-    columns["last_obs_year"] = np.where(known, year, MISSING)
+    return columns
 
 
 def catalogue_from_columns(columns: Mapping[str, Any]) -> Catalogue:
     """Catalogue of columns under the names that `read_orbits` needs; others may be missing."""
-    n = len(columns["designation"])
-    name = columns["designation"]
-    nothing, unknown, blank = np.full(n, np.nan), np.full(n, MISSING), np.full(n, "")
-    ecc = columns["ecc"]
+    name, ecc = columns["designation"], columns["ecc"]
+    missing = np.full(len(name), np.nan)
+    U = columns.get("U", np.full(len(name), str(MISSING)))
+    if U.dtype.kind == "U" and len(U):
+        # the Minor Planet Center also gives letters, for orbits of assumed elements
+        figure = np.char.partition(U, ".")[:, 0]
+        U = np.where(np.char.isdigit(figure), figure, str(MISSING))
+    n_obs, n_opp = (columns.get(key, missing) for key in ("n_obs", "n_opp"))
     return Catalogue(
         designation=name,
         principal_designation=columns.get("principal_designation", name),
@@ -340,25 +308,10 @@ def catalogue_from_columns(columns: Mapping[str, Any]) -> Catalogue:
         raan_rad=np.radians(columns["raan_deg"]),
         argp_rad=np.radians(columns["argp_deg"]),
         mean_anomaly_rad=np.radians(columns["mean_anomaly_deg"]),
-        H_mag=columns.get("H_mag", nothing),
-        G=columns.get("G", nothing),
-        U=_uncertainty(columns.get("U", blank)),
-        n_obs=_whole(columns.get("n_obs", unknown), np.int32),
-        n_opp=_whole(columns.get("n_opp", unknown), np.int32),
-        arc_d=columns.get("arc_d", nothing),
-        first_obs_year=_whole(columns.get("first_obs_year", unknown), np.int16),
-        last_obs_year=_whole(columns.get("last_obs_year", unknown), np.int16),
-        orbit_type=columns.get("orbit_type", blank),
+        H_mag=columns.get("H_mag", missing),
+        G=columns.get("G", missing),
+        U=U.astype(np.int8),
+        n_obs=np.where(np.isfinite(n_obs), n_obs, MISSING).astype(np.int32),
+        n_opp=np.where(np.isfinite(n_opp), n_opp, MISSING).astype(np.int32),
+        arc_d=columns.get("arc_d", missing),
     )
-
-
-def _whole(values: AnyArray, dtype: npt.DTypeLike) -> AnyArray:
-    return np.where(np.isfinite(values), values, MISSING).astype(dtype)
-
-
-def _uncertainty(values: AnyArray) -> CodeArray:
-    """U as a figure; the Minor Planet Center also gives letters, for orbits of assumed elements."""
-    if values.dtype.kind != "U":
-        return values.astype(np.int8)
-    figure = np.char.partition(values, ".")[:, 0] if len(values) else values
-    return np.where(np.char.isdigit(figure), figure, str(MISSING)).astype(np.int8)

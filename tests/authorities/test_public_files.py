@@ -108,7 +108,7 @@ def test_programme_codes_survive(folder):
 def test_lists_of_observatories(folder, name, monkeypatch):
     monkeypatch.setattr(observatories, "_STATE", {})
     assert observatories.load_obscodes(folder / name) == 1
-    place = observatories.location("X05").geodetic
+    place = observatories.observatory("X05").location.geodetic
     assert place.lat.to_value(u.deg) == pytest.approx(-30.24, abs=0.01)
 
 

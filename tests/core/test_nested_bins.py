@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neoranging.core.conformal import bin_of, quantile_edges
-from neoranging.core.nested_bins import NestedBins
+from neoranging.core.conformal import NestedBins, bin_of, quantile_edges
 
 FEW = st.lists(st.integers(0, 6), min_size=1, max_size=60)
 

@@ -3,21 +3,16 @@
 import numpy as np
 import pytest
 
-from neoranging.core.answers import Solutions
+from neoranging.core.answers import Answers
 from neoranging.core.attributable import from_fit
 from neoranging.core.geometry import norm
-from neoranging.core.prediction import object_state
 from neoranging.core.status import RangeStatus
 from neoranging.core.verdict import judged
 
 
 def answers(s, rho, rho_dot):
     """Answers of those ranges that call themselves OK."""
-    a = from_fit(s.arcs)
-    r, v = object_state(a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, rho, rho_dot)
-    status = np.full(len(s), RangeStatus.OK.code, dtype=np.int8)
-    covariance = np.full((len(s), 2, 2), np.nan)
-    return Solutions(rho, rho_dot, covariance, r, v, a.epoch - rho / 173.1446, status)
+    return Answers.of(from_fit(s.arcs), rho, rho_dot, RangeStatus.OK)
 
 
 def statuses(s, rho, rho_dot, near=None):

@@ -152,7 +152,7 @@ def test_site_against_astropy(code):
     # to an epoch that every table of the Earth's orientation covers, also without predictions
     time = random_times(41_690, 60_400, 300)
     position, velocity = ephemeris.site_state(observatories.itrf_positions(code), time)
-    expected, expected_rate = observatories.location(code).get_gcrs_posvel(time)
+    expected, expected_rate = observatories.observatory(code).location.get_gcrs_posvel(time)
     assert np.abs(position * AU_M - expected.xyz.to_value(u.m).T).max() < 0.1
     assert np.abs(velocity * M_S - expected_rate.xyz.to_value(u.m / u.s).T).max() < 1e-5
 
@@ -187,7 +187,7 @@ def test_sites_outside_the_tables_degrade_with_one_warning(mjd):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AstropyWarning)
         warnings.simplefilter("ignore", erfa.ErfaWarning)
-        expected, _ = observatories.location("G96").get_gcrs_posvel(time)  # UT1 = UTC
+        expected, _ = observatories.observatory("G96").location.get_gcrs_posvel(time)  # UT1 = UTC
     error = np.linalg.norm(position * AU_M - expected.xyz.to_value(u.m).T, axis=1)
     assert error.max() < 420.0
 
@@ -235,7 +235,7 @@ def test_observer_against_a_published_prediction():
 def test_observer_is_earth_plus_site():
     time = random_times(50_000, 61_000, 20)
     position, velocity = ephemeris.observer_posvel(time, "F51")
-    place = observatories.location("F51")
+    place = observatories.observatory("F51").location
     same, _ = ephemeris.observer_posvel(time, place)
     np.testing.assert_allclose(position.value, same.value, rtol=0, atol=1e-16)
     earth = ephemeris.earth_posvel(time)

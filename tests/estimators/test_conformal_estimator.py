@@ -9,10 +9,7 @@ from astropy import units as u
 import neoranging as nr
 from neoranging import calibration as conformal
 from neoranging.calibration import Calibration
-from neoranging.constants import C_AU_PER_DAY
-from neoranging.core.answers import Solutions
-from neoranging.core.conformal import admissible_limits
-from neoranging.core.prediction import object_state
+from neoranging.core.answers import Answers
 from neoranging.estimators import base as estimator_base
 from neoranging.estimators.conformal import ConformalEstimator
 from neoranging.estimators.gauss import GaussEstimator
@@ -36,20 +33,11 @@ class Constant(nr.RangingEstimator):
     def identity(self):
         return {**super().identity, "rho": self.rho}
 
-    def fit(self, rho):
-        self.rho = rho
-
     def _estimate(self, arcs, attributables):
-        a, m = attributables, len(arcs)
-        silent = np.modf(np.abs(a.ra) * 1e4)[0] < 0.1
+        silent = np.modf(np.abs(attributables.ra) * 1e4)[0] < 0.1
         rho = np.where(silent, np.nan, self.rho)
-        r, v = object_state(
-            *(a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity), rho, 0.0 * rho
-        )
         status = np.where(silent, nr.RangeStatus.NO_ROOT.code, nr.RangeStatus.OK.code)
-        nothing = np.full((m, 2, 2), np.nan)
-        epoch = a.epoch - rho / C_AU_PER_DAY
-        return Solutions(rho, 0.0 * rho, nothing, r, v, epoch, status.astype(np.int8))
+        return Answers.of(attributables, rho, 0.0 * rho, status)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +93,7 @@ class TestEstimator:
     def test_arrays_for_those_who_ask_the_core(self, known, new):
         made = calibrated(Constant(), known)
         arcs = new.tracklets()[:50].arcs()
-        wrapped, base = made._solve(arcs, arcs)[1], made.base._solve(arcs, arcs)[1]
+        wrapped, base = made._solve(arcs, arcs), made.base._solve(arcs, arcs)
         np.testing.assert_array_equal(wrapped.rho, base.rho)
 
     def test_failures_carry_it_too(self, known, new):
@@ -133,18 +121,6 @@ class TestEstimator:
         made.base.rho = 0.5
         with pytest.raises(NotTrainedError, match="calibrate it again"):
             new.tracklets().estimate(made)
-
-    def test_fit_goes_to_the_base(self, known, new):
-        made = calibrated(Constant(), known)
-        assert made.fit(0.4) is made
-        assert made.base.rho == 0.4
-        assert made.calibration is None
-        with pytest.raises(NotTrainedError, match="not calibrated"):
-            made.estimate(new.tracklets())
-        made.calibrate(known.tracklets(), known.rho * u.au)
-        assert np.nanmax(new.tracklets().estimate(made).range.value) == 0.4
-        with pytest.raises(ConformalError, match="not trained"):
-            ConformalEstimator(GaussEstimator()).fit()
 
     def test_what_it_was_made_of(self, known):
         made = ConformalEstimator(Constant())
@@ -226,7 +202,7 @@ class TestDefaults:
         monkeypatch.setattr(estimator_base, "default_calibration", lambda _: None)
         estimate = new.tracklets()[:200].estimate("gauss")
         assert estimate.calibration is None
-        whole = admissible_limits(estimate.attributable._arrays)
+        whole = estimate.attributable._arrays.range_limits
         np.testing.assert_array_equal(estimate.interval().value[~estimate.ok], whole[~estimate.ok])
 
     def test_is_read_from_the_package_once(self, shipped, tmp_path, monkeypatch):

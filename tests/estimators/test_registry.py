@@ -1,13 +1,14 @@
 """Names of methods, and how they get registered."""
 
 import shutil
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
 
 import neoranging as nr
-from neoranging.core.answers import Solutions
+from neoranging.core.answers import Answers
 from neoranging.core.status import RangeStatus
 from neoranging.estimators import registry
 from neoranging.estimators.base import RangingEstimator
@@ -105,7 +106,9 @@ def test_options_that_are_none_name_themselves():
 def test_a_name_is_needed():
     class Nameless(RangingEstimator):
         def _estimate(self, arcs, attributables):
-            return Solutions.unsolved(np.full(len(arcs), RangeStatus.UNDETERMINED.code))
+            return Answers.unsolved(
+                attributables, np.full(len(arcs), RangeStatus.UNDETERMINED.code)
+            )
 
     with pytest.raises(UnknownMethodError, match="Nameless has no name"):
         nr.register_estimator(Nameless)
@@ -187,10 +190,10 @@ class TestWordsAfterAName:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (lambda whole: None, "must return Solutions, got NoneType"),
-        (lambda whole: whole._replace(rho=whole.rho[:1]), "one answer for each of 5 arcs"),
+        (lambda whole: None, "must return Answers, got NoneType"),
+        (lambda whole: replace(whole, rho=whole.rho[:1]), "one answer for each of 5 arcs"),
         (
-            lambda whole: whole._replace(status=np.full(5, RangeStatus.OK.code, dtype=np.int8)),
+            lambda whole: replace(whole, status=np.full(5, RangeStatus.OK.code, dtype=np.int8)),
             "says OK of 5 arcs without a finite range",
         ),
     ],
@@ -201,7 +204,7 @@ def test_answers_that_break_the_contract(answer, said):
 
         def _estimate(self, arcs, attributables):
             verdict = np.full(len(arcs), RangeStatus.UNDETERMINED.code)
-            return answer(Solutions.unsolved(verdict))
+            return answer(Answers.unsolved(attributables, verdict))
 
     with pytest.raises(EstimationError, match=said):
         nr.read_tracklets(nr.sample("impactors")).estimate(Broken())

@@ -46,7 +46,6 @@ def inputs_of(arcs):
         "sky_acc": components[1] * curved[:, None],
         "log_span": np.log(arcs.t[rows[:, 2]] - arcs.t[rows[:, 0]]),
         "log_sigma_acc": np.log(error),
-        "n_obs": arcs.counts.astype(float),
         "curved": curved.astype(float),
         "observer": fit.observer[:, :, 0],
         "observer_rate": fit.observer[:, :, 1],

@@ -27,16 +27,6 @@ def test_paper_features_fill_the_unit_interval(night_inputs):
     assert x[:, [0, 5]].abs().max() == pytest.approx(1.0)
 
 
-def test_paper_scaling_is_that_of_the_data_sets(night_inputs):
-    from neoranging.lab.sets.scaling import INPUTS, ArcScaling
-
-    features = fitted(PaperFeatures(), night_inputs)
-    raw = features.raw(night_inputs).numpy()
-    theirs = ArcScaling.fit(raw, raw[:, :2])
-    np.testing.assert_allclose(features(night_inputs), theirs.inputs.scale(raw), atol=1e-15)
-    assert len(INPUTS) == features.size
-
-
 def test_invariant_features_are_standardised(night_inputs):
     features = fitted(InvariantFeatures(), night_inputs)
     x = features(night_inputs)

@@ -57,6 +57,8 @@ def test_energies_and_rates_equal_the_numeric_core(rho, c, numpy_coefficients):
         (region.earth_energy, admissible.earth_energy),
     ]
     distance = torch.full((len(c),), rho, dtype=torch.float64)
+    inside = region.is_admissible(c, distance, torch.from_numpy(rho_dot)).numpy()
+    assert np.array_equal(inside, admissible.is_admissible(numpy_coefficients, rho, rho_dot))
     for ours, theirs in pairs:
         found = ours(c, distance, torch.from_numpy(rho_dot)).numpy()
         expected = theirs(numpy_coefficients, rho, rho_dot)
@@ -92,7 +94,8 @@ def wide_coefficients(n=4000):
 
 def test_limits_are_the_roots_of_the_numeric_core():
     c = wide_coefficients()
-    limits = [x.numpy() for x in region.range_limits(torch.from_numpy(c))]
+    limits = region.range_limits(torch.from_numpy(c)).unbind(-1)
+    limits = [limit.numpy() for limit in limits]
     intervals = admissible.range_intervals(c)
     single = np.isnan(intervals[:, 1, 0])
     assert 0 < (~single).sum() < len(c)
@@ -112,9 +115,9 @@ def test_limits_are_the_roots_of_the_numeric_core():
 def test_limits_have_the_slope_of_the_roots():
     c = torch.from_numpy(wide_coefficients(300))
     direction = torch.randn(c.shape, dtype=c.dtype) * c.abs() * 1e-3
-    _, slope = jvp(lambda x: region.range_limits(x).far_end, (c,), (direction,))
+    _, slope = jvp(lambda x: region.range_limits(x)[:, 2], (c,), (direction,))
     h = 1e-3
-    late, early = (region.range_limits(c + s * h * direction).far_end for s in (1, -1))
+    late, early = (region.range_limits(c + s * h * direction)[:, 2] for s in (1, -1))
     expected = (late - early) / (2 * h)
     error = (slope - expected).abs() / (expected.abs() + 1e-9)
     assert error.quantile(0.95) < 1e-4

@@ -22,7 +22,7 @@ from neoranging.observations.ades.write import format_ades_psv, write_ades_psv
 from neoranging.observations.mpc_codes import PROGRAM_CODES
 from neoranging.observations.obs80.read import read_obs80
 from neoranging.observations.report import Reason
-from neoranging.observations.wrapping import read_text
+from neoranging.observations.source import read_text
 
 # Counted by hand: records, used, set aside for which reason.
 COUNTS = {

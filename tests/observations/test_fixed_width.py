@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from neoranging.observations.fixed_width import (
     ascii_matrix,
     calendar_to_mjd,
-    days_in_month,
     field_strings,
-    parse_fixed,
+    parse_dates,
     parse_float,
     parse_int,
     parse_sexagesimal,
@@ -63,12 +62,6 @@ def test_ints_allow_blanks_before_only(fields):
         assert v == (int(field) if valid else 0)
 
 
-def test_fixed_point():
-    numbers = parse_fixed(ascii_matrix([" 1234", "12 34"], 5), 2)
-    assert numbers.value[0] == 12.34
-    assert numbers.ok.tolist() == [True, False]
-
-
 @pytest.mark.parametrize(
     ("text", "value", "resolution"),
     [
@@ -102,7 +95,15 @@ def test_calendar():
     mjd, ok = calendar_to_mjd(year, month, day)
     assert ok.tolist() == [True, True, True, False, False, False, False]
     assert mjd[:3].tolist() == [51544, 0, 60369]
-    assert days_in_month(np.array([2024, 1900]), np.array([2, 2])).tolist() == [29, 28]
+
+
+def test_dates():
+    texts = ["2024 12 27.238073", "2000 02 29", "2000-02 29.5", "2000 02 30.5", "2000 02 -1.5"]
+    dates = parse_dates(ascii_matrix(texts, 18))
+    assert dates.ok.tolist() == [True, True, False, False, False]
+    assert dates.mjd[:2].tolist() == [60671, 51603]
+    assert dates.fraction[:2].tolist() == [0.238073, 0.0]
+    assert dates.decimals[:2].tolist() == [6, 0]
 
 
 def test_lines_survive_odd_bytes():

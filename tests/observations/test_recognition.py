@@ -17,9 +17,9 @@ import neoranging as nr
 from neoranging.cli import main
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError
 from neoranging.observations.ades.write import format_ades_psv
-from neoranging.observations.recognition import WINDOW, recognise
+from neoranging.observations.reading import WINDOW, recognise
 from neoranging.observations.rwo.write import format_rwo
-from neoranging.observations.wrapping import read_text
+from neoranging.observations.source import read_text
 
 OBS80 = "".join(
     f"{line}\n"

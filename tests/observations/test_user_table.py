@@ -13,7 +13,10 @@ from astropy.utils.masked import Masked
 import neoranging as nr
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError
 from neoranging.observations.field_names import name_columns
+from neoranging.observations.reading import read_observations
 
+HEADER = "designation,mjd_utc,ra_deg,dec_deg,station"
+ROW = "433,60000.123456789,359.5,-12.25,G96"
 MJD = 60_000.1 + 0.01 * np.arange(4)
 
 
@@ -257,3 +260,70 @@ def test_odd_sigmas_mean_the_same_in_ades_and_in_a_table(sigma, used, counts):
         tracklets = nr.read_tracklets(form)
         assert tracklets.report.reading[0].n_used == used
         assert list(tracklets.counts) == counts
+
+
+def write(path, *lines):
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+class TestFiles:
+    def test_columns_and_defaults(self, tmp_path):
+        table = read_observations(write(tmp_path / "o.csv", HEADER, ROW))
+        assert table["designation"][0] == "433"
+        assert table["obstime"][0].utc.mjd == pytest.approx(60_000.123456789, abs=1e-11)
+        assert (table["ra"][0].value, table["dec"][0].value) == (359.5, -12.25)
+        assert table["sigma_source"][0] == "default"
+        assert table["sigma_ra"][0].value == 0.5  # G96
+        assert table["selected"].all()
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("jd_utc", "2460000.623456789"),
+            ("obstime", "2023-02-25T02:57:46.667"),
+            ("obsTime", "2023-02-25T02:57:46.667Z"),
+        ],
+    )
+    def test_other_times(self, tmp_path, name, value):
+        header, row = HEADER.replace("mjd_utc", name), ROW.replace("60000.123456789", value)
+        table = read_observations(write(tmp_path / "o.csv", header, row))
+        assert table["obstime"][0].utc.mjd == pytest.approx(60_000.123456789, abs=1e-8)
+
+    def test_every_row_is_accounted_for(self, tmp_path):
+        header = f"{HEADER},note2,selected_flag,sigma_ra_arcsec,sigma_dec_arcsec"
+        good = f"{ROW},C,1.0,0.2,0.3"
+        rows = [
+            good,
+            good.replace("359.5", ""),
+            good.replace("60000.123456789", "yesterday"),
+            good.replace("-12.25", "-95.0"),
+            good.replace("433", ""),
+            good.replace(",C,", ",X,"),
+            good.replace(",C,", ",S,"),
+            good.replace(",C,", ",R,"),
+            good.replace("G96", "C51"),
+            good.replace(",1.0,", ",0.0,"),
+        ]
+        table = read_observations(write(tmp_path / "o.csv", header, *rows))
+        report = table.meta["report"]
+        assert (report.n_read, report.n_used, report.n_set_aside) == (10, 3, 7)
+        assert [entry.line for entry in report.set_aside] == [3, 4, 5, *range(7, 11)]
+        assert table["selected"].tolist() == [True, True, False]
+        assert (table["sigma_ra"][0].value, table["sigma_dec"][0].value) == (0.2, 0.3)
+
+    def test_no_weight(self, tmp_path):
+        header = f"{HEADER},sigma_ra_arcsec,sigma_dec_arcsec"
+        table = read_observations(write(tmp_path / "o.csv", header, f"{ROW},999.0,999.0"))
+        assert np.isinf(table["sigma_ra"][0].value)
+
+    def test_what_is_missing_is_named(self, tmp_path):
+        ours = ("obstime", "ra", "dec", "station")
+        for name, column in zip(HEADER.split(",")[1:], ours, strict=True):
+            header = HEADER.replace(name, "something")
+            with pytest.raises(ObservationFormatError, match=rf"lacks .* {column};.*something"):
+                read_observations(write(tmp_path / "o.csv", header, ROW))
+
+    def test_what_is_no_table(self, tmp_path):
+        with pytest.raises(ObservationFormatError, match="no comma-separated table"):
+            read_observations(write(tmp_path / "o.csv", "a,b", "1,2,3,4", "1,2,3,4,5"))

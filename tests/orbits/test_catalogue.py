@@ -43,7 +43,6 @@ class TestPackaged:
         assert np.degrees(one.mean_anomaly_rad[0]) == pytest.approx(89.80779, rel=1e-15)
         assert (one.H_mag[0], one.G[0], one.U[0]) == (23.92, 0.15, 4)
         assert (one.n_obs[0], one.n_opp[0], one.arc_d[0]) == (502, 1, 138.0)
-        assert (one.first_obs_year[0], one.last_obs_year[0]) == (2024, 2025)
 
     def test_agrees_with_its_source(self, catalogue, shared):
         source = read_orbits(shared / "data" / "neo_orbits.csv.gz")
@@ -95,7 +94,7 @@ class TestReadOrbits:
         for one, other in zip(own.states(), sbdb.states(), strict=True):
             np.testing.assert_array_equal(one, other)
         assert sbdb.epoch_mjd_tdb[0] == 61000.0
-        assert (own.U[0], own.n_obs[0], own.last_obs_year[0]) == (-1, -1, -1)
+        assert (own.U[0], own.n_obs[0], own.n_opp[0]) == (-1, -1, -1)
 
     def test_perihelion_distance_serves_every_conic(self, tmp_path):
         comet = "C/2017 K2,1.797,1.0005,87.5,88.2,236.2,0.01,59930"

@@ -24,6 +24,7 @@ from astropy.table import QTable
 from astropy.time import Time
 
 from neoranging.exceptions import ObservationFormatError, OrbitFormatError
+from neoranging.observations.designation import spaced
 from neoranging.observations.report import ReadReport, Reason, SetAside
 from neoranging.observations.source import TextSource, read_source
 from neoranging.typing import FloatArray
@@ -31,10 +32,10 @@ from neoranging.typing import FloatArray
 KEPLERIAN: Final = ("a", "ecc", "inc", "raan", "argp", "M")
 EQUINOCTIAL: Final = ("a", "h", "k", "p", "q", "mean_longitude")
 
+_UNITS: Final = {"a": u.au, "ecc": u.one}  # of elements that are no angles
 _FRAME: Final = "ECLM J2000"
 _END: Final = "END_OF_HEADER"
 _HEADER: Final = re.compile(r"\s*(format|rectype|elem|refsys)\s*=\s*'?([^'!]*?)'?\s*(?:!.*)?$")
-_PROVISIONAL: Final = re.compile(r"([A12]\d{3})([A-HJ-Y][A-HJ-Z]\d{0,4}|[PT]-[L123])")
 _NO_MAGNITUDE: Final = -99.0  # OrbFit writes less where there is none
 _MJD_RANGE: Final = (-100_000.0, 200_000.0)  # 1585 to 2406: epochs outside are damage
 _LINE_VALUES: Final = 7  # epoch and six elements; H and G may be missing
@@ -90,7 +91,7 @@ class OrbitRecord:
 
 
 def looks_like_catalogue(content: bytes) -> bool:
-    """Whether the header announces one line per object."""
+    """True if the header announces one line per object."""
     header = content.partition(_END.encode())[0]
     return any(b"rectype" in line and b"1L" in line.split(b"!")[0] for line in header.splitlines())
 
@@ -183,7 +184,18 @@ def read_catalogue(source: TextSource) -> QTable:
         else:
             names.append(parsed[0])
             values.append(parsed[1])
-    table = _catalogue_table(names, np.array(values, dtype=float).reshape(-1, 9))
+    columns = np.array(values, dtype=float).reshape(-1, _LINE_VALUES + 2).T
+    epoch, *elements, magnitude, slope = columns
+    table = QTable(
+        {
+            "designation": np.array([spaced(name) for name in names], dtype=np.str_),
+            "epoch": Time(epoch, format="mjd", scale="tt"),
+        }
+    )
+    for name, column in zip(KEPLERIAN, elements, strict=True):
+        table[name] = u.Quantity(column, _UNITS.get(name, u.deg))
+    table["H"] = np.where(magnitude > _NO_MAGNITUDE, magnitude, np.nan)
+    table["G"] = slope
     table.meta["report"] = ReadReport(len(body), len(names), tuple(bad), source=name)
     return table
 
@@ -204,24 +216,10 @@ def _catalogue_line(line: str) -> tuple[str, list[float]] | None:
 
 
 def _is_orbit(values: Sequence[float]) -> bool:
-    """Whether epoch, a, e, i can be those of an orbit around the Sun."""
+    """True if epoch, a, e, i can be those of an orbit around the Sun."""
     epoch, a, ecc, inc = values[:4]
     in_range = _MJD_RANGE[0] < epoch < _MJD_RANGE[1] and 0.0 <= inc <= 180.0 and ecc >= 0.0
     return in_range and (a > 0.0 if ecc < 1.0 else a < 0.0)
-
-
-def _catalogue_table(names: list[str], values: FloatArray) -> QTable:
-    table = QTable(
-        {
-            "designation": np.array([spelled(name) for name in names], dtype=np.str_),
-            "epoch": Time(values[:, 0], format="mjd", scale="tt"),
-        }
-    )
-    for column, name in enumerate(KEPLERIAN, 1):
-        table[name] = u.Quantity(values[:, column], _unit(name))
-    magnitude = np.where(values[:, 7] > _NO_MAGNITUDE, values[:, 7], np.nan)
-    table["H"], table["G"] = magnitude, values[:, 8]
-    return table
 
 
 def _read(source: TextSource) -> tuple[bytes, str]:
@@ -262,7 +260,7 @@ def _record(designation: str, rows: Mapping[str, Sequence[Any]], url: str) -> Or
         raise OrbitFormatError(f"{what}: epoch in the time scale {scale[0]}, needed is TDT")
     magnitude = [*_numbers(rows, "MAG", what, 0), math.nan, math.nan]
     return OrbitRecord(
-        designation=spelled(designation),
+        designation=spaced(designation),
         epoch=Time(epoch, format="mjd", scale="tt"),
         a=a * u.au,
         ecc=ecc * u.one,
@@ -319,12 +317,3 @@ def _keplerian(values: FloatArray) -> FloatArray:
     angles[2] += mean_longitude
     inc = math.degrees(2.0 * math.atan(math.hypot(p, q)))
     return np.array([a, math.hypot(h, k), inc, *angles % 360.0])
-
-
-def _unit(name: str) -> u.UnitBase:
-    return {"a": u.au, "ecc": u.one}.get(name, u.deg)
-
-
-def spelled(name: str) -> str:
-    """Name with the blank that the format leaves out: "2024YR4" is "2024 YR4"."""
-    return _PROVISIONAL.sub(r"\1 \2", name)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import click
 
 from neoranging.cli.errors import echo
-
-if TYPE_CHECKING:
-    from neoranging.lab.study.calibration import HeldOut
-
 
 LEVELS: Final = (0.68, 0.95)
 """At which the arcs judge their own intervals."""
@@ -59,8 +54,8 @@ def calibrate(
 ) -> None:
     """Learn from labelled arcs how far off a method is, for intervals that hold.
 
-    Then the same arcs are dealt into folds by object, and it is told how often the truth lies in
-    intervals that were made of the other folds.
+    Then the same arcs are dealt into folds by object, and the share of truths is counted that
+    lie in intervals made of the other folds.
 
     \b
     Examples:
@@ -69,7 +64,9 @@ def calibrate(
     """  # noqa: D301 (the character by which click keeps lines apart)
     from neoranging.cli.errors import CommandError
     from neoranging.estimators.registry import get_estimator
-    from neoranging.lab.study.calibration import HeldOut, provenance
+    from neoranging.exceptions import ConformalError
+    from neoranging.lab.study.calibration import HeldOut, coverage, cross_conformal, provenance
+    from neoranging.lab.study.tables import as_text
 
     if out.exists() and not overwrite:
         raise CommandError(f"{out} is there already: --overwrite replaces it")
@@ -78,32 +75,23 @@ def calibrate(
     out.parent.mkdir(parents=True, exist_ok=True)
     calibration.write(out)
     echo(repr(calibration))
-    _tell_coverage(held, score)
-    echo(str(out))
-
-
-def _tell_coverage(held: HeldOut, score: str | None) -> None:
-    from neoranging.exceptions import ConformalError
-    from neoranging.lab.study.calibration import cross_conformal
-    from neoranging.lab.study.tables import as_text
-
     try:
         crosswise = cross_conformal(held, levels=LEVELS, score=score)
     except ConformalError as error:
         echo(f"Warning: the arcs are too few to judge their own intervals: {error}", err=True)
-        return
-    rows = crosswise.coverage()
-    shown = [_shown(row) for row in rows if row["stratum"] in ("answered", "verdict")]
-    echo(as_text(shown), nl=False)
-
-
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "level": f"{100.0 * row['level']:g} %",
-        "arcs": row["bin"],
-        "n": row["n_arcs"],
-        "objects": row["n_objects"],
-        "inside, per arc [%]": 100.0 * row["per_arc"],
-        "per object [%]": 100.0 * row["per_object"],
-        "median upper / lower": row["median_ratio"],
-    }
+    else:
+        rows = [
+            {
+                "level": f"{100.0 * row['level']:g} %",
+                "arcs": row["bin"],
+                "n": row["n_arcs"],
+                "objects": row["n_objects"],
+                "inside, per arc [%]": 100.0 * row["per_arc"],
+                "per object [%]": 100.0 * row["per_object"],
+                "median upper / lower": row["median_ratio"],
+            }
+            for row in coverage(held, crosswise)
+            if row["stratum"] in ("answered", "verdict")
+        ]
+        echo(as_text(rows), nl=False)
+    echo(str(out))

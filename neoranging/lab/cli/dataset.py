@@ -104,23 +104,18 @@ def split(
     never_train: Path | None,
     unseen: int,
 ) -> None:
-    """Divide the set in the folder SET by objects, and fit the scaling on its training part.
+    """Divide the set in the folder SET by objects.
 
     All arcs of an object fall into one part. May be repeated; the last division counts.
     """
-    from neoranging.lab.sets.scaling import fit_scaling
     from neoranging.lab.sets.splits import listed, read_designations, split_set
 
     held_back = [] if never_train is None else read_designations(never_train)
     division = split_set(folder, ratios=ratios, seed=seed, never_train=held_back, unseen=unseen)
     echo(str(division))
     if held_back:
-        found = int(listed(division.designation, held_back).sum())
-        echo(f"{found} of the {len(held_back)} objects never to train on are in the set")
-    if "train" in division.split:
-        echo(f"scaling fitted on the training part: {fit_scaling(folder)}")
-    else:
-        echo("no training part, hence no scaling", err=True)
+        n_listed = int(listed(division.designation, held_back).sum())
+        echo(f"{n_listed} of the {len(held_back)} objects never to train on are in the set")
 
 
 @dataset.command()

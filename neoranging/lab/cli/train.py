@@ -5,16 +5,12 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import click
 
 from neoranging.cli.errors import echo
 from neoranging.cli.options import Number
-
-if TYPE_CHECKING:
-    from neoranging.lab.training.config import TrainingConfig
-
 
 _NETWORK = ("trunk", "width", "blocks", "activation", "output")
 
@@ -26,7 +22,7 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
     type=click.Choice(["invariant", "paper"]),
     default="invariant",
     show_default=True,
-    help="What the network sees; each has its own recipe.",
+    help="Inputs of the network; each has its own recipe.",
 )
 @click.option(
     "--data",
@@ -44,7 +40,7 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--epochs", type=click.IntRange(min=1))
-@click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Arcs in a step.")
+@click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Arcs per step.")
 @click.option("--learning-rate", type=Number(min=0.0, min_open=True))
 @click.option("--patience", type=click.IntRange(min=1), help="Epochs to wait for a better one.")
 @click.option("--data-loss", type=click.Choice(["mse", "l1", "smooth_l1", "log_cosh"]))
@@ -52,7 +48,7 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
     "--weights",
     type=(Number(), Number(), Number(), Number()),
     metavar="RES EOM KIN W",
-    help="Of the terms of the PINN's loss: errors, motion, kinematics, distribution.",
+    help="Weights of the PINN's loss: errors, motion, kinematics, distribution.",
 )
 @click.option(
     "--drawings",
@@ -64,17 +60,17 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
     "--two-epoch-fraction",
     type=Number(min=0.0, max=1.0),
     metavar="F",
-    help="Share of arcs shown without their curvature.",
+    help="Share of arcs trained on without their curvature.",
 )
 @click.option(
     "--close-passages/--no-close-passages",
     default=None,
-    help="Learn from resampled close passages as well, where the set has some.",
+    help="Learn from resampled close approaches as well, where the set has some.",
 )
 @click.option("--averaging", type=Number(min=0.0, max=1.0, max_open=True), metavar="F")
 @click.option("--trunk", type=click.Choice(["paper", "residual"]))
-@click.option("--width", type=click.IntRange(min=1), help="Of the residual trunk.")
-@click.option("--blocks", type=click.IntRange(min=0), help="Of the residual trunk.")
+@click.option("--width", type=click.IntRange(min=1), help="Width of the residual trunk.")
+@click.option("--blocks", type=click.IntRange(min=0), help="Blocks of the residual trunk.")
 @click.option("--activation", type=click.Choice(["tanh", "silu"]))
 @click.option("--output", type=click.Choice(["minmax", "log", "admissible"]))
 @click.option(
@@ -83,18 +79,22 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
     default="auto",
     show_default=True,
 )
-@click.option("--threads", type=click.IntRange(min=1), help="Of the CPU.")
+@click.option("--threads", type=click.IntRange(min=1), help="Threads of the CPU.")
+@click.option(
+    "--tensorboard", is_flag=True, help="Also write events for TensorBoard; needs tensorboardX."
+)
 @click.option("--resume", is_flag=True, help="Go on with the run in the folder, if there is one.")
 @click.option("--overwrite", is_flag=True, help="Begin anew whatever the folder holds.")
 def train(
     model: str,
-    representation: str,
+    representation: Literal["invariant", "paper"],
     data: Path,
     out: Path,
     device: str,
     threads: int | None,
     resume: bool,
     overwrite: bool,
+    tensorboard: bool,
     **recipe: Any,
 ) -> None:
     """Train a network on the training part of a set, judged by its validation part.
@@ -105,39 +105,39 @@ def train(
     \b
     Examples:
       neoranging train --model mlp --data twin --out run --epochs 5
-      neoranging train --model pinn --representation paper --data twin --out paper-pinn
-      tensorboard --logdir paper-pinn
+      neoranging train --model pinn --representation paper --data twin --out run --tensorboard
+      tensorboard --logdir run
     """  # noqa: D301 (the character by which click keeps lines apart)
-    from neoranging.lab.training.fit import WEIGHTS, fit_set
-    from neoranging.lab.training.memory import keep_freed_memory
+    from dataclasses import replace
 
+    from neoranging.estimators.mlp import MLPEstimator
+    from neoranging.estimators.pinn import PINNEstimator
+    from neoranging.lab.training import TrainingConfig
+    from neoranging.lab.training import train as train_estimator
+    from neoranging.lab.training.memory import keep_freed_memory
+    from neoranging.nn.losses import LossWeights
+
+    options = {name: value for name, value in recipe.items() if value is not None}
+    if "weights" in options:
+        options["weights"] = LossWeights(*options["weights"])
+    shape = {name: options.pop(name) for name in _NETWORK if name in options}
+    config = TrainingConfig.default(model, representation, **options)
+    config = config.with_changes(network=replace(config.network, **shape))
     keep_freed_memory()  # of the whole process, which is that of this command
-    result = fit_set(
-        _config(model, representation, recipe),
+    kind = PINNEstimator if model == "pinn" else MLPEstimator
+    estimator = train_estimator(
+        kind(representation=representation),
         data,
         out,
+        recipe=config,
         resume=resume,
         overwrite=overwrite,
         device=device,
         threads=threads,
+        tensorboard=tensorboard,
         notes={"command": shlex.join(["neoranging", *sys.argv[1:]])},
     )
-    card = result.card
-    echo(f"{card['epochs_done']} epochs, the best {card['best_epoch']}: {out / WEIGHTS}")
+    card = estimator.card
+    echo(f"{card['epochs_done']} epochs, the best {card['best_epoch']}: {estimator.weights}")
     for name, value in card["metrics"]["validation"].items():
         echo(f"  {name}: {value:.4g}")
-
-
-def _config(model: Any, representation: str, recipe: dict[str, Any]) -> TrainingConfig:
-    """Recipe of the representation with the options that were given."""
-    from dataclasses import replace
-
-    from neoranging.lab.training.config import TrainingConfig
-    from neoranging.nn.losses import LossWeights
-
-    given = {name: value for name, value in recipe.items() if value is not None}
-    if "weights" in given:
-        given["weights"] = LossWeights(*given["weights"])
-    shape = {name: given.pop(name) for name in _NETWORK if name in given}
-    config = TrainingConfig.default(model, representation, **given)
-    return config.with_changes(network=replace(config.network, **shape))

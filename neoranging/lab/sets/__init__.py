@@ -1,4 +1,4 @@
-"""Labelled sets of very short arcs: formed, told the truth, split, scaled, stored as Parquet."""
+"""Labelled sets of very short arcs: formed, labelled, divided, stored as Parquet."""
 
 import lazy_loader
 

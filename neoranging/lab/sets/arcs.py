@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from neoranging import ephemeris
-from neoranging.constants import MJD_JD
+from neoranging.constants import ARCSEC, MJD_JD
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import three_point
 from neoranging.exceptions import DatasetError
@@ -17,32 +17,27 @@ from neoranging.observations import observatories
 from neoranging.read import read_tracklets
 from neoranging.records import Account, RecordCount, Rejections
 from neoranging.tracklet import TrackletSet
-from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
+from neoranging.typing import FloatArray, IntArray, StrArray
 
+LEAST_MOTION: Final = 1e-4
+"""Speed on the sky that an arc has to exceed [rad/d]; 0.0057 deg/d, as in the paper."""
 
-class Quality(NamedTuple):
-    """What an arc has to exceed to be used."""
-
-    proper_motion: float
-    """Speed on the sky [rad/d]."""
-    span: float
-    """Time from the first to the last observation [d]."""
-
-
-QUALITY: Final = Quality(proper_motion=1e-4, span=1e-3)
-"""Limits of the paper: 0.0057 deg/d and 1.44 minutes."""
+LEAST_SPAN: Final = 1e-3
+"""Time from first to last observation that an arc has to exceed [d]; 1.44 minutes, as in the
+paper."""
 
 _CORE_COLUMNS: Final = ("t_mjd_tdb", "ra_rad", "dec_rad", "sigma_ra_rad", "sigma_dec_rad")
 
 OBSERVED: Final = (*_CORE_COLUMNS, "station", "stations")
-"""Columns that `to_core` needs: what was observed, and from where."""
+"""Columns that `to_core` needs: directions, times, and the stations they were observed from."""
 
 
 def form_arcs(
     source: Any,
     *,
     group_by: str | Collection[str] = ("night", "station"),
-    quality: Quality = QUALITY,
+    least_motion: float = LEAST_MOTION,
+    least_span: float = LEAST_SPAN,
     **options: Any,
 ) -> tuple[ArcTable, Account]:
     """Arcs of observations in whatever form.
@@ -53,12 +48,12 @@ def form_arcs(
     Parameters
     ----------
     source : TrackletSet, path-like, Table, DataFrame, or a list of paths or tables
-        What `neoranging.read_tracklets` reads, or tracklets formed already.
+        Anything that `neoranging.read_tracklets` reads, or tracklets formed already.
     group_by : {"night", "station"} or ("night", "station")
         What belongs together besides the object; see `neoranging.read_tracklets`. The literature on
         this catalogue joins the stations of a night.
-    quality : Quality
-        Limits below which arcs are dropped.
+    least_motion, least_span : float
+        Speed on the sky [rad/d] and length [d] that an arc has to exceed.
     **options
         For the reader.
 
@@ -72,35 +67,32 @@ def form_arcs(
     tracklets = source
     if not isinstance(source, TrackletSet):
         tracklets = read_tracklets(source, group_by=group_by, kinds=("ground",), **options)
-    table, counts = _from_tracklets(tracklets, quality)
+    table, counts = ArcTable.empty(), RecordCount()
+    if len(tracklets):
+        columns, offsets = tracklets._columns, tracklets._offsets
+        first = offsets[:-1]
+        mjd_utc = (columns.jd1[first] - MJD_JD) + columns.jd2[first]
+        table, counts = make_arcs(
+            offsets,
+            tracklets._tdb,
+            np.radians(columns.ra),
+            np.radians(columns.dec),
+            sigma_ra=columns.sigma[:, 0] * ARCSEC,
+            sigma_dec=columns.sigma[:, 1] * ARCSEC,
+            stations=columns.station,
+            designation=tracklets.designation,
+            night=local_night(mjd_utc, columns.station[first]),
+            mag=columns.mag,
+            band=columns.band,
+            least_motion=least_motion,
+            least_span=least_span,
+        )
     account = {"arcs": counts}
     if (report := tracklets.report) is not None:
         account = {"observations": RecordCount() + report, **account}
         if report.reading:
             account = {"records": sum(report.reading, RecordCount()), **account}
     return table, Account(account)
-
-
-def _from_tracklets(tracklets: TrackletSet, quality: Quality) -> tuple[ArcTable, RecordCount]:
-    if not len(tracklets):
-        return ArcTable.empty(), RecordCount()
-    columns, offsets = tracklets._columns, tracklets._offsets
-    first = offsets[:-1]
-    mjd_utc = (columns.jd1[first] - MJD_JD) + columns.jd2[first]
-    return make_arcs(
-        offsets,
-        tracklets._tdb,
-        columns.ra,
-        columns.dec,
-        sigma_ra=columns.sigma[:, 0],
-        sigma_dec=columns.sigma[:, 1],
-        stations=columns.station,
-        designation=tracklets.designation,
-        night=local_night(mjd_utc, columns.station[first]),
-        mag=columns.mag,
-        band=columns.band,
-        quality=quality,
-    )
 
 
 def make_arcs(
@@ -116,7 +108,8 @@ def make_arcs(
     night: IntArray,
     mag: FloatArray | None = None,
     band: StrArray | None = None,
-    quality: Quality = QUALITY,
+    least_motion: float = LEAST_MOTION,
+    least_span: float = LEAST_SPAN,
 ) -> tuple[ArcTable, RecordCount]:
     """Arcs of plain columns, with triplet and rates, those of poor quality dropped.
 
@@ -125,29 +118,22 @@ def make_arcs(
     offsets : ndarray of int, shape (M + 1,)
         Arc ``k`` owns the observations ``offsets[k]:offsets[k + 1]``, at least one, in order of
         time.
-    t : ndarray, shape (n,)
-        Epochs of reception, MJD TDB.
-    ra, dec : ndarray, shape (n,)
-        ICRS [rad].
-    sigma_ra, sigma_dec : ndarray, shape (n,)
-        On the sky [rad].
-    stations : ndarray of str, shape (n,)
-        MPC codes.
+    t, ra, dec, sigma_ra, sigma_dec, stations, mag, band : ndarray, shape (n,)
+        Columns of `neoranging.lab.sets.schema.COLUMNS`, one value for each observation; NaN for a
+        magnitude that is absent.
     designation, night : ndarray, shape (M,)
         Object, and number of the local night.
-    mag : ndarray, shape (n,), optional
-        Magnitudes, NaN where absent.
-    band : ndarray of str, shape (n,), optional
-    quality : Quality
+    least_motion, least_span : float
+        See `form_arcs`.
 
     Returns
     -------
     table : ArcTable
-        The arcs that are used, in the order given.
+        The arcs that are used, in the order of ``offsets``.
     counts : RecordCount
-        How many of the M are used, and why the others are not.
+        Numbers of arcs that are used, and that are not, by reason.
     """
-    middle, middle_band = _median_magnitude(offsets, mag, band)
+    median, median_band = _median_magnitude(offsets, mag, band)
     table = ArcTable.make(
         offsets,
         designation=designation,
@@ -159,51 +145,49 @@ def make_arcs(
         sigma_ra_rad=sigma_ra,
         sigma_dec_rad=sigma_dec,
         stations=stations,
-        mag=middle,
-        band=middle_band,
+        mag=median,
+        band=median_band,
     )
-    rejections = Rejections(len(table))
+    m = len(table)
+    rejections = Rejections(m)
     rejections.reject(table.counts < 3, "fewer than three observations")
     placeless = ~np.isfinite(observatories.itrf_positions(stations)[:, 0])
-    owner = np.repeat(np.arange(len(table)), table.counts)
+    owner = np.repeat(np.arange(m), table.counts)
     rejections.reject(
-        np.bincount(owner, placeless, len(table)) > 0,
-        "an observer without a known place on the ground",
+        np.bincount(owner, placeless, m) > 0, "an observer without a known place on the ground"
     )
-    return _with_quality(table.take(rejections.usable), rejections, quality)
+    rows = np.flatnonzero(rejections.usable)
+    formed = _with_triplet(table.take(rows))
+    t1, t2, t3 = (formed[f"t{k}_mjd_tdb"] for k in (1, 2, 3))
+    for reason, good in (
+        ("two of the three epochs coincide", np.minimum(t2 - t1, t3 - t2) > 0.0),
+        (f"no longer than {least_span:g} d", formed["span_d"] > least_span),
+        (f"no faster than {least_motion:g} rad/d", formed["proper_motion_rad_d"] > least_motion),
+    ):
+        bad = np.zeros(m, dtype=bool)
+        bad[rows] = ~good
+        rejections.reject(bad, reason)
+    return formed.take(rejections.usable[rows]), rejections.count
 
 
-def _with_quality(
-    table: ArcTable, rejections: Rejections, quality: Quality
-) -> tuple[ArcTable, RecordCount]:
-    """Give the usable arcs their triplet, and set those of poor quality aside."""
-    rows = _core(table, np.empty((int(table.offsets[-1]), 3))).triplet
-    t, ra, dec = (table[name][rows] for name in ("t_mjd_tdb", "ra_rad", "dec_rad"))
+def _with_triplet(table: ArcTable) -> ArcTable:
+    """Arcs of three observations or more with their triplets and three-point rates."""
+    nowhere = np.empty((int(table.offsets[-1]), 3))
+    columns = [*(table[name] for name in _CORE_COLUMNS), nowhere, nowhere]
+    arcs = Arcs(table.offsets, *columns)
+    t, ra, dec = arcs.t[arcs.triplet], arcs.ra[arcs.triplet], arcs.dec[arcs.triplet]
     with np.errstate(divide="ignore", invalid="ignore"):
         motion = three_point(t, ra, dec)
-    eta = np.hypot(motion.ra_rate * np.cos(dec[:, 1]), motion.dec_rate)
-    span = t[:, 2] - t[:, 0]
-    kept = np.flatnonzero(rejections.usable)
-
-    def drop(reason: str, bad: BoolArray) -> None:
-        everywhere = np.zeros(len(rejections.usable), dtype=bool)
-        everywhere[kept[bad]] = True
-        rejections.reject(everywhere, reason)
-
-    drop("two of the three epochs coincide", ~(np.diff(t, axis=1).min(axis=1) > 0.0))
-    drop(f"no longer than {quality.span:g} d", ~(span > quality.span))
-    drop(f"no faster than {quality.proper_motion:g} rad/d", ~(eta > quality.proper_motion))
     triplet = {f"t{k + 1}_mjd_tdb": t[:, k] for k in range(3)}
     triplet |= {f"ra{k + 1}_rad": ra[:, k] for k in range(3)}
     triplet |= {f"dec{k + 1}_rad": dec[:, k] for k in range(3)}
-    whole = table.with_columns(
+    return table.with_columns(
         **triplet,
         ra_rate_rad_d=motion.ra_rate,
         dec_rate_rad_d=motion.dec_rate,
-        proper_motion_rad_d=eta,
-        span_d=span,
+        proper_motion_rad_d=np.hypot(motion.ra_rate * np.cos(dec[:, 1]), motion.dec_rate),
+        span_d=t[:, 2] - t[:, 0],
     )
-    return whole.take(rejections.usable[kept]), rejections.count
 
 
 def _common_station(offsets: IntArray, stations: StrArray) -> StrArray:
@@ -224,27 +208,17 @@ def _median_magnitude(
     m = len(offsets) - 1
     owner = np.repeat(np.arange(m), np.diff(offsets))
     order = np.lexsort((mag, owner))  # NaN last
-    given = np.bincount(owner, np.isfinite(mag), m).astype(np.int64)
-    chosen = order[offsets[:-1] + np.maximum(given - 1, 0) // 2]
-    bands = "" if band is None else np.where(given > 0, band[chosen], "")
-    return mag[chosen], bands
+    n_magnitudes = np.bincount(owner, np.isfinite(mag), m).astype(np.int64)
+    median = order[offsets[:-1] + np.maximum(n_magnitudes - 1, 0) // 2]
+    bands = "" if band is None else np.where(n_magnitudes > 0, band[median], "")
+    return mag[median], bands
 
 
 def local_night(mjd_utc: FloatArray, station: StrArray) -> IntArray:
-    """Number of the night, from local noon to noon, that an epoch falls in.
+    """Number of the night, from local noon to noon, that an epoch [MJD UTC] falls in.
 
-    Parameters
-    ----------
-    mjd_utc : ndarray, shape (N,)
-        Modified Julian dates, UTC.
-    station : ndarray of str, shape (N,)
-        MPC codes; the night of Greenwich where the place is not known.
-
-    Returns
-    -------
-    ndarray of int64
-        ``floor(mjd_utc + east / 360 - 1/2)`` with the east longitude in [-180, 180) deg; the
-        evening of that modified Julian date.
+    It is ``floor(mjd_utc + east / 360 - 1/2)`` with the east longitude in [-180, 180) deg, the
+    modified Julian date of the evening; that of Greenwich where the place is not known.
     """
     east = np.nan_to_num(observatories.east_longitude(station))
     east = (east + 180.0) % 360.0 - 180.0
@@ -259,7 +233,7 @@ def to_core(table: ArcTable, origin: str = "topocenter") -> Arcs:
     table : ArcTable
         With the columns ``OBSERVED``.
     origin : {"topocenter", "geocenter"}
-        Where the observer stood, or the centre of the Earth instead.
+        Place of the observer: the station, or the centre of the Earth instead.
 
     Raises
     ------
@@ -269,15 +243,9 @@ def to_core(table: ArcTable, origin: str = "topocenter") -> Arcs:
     if origin not in {"topocenter", "geocenter"}:
         raise DatasetError(f"origin must be 'topocenter' or 'geocenter', got {origin!r}")
     t = table["t_mjd_tdb"]
-    position, velocity = ephemeris.earth_state(t)
     if origin == "topocenter":
-        itrf = observatories.itrf_positions(table["stations"])
-        site, site_velocity = ephemeris.site_state(itrf, t)
-        position, velocity = position + site, velocity + site_velocity
-    return _core(table, position, velocity)
-
-
-def _core(table: ArcTable, position: FloatArray, velocity: FloatArray | None = None) -> Arcs:
-    t, ra, dec, sigma_ra, sigma_dec = (table[name] for name in _CORE_COLUMNS)
-    moving = position if velocity is None else velocity
-    return Arcs(table.offsets, t, ra, dec, sigma_ra, sigma_dec, position, moving)
+        state = ephemeris.observer_state(observatories.itrf_positions(table["stations"]), t)
+    else:
+        state = ephemeris.earth_state(t)
+    columns = [*(table[name] for name in _CORE_COLUMNS), *state]
+    return Arcs(table.offsets, *columns)

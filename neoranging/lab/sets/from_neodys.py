@@ -17,12 +17,13 @@ from astropy.time import Time
 from neoranging.exceptions import DatasetError, NeoRangingError
 from neoranging.lab.archive.client import NeodysClient
 from neoranging.lab.archive.manifest import Status
-from neoranging.lab.archive.oef import KEPLERIAN, OrbitRecord, read_orbit, spelled
+from neoranging.lab.archive.oef import KEPLERIAN, OrbitRecord, read_orbit
 from neoranging.lab.archive.portal import Epoch, RemoteFile
 from neoranging.lab.sets.arcs import form_arcs
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.sets.truth import DYNAMICS, GATE, label_arcs
+from neoranging.observations.designation import spaced
 from neoranging.observations.rwo.read import read_rwo
 from neoranging.orbits.catalogue import Catalogue, catalogue_from_columns
 from neoranging.records import Account, RecordCount
@@ -168,8 +169,8 @@ class NeodysSet:
                 dropped[str(error)] += 1
                 continue
             if everything is None:
-                orbits.append(replace(orbit, designation=spelled(name)))
-            table["designation"] = np.full(len(table), spelled(name))
+                orbits.append(replace(orbit, designation=spaced(name)))
+            table["designation"] = np.full(len(table), spaced(name))
             tables.append(table)
         arcs, account = (
             form_arcs(tables, group_by=self.group_by) if tables else (ArcTable.empty(), Account())

@@ -6,29 +6,31 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from neoranging.lab.sets.arcs import form_arcs
-from neoranging.lab.sets.plain_observations import read_observation_table
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.sets.truth import GATE, label_arcs
-from neoranging.orbits.catalogue import Catalogue, load_catalogue, read_orbits
+from neoranging.orbits.catalogue import load_catalogue, read_orbits
 from neoranging.records import Account
+from neoranging.typing import FloatArray
 
 MAX_U: Final = 3
-"""Largest uncertainty parameter of orbits that can tell the truth. U = 3 lets the place in the
-orbit run off by 87" in ten years; what matters of it in an arc is judged by the gate."""
+"""Largest uncertainty parameter of an orbit that labels arcs. U = 3 lets the place in the orbit
+run off by 87" in ten years; the gate judges what matters of it in an arc."""
 
 _PART: Final = 50_000
 """Arcs in one part of a stored set."""
 
+_QUANTILES: Final = {"10 %": 0.1, "median": 0.5, "90 %": 0.9, "largest": 1.0}
+
 
 @dataclass(frozen=True)
 class RealSummary:
-    """How good the labels of a set are.
+    """Quality of the labels of a set.
 
     Attributes
     ----------
@@ -54,53 +56,43 @@ class RealSummary:
     rho_au: Mapping[str, float]
     pseudo_admissible: float | None
 
+    @classmethod
+    def of(cls, table: ArcTable) -> RealSummary:
+        """Quality of the labels of a table of arcs."""
+        import pandas as pd
+
+        residual = table["truth_residual_arcsec"]
+        objects = pd.Series(residual).groupby(table["designation"])
+        sizes = objects.size().sort_values(ascending=False, kind="stable")
+        return cls(
+            n_arcs=len(table),
+            n_objects=len(sizes),
+            residual=_quantiles(residual),
+            residual_by_object=float(objects.median().median()) if len(table) else None,
+            largest={str(name): int(n) for name, n in sizes.head(5).items()},
+            rho_au=_quantiles(table["rho_geo_au"]),
+            pseudo_admissible=float(table["pseudo_admissible"].mean()) if len(table) else None,
+        )
+
     def __str__(self) -> str:
         lines = [f"{self.n_arcs} arcs of {self.n_objects} objects"]
         if self.pseudo_admissible is not None:
             owners = ", ".join(f"{name} {count}" for name, count in self.largest.items())
+            residual = ", ".join(f"{name} {value:.2f}" for name, value in self.residual.items())
+            rho = ", ".join(f"{name} {value:.4f}" for name, value in self.rho_au.items())
             lines += [
                 f"  most arcs: {owners}",
-                f"  residual of the labels [arcsec]: {_shown(self.residual, '.2f')}",
+                f"  residual of the labels [arcsec]: {residual}",
                 f"  median over objects of their median: {self.residual_by_object:.2f}",
-                f"  geocentric range [au]: {_shown(self.rho_au, '.4f')}",
+                f"  geocentric range [au]: {rho}",
                 f"  pseudo-truth admissible: {100 * self.pseudo_admissible:.2f} %",
             ]
         return "\n".join(lines)
 
 
-def _shown(quantiles: Mapping[str, float], form: str) -> str:
-    return ", ".join(f"{name} {value:{form}}" for name, value in quantiles.items())
-
-
-_QUANTILES: Final = {"10 %": 0.1, "median": 0.5, "90 %": 0.9, "largest": 1.0}
-
-
-def summarise(table: ArcTable) -> RealSummary:
-    """Quality of the labels of a set of arcs."""
-    names, owner, counts = np.unique(table["designation"], return_inverse=True, return_counts=True)
-    residual, rho = table["truth_residual_arcsec"], table["rho_geo_au"]
-    by_object = [float(np.median(residual[owner == k])) for k in range(len(names))]
-    most = np.argsort(-counts, kind="stable")[:5]
-    return RealSummary(
-        n_arcs=len(table),
-        n_objects=len(names),
-        residual=_quantiles(residual),
-        residual_by_object=float(np.median(by_object)) if by_object else None,
-        largest={str(names[k]): int(counts[k]) for k in most},
-        rho_au=_quantiles(rho),
-        pseudo_admissible=float(table["pseudo_admissible"].mean()) if len(table) else None,
-    )
-
-
-def _quantiles(values: Any) -> dict[str, float]:
-    if not len(values):
-        return {}
-    return {name: float(np.quantile(values, level)) for name, level in _QUANTILES.items()}
-
-
-def _source(path: str | os.PathLike[str]) -> Any:
-    """Table of a comma-separated file; files of the known formats are left to their readers."""
-    return read_observation_table(path) if ".csv" in Path(path).suffixes else path
+def _quantiles(values: FloatArray) -> dict[str, float]:
+    levels = _QUANTILES if len(values) else {}
+    return {name: float(np.quantile(values, level)) for name, level in levels.items()}
 
 
 def make_real_set(
@@ -120,15 +112,15 @@ def make_real_set(
     Parameters
     ----------
     observations : sequence of path-like
-        Comma-separated tables (``.csv``, ``.csv.gz``; see
-        `neoranging.lab.sets.plain_observations.read_observation_table`), or files of any format
-        that `neoranging.read_tracklets` knows.
+        Files of any format that `neoranging.read_tracklets` knows: tables need the column
+        ``designation``, by which an orbit is found, and may have ``selected`` (0 or false: rejected
+        from the orbit) and ``note2`` (as in the 80-column format).
     orbits : path-like, optional
-        See `neoranging.orbits.catalogue.read_orbits`; the catalogue of the package by default.
+        See `neoranging.orbits.read_orbits`; the catalogue of the package by default.
     folder : path-like
         Where the set goes.
     dynamics : {"nbody", "kepler"}
-        See `neoranging.lab.sets.truth.truth`. Real observations reach back years, over which
+        See `neoranging.lab.sets.label_arcs`. Real observations reach back years, over which
         two-body motion is off by minutes of arc: the gate then leaves little.
     max_u : int, optional
         Largest uncertainty parameter of an orbit; None not to judge it.
@@ -146,6 +138,11 @@ def make_real_set(
     summary : RealSummary
     account : Account
         Of records, observations and arcs.
+
+    Raises
+    ------
+    ObservationFormatError
+        If a file is no table of observations or of orbits.
     """
     settings = {
         "command": "real",
@@ -158,21 +155,16 @@ def make_real_set(
     }
     # the writer first, so that a folder that is taken does not cost the work
     with ArcWriter(Path(folder), settings=settings, overwrite=overwrite) as writer:
-        catalogue: Catalogue = load_catalogue() if orbits is None else read_orbits(orbits)
-        formed, account = form_arcs([_source(path) for path in observations], group_by=group_by)
+        catalogue = load_catalogue() if orbits is None else read_orbits(orbits)
+        formed, account = form_arcs(list(observations), group_by=group_by)
         labelled, labels = label_arcs(
             formed, catalogue, dynamics=dynamics, gate=gate, max_u=max_u, progress=progress
         )
         account = Account({**account.counts, "arcs": account.counts["arcs"].then(labels)})
-        summary = summarise(labelled)
-        _write(writer, labelled, account)
+        summary = RealSummary.of(labelled)
+        # parts after those that an interrupted run left; the first has the account
+        for k in range(writer.n_parts, max(1, -(-len(labelled) // _PART))):
+            part = labelled.take(slice(k * _PART, (k + 1) * _PART))
+            writer.write(part, account if k == 0 else None)
         writer.describe(labels=vars(summary))
     return summary, account
-
-
-def _write(writer: ArcWriter, table: ArcTable, account: Account) -> None:
-    """Parts of the set, after those that an interrupted run left; the first has the account."""
-    starts = range(0, max(len(table), 1), _PART)
-    for k in range(writer.n_parts, len(starts)):
-        part = table.take(slice(starts[k], starts[k] + _PART))
-        writer.write(part, account if k == 0 else None)

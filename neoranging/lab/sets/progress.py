@@ -6,7 +6,7 @@ from typing import Any, Self
 
 
 class NoBar:
-    """Stand-in for a progress bar where there is none."""
+    """Progress bar that shows nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -22,21 +22,10 @@ class NoBar:
 
 
 def progress_bar(total: int, description: str, unit: str = "arc", initial: int = 0) -> Any:
-    """Progress bar on standard error with the time left.
+    """Progress bar on standard error with the time left: ``bar.update(n)`` after n steps.
 
     There is none where standard error is no terminal, or where tqdm is not installed.
-
-    Parameters
-    ----------
-    total, initial : int
-        Steps in all, and those done before.
-    description, unit : str
-        What is done, and to what.
-
-    Returns
-    -------
-    tqdm.tqdm or NoBar
-        A context manager; ``bar.update(n)`` after n steps.
+    ``initial`` of the ``total`` steps were done before.
     """
     try:
         from tqdm import tqdm

@@ -21,29 +21,27 @@ from neoranging.typing import AnyArray, IntArray
 SPLITS: Final = ("train", "val", "test", "unseen")
 """Values of the column ``split`` of a divided set; it is empty before."""
 
+TRUE_COLUMNS: Final[Mapping[str, tuple[str, str]]] = {
+    "geocenter": ("rho_geo_au", "rho_dot_geo_au_d"),
+    "topocenter": ("rho_topo_au", "rho_dot_topo_au_d"),
+}
+"""Columns of the true range and range-rate, by the origin that they count from."""
+
 
 class Column(NamedTuple):
-    """What a column holds."""
+    """Type, unit and meaning of the values of a column."""
 
     dtype: str
-    """Of the array in memory, ``"str"`` for text."""
+    """Type of the array in memory, ``"str"`` for text."""
     unit: str
     meaning: str
     fill: Any = None
-    """Value where nobody knows better; None for what has to be given."""
+    """Value of arcs that have none; None if a table must have the column."""
     per_observation: bool = False
-
-
-def _angle(meaning: str, unit: str = "rad", fill: Any = None) -> Column:
-    return Column("float64", unit, meaning, fill)
 
 
 def _number(meaning: str, unit: str = "") -> Column:
     return Column("float64", unit, meaning, np.nan)
-
-
-def _observed(meaning: str, unit: str) -> Column:
-    return Column("float64", unit, meaning, per_observation=True)
 
 
 COLUMNS: Final[Mapping[str, Column]] = {
@@ -54,27 +52,29 @@ COLUMNS: Final[Mapping[str, Column]] = {
     ),
     "station": Column("str", "", "MPC code of the observer; empty where an arc has several"),
     "n_obs": Column("int16", "", "observations of the arc"),
-    "t_mjd_tdb": _observed("epochs of reception, in order", "d"),
-    "ra_rad": _observed("right ascensions as observed, ICRS", "rad"),
-    "dec_rad": _observed("declinations as observed, ICRS", "rad"),
-    "sigma_ra_rad": _observed("standard deviations in right ascension, with cos(dec)", "rad"),
-    "sigma_dec_rad": _observed("standard deviations in declination", "rad"),
+    "t_mjd_tdb": Column("float64", "d", "epochs of reception, in order", None, True),
+    "ra_rad": Column("float64", "rad", "right ascensions as observed, ICRS", None, True),
+    "dec_rad": Column("float64", "rad", "declinations as observed, ICRS", None, True),
+    "sigma_ra_rad": Column(
+        "float64", "rad", "standard deviations in right ascension, with cos(dec)", None, True
+    ),
+    "sigma_dec_rad": Column("float64", "rad", "standard deviations in declination", None, True),
     "stations": Column("str", "", "MPC codes; stored where an arc has several", "", True),
     "mag": Column("float32", "mag", "median apparent magnitude", np.nan),
     "band": Column("str", "", "band of that magnitude", ""),
-    "t1_mjd_tdb": _angle("epoch of the first observation of the triplet", "d"),
-    "t2_mjd_tdb": _angle("epoch of the middle one: the reference epoch", "d"),
-    "t3_mjd_tdb": _angle("epoch of the last one", "d"),
-    "ra1_rad": _angle("right ascension at t1"),
-    "dec1_rad": _angle("declination at t1"),
-    "ra2_rad": _angle("right ascension at t2"),
-    "dec2_rad": _angle("declination at t2"),
-    "ra3_rad": _angle("right ascension at t3"),
-    "dec3_rad": _angle("declination at t3"),
-    "ra_rate_rad_d": _angle("three-point rate at t2, without cos(dec)", "rad/d"),
-    "dec_rate_rad_d": _angle("three-point rate at t2", "rad/d"),
-    "proper_motion_rad_d": _angle("speed on the sky at t2", "rad/d"),
-    "span_d": _angle("t3 - t1", "d"),
+    "t1_mjd_tdb": Column("float64", "d", "epoch of the first observation of the triplet"),
+    "t2_mjd_tdb": Column("float64", "d", "epoch of the middle one: the reference epoch"),
+    "t3_mjd_tdb": Column("float64", "d", "epoch of the last one"),
+    "ra1_rad": Column("float64", "rad", "right ascension at t1"),
+    "dec1_rad": Column("float64", "rad", "declination at t1"),
+    "ra2_rad": Column("float64", "rad", "right ascension at t2"),
+    "dec2_rad": Column("float64", "rad", "declination at t2"),
+    "ra3_rad": Column("float64", "rad", "right ascension at t3"),
+    "dec3_rad": Column("float64", "rad", "declination at t3"),
+    "ra_rate_rad_d": Column("float64", "rad/d", "three-point rate at t2, without cos(dec)"),
+    "dec_rate_rad_d": Column("float64", "rad/d", "three-point rate at t2"),
+    "proper_motion_rad_d": Column("float64", "rad/d", "speed on the sky at t2"),
+    "span_d": Column("float64", "d", "t3 - t1"),
     "rho_geo_au": _number("true light path to the centre of the Earth, received at t2", "au"),
     "rho_dot_geo_au_d": _number("its derivative by the time of reception", "au/d"),
     "rho_topo_au": _number("true light path to the observer, received at t2", "au"),
@@ -100,24 +100,22 @@ COLUMNS: Final[Mapping[str, Column]] = {
 """Every column of a set, in order of storage."""
 
 
-def _dtype(column: Column) -> Any:
-    return np.str_ if column.dtype == "str" else np.dtype(column.dtype)
+def _dtype(name: str) -> Any:
+    """Type of the values of a column in memory."""
+    return np.str_ if COLUMNS[name].dtype == "str" else np.dtype(COLUMNS[name].dtype)
 
 
 @dataclass(frozen=True, repr=False)
 class ArcTable:
-    """M arcs with n observations, as columns.
-
-    Made by `make`, `concatenate`, or by reading a stored set; immutable by convention, every method
-    returns a new table.
+    """M arcs with n observations, as columns; every method returns a new table.
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (M + 1,)
         Arc ``k`` owns entries ``offsets[k]:offsets[k + 1]`` of the ragged columns.
     columns : mapping of str to ndarray
-        The columns at hand: shape (M,), or (n,) for those by observation. ``table[name]`` also
-        serves the others of the schema that have a fill value.
+        Columns of shape (M,), or (n,) if they have a value by observation. ``table[name]`` also
+        serves other columns of the schema that have a fill value.
     """
 
     offsets: IntArray
@@ -139,8 +137,7 @@ class ArcTable:
             If a name is not in ``COLUMNS``, or a column has another length.
         """
         edges = np.asarray(offsets, dtype=np.int64)
-        made = cls(edges, {})
-        return made.with_columns(**{"n_obs": np.diff(edges), **columns})
+        return cls(edges, {}).with_columns(**{"n_obs": np.diff(edges), **columns})
 
     @classmethod
     def empty(cls) -> ArcTable:
@@ -155,8 +152,8 @@ class ArcTable:
             return cls.empty()
         names = dict.fromkeys(name for part in parts for name in part.columns)
         counts = np.concatenate([part.counts for part in parts])
-        joined = {name: np.concatenate([part[name] for part in parts]) for name in names}
-        return cls(np.concatenate([[0], np.cumsum(counts)]), joined)
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in names}
+        return cls(np.concatenate([[0], np.cumsum(counts)]), columns)
 
     def with_columns(self, **columns: npt.ArrayLike) -> ArcTable:
         """Table with more, or other, columns.
@@ -166,22 +163,22 @@ class ArcTable:
         DatasetError
             As `make`.
         """
-        checked = {name: self._checked(name, values) for name, values in columns.items()}
+        checked = {}
+        for name, column in columns.items():
+            if name not in COLUMNS:
+                raise DatasetError(f"no column {name!r} in the schema of arcs; see COLUMNS")
+            values, dtype, length = np.asarray(column), _dtype(name), self._length(name)
+            array = values.astype(dtype, copy=False)
+            if np.issubdtype(dtype, np.integer) and not np.array_equal(array, values):
+                raise DatasetError(f"column {name!r} holds values that are no {dtype}")
+            if array.ndim == 0:
+                array = np.full(length, array)
+            if array.shape != (length,):
+                raise DatasetError(
+                    f"column {name!r} needs the shape ({length},), got {array.shape}"
+                )
+            checked[name] = array
         return ArcTable(self.offsets, {**self.columns, **checked})
-
-    def _checked(self, name: str, values: npt.ArrayLike) -> AnyArray:
-        if name not in COLUMNS:
-            raise DatasetError(f"no column {name!r} in the schema of arcs; see COLUMNS")
-        given, dtype = np.asarray(values), _dtype(COLUMNS[name])
-        array = given.astype(dtype, copy=False)
-        if np.issubdtype(dtype, np.integer) and not np.array_equal(array, given):
-            raise DatasetError(f"column {name!r} holds values that are no {COLUMNS[name].dtype}")
-        length = self._length(name)
-        if array.ndim == 0:
-            array = np.full(length, array)
-        if array.shape != (length,):
-            raise DatasetError(f"column {name!r} needs the shape ({length},), got {array.shape}")
-        return array
 
     def _length(self, name: str) -> int:
         return int(self.offsets[-1]) if COLUMNS[name].per_observation else len(self)
@@ -193,12 +190,12 @@ class ArcTable:
         return name in self.columns
 
     def __getitem__(self, name: str) -> AnyArray:
-        """One column; filled where it was never given.
+        """Values of a column, or its fill value for every arc.
 
         Raises
         ------
         DatasetError
-            If it is not at hand and has no fill value.
+            If the table has no such column, and it has no fill value.
         """
         if name in self.columns:
             return self.columns[name]
@@ -208,8 +205,7 @@ class ArcTable:
             raise DatasetError(
                 f"no column {name!r} in this table of arcs; it has {', '.join(self.columns)}"
             )
-        column = COLUMNS[name]
-        return np.full(self._length(name), column.fill, dtype=_dtype(column))
+        return np.full(self._length(name), COLUMNS[name].fill, dtype=_dtype(name))
 
     @cached_property
     def counts(self) -> IntArray:
@@ -222,23 +218,23 @@ class ArcTable:
         if isinstance(rows, slice):
             index = index[rows]
         else:
-            wanted = np.asarray(rows)
-            index = index[wanted if wanted.size else []]
+            selected = np.asarray(rows)
+            index = index[selected if selected.size else []]
         counts = self.counts[index]
         offsets = np.concatenate([[0], np.cumsum(counts)])
         ragged = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], counts)
-        taken = {
+        columns = {
             name: values[ragged if COLUMNS[name].per_observation else index]
             for name, values in self.columns.items()
         }
-        return ArcTable(offsets, taken)
+        return ArcTable(offsets, columns)
 
     def to_frame(self) -> Any:
         """Columns by arc as a `pandas.DataFrame`, without those by observation."""
         import pandas as pd
 
-        whole = (name for name in COLUMNS if name in self and not COLUMNS[name].per_observation)
-        return pd.DataFrame({name: self[name] for name in whole})
+        by_arc = [name for name, column in COLUMNS.items() if not column.per_observation]
+        return pd.DataFrame({name: self[name] for name in by_arc if name in self})
 
     def __repr__(self) -> str:
         objects = len(np.unique(self["designation"])) if "designation" in self else 0

@@ -11,19 +11,20 @@ from typing import Any, Final
 import numpy as np
 
 from neoranging.exceptions import DatasetError
-from neoranging.lab.sets.schema import SPLITS, ArcTable
+from neoranging.lab.sets.schema import SPLITS
 from neoranging.lab.sets.store import read_arcs, rewrite_arcs
 from neoranging.typing import BoolArray, IntArray, StrArray
 
 RATIOS: Final = (0.7, 0.2, 0.1)
 """Shares of the arcs in training, validation and test."""
 
-_SMALL = 16  # arcs of an object that waits until the others are dealt out
+_SMALL: Final = 16
+"""Arcs of an object that waits until those with more are dealt out."""
 
 
 @dataclass(frozen=True)
 class Division:
-    """Which part each object belongs to.
+    """Part of the set that each object belongs to.
 
     Attributes
     ----------
@@ -55,13 +56,13 @@ class Division:
     def parts(self) -> list[dict[str, Any]]:
         """Arcs and objects of each part; ``share`` is that of the arcs not held back."""
         divided = max(int(self.n_arcs[self.split != "unseen"].sum()), 1)
-        rows = []
+        parts = []
         for name in SPLITS:
-            mine = self.split == name
-            n = int(self.n_arcs[mine].sum())
+            n_arcs = self.n_arcs[self.split == name]
+            n = int(n_arcs.sum())
             share = 0.0 if name == "unseen" else round(n / divided, 6)
-            rows.append({"split": name, "n_arcs": n, "n_objects": int(mine.sum()), "share": share})
-        return rows
+            parts.append({"split": name, "n_arcs": n, "n_objects": len(n_arcs), "share": share})
+        return parts
 
     def __str__(self) -> str:
         return "\n".join(
@@ -118,29 +119,21 @@ def divide(
         raise DatasetError(f"{unseen} objects to be unseen, but only {len(others)} to choose from")
     held_back[rng.choice(others, unseen, replace=False)] = True
     split = np.full(len(names), "unseen", dtype="U6")
-    dealt = np.flatnonzero(~held_back)
-    split[dealt] = _deal(n_arcs[dealt], ratios, rng)
+    parts = [(share, name) for share, name in zip(ratios, SPLITS, strict=False) if share > 0.0]
+    filled = [0] * len(parts)
+    order = rng.permutation(np.flatnonzero(~held_back))
+    order = order[np.argsort(n_arcs[order] <= _SMALL, kind="stable")]
+    for row, size in zip(order.tolist(), n_arcs[order].tolist(), strict=True):
+        k = min(range(len(parts)), key=lambda j: filled[j] / parts[j][0])
+        filled[k] += size
+        split[row] = parts[k][1]
     return Division(names, split, n_arcs)
 
 
 def listed(designation: StrArray, objects: Collection[str]) -> BoolArray:
-    """Which designations are in a list, however they are spaced: 2024YR4 is 2024 YR4."""
+    """Mask of the designations in a list, however they are spaced: 2024YR4 is 2024 YR4."""
     plain = np.char.upper(np.char.replace(designation, " ", ""))
     return np.isin(plain, [name.replace(" ", "").upper() for name in objects])
-
-
-def _deal(sizes: IntArray, ratios: Sequence[float], rng: np.random.Generator) -> StrArray:
-    """Part of each object, greedily."""
-    parts = [(share, name) for share, name in zip(ratios, SPLITS, strict=False) if share > 0.0]
-    filled = [0] * len(parts)
-    dealt = np.full(len(sizes), "", dtype="U6")
-    order = rng.permutation(len(sizes))
-    order = order[np.argsort(sizes[order] <= _SMALL, kind="stable")]
-    for row, size in zip(order.tolist(), sizes[order].tolist(), strict=True):
-        k = min(range(len(parts)), key=lambda j: filled[j] / parts[j][0])
-        filled[k] += size
-        dealt[row] = parts[k][1]
-    return dealt
 
 
 def split_set(
@@ -153,14 +146,10 @@ def split_set(
 ) -> Division:
     """Divide a stored set and write the column ``split``; parameters are those of ``divide``.
 
-    What was done is noted in the manifest. May be repeated.
+    The settings and the sizes of the parts are noted in the manifest. May be repeated.
     """
     designation = read_arcs(folder, ("designation",), partial=True)["designation"]
     division = divide(designation, ratios=ratios, seed=seed, never_train=never_train, unseen=unseen)
-
-    def change(table: ArcTable) -> ArcTable:
-        return table.with_columns(split=division.of(table["designation"]))
-
     note = {
         "seed": seed,
         "ratios": list(ratios),
@@ -169,12 +158,16 @@ def split_set(
         "never_train_found": int(listed(division.designation, never_train).sum()),
         "parts": division.parts(),
     }
-    rewrite_arcs(folder, change, splits=note)
+    rewrite_arcs(
+        folder,
+        lambda table: table.with_columns(split=division.of(table["designation"])),
+        splits=note,
+    )
     return division
 
 
 def division_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """How a set was divided, by its manifest, without what came of it; empty if it was not."""
+    """Settings of the division of a set, by its manifest; empty if it was not divided."""
     return {name: value for name, value in manifest.get("splits", {}).items() if name != "parts"}
 
 

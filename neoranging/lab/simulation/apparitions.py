@@ -1,10 +1,11 @@
-"""When real objects could be observed: their discovery, their apparitions, the nights in them.
+"""Discovery of real objects, their apparitions, and the nights in which they could be observed.
 
-The Minor Planet Center tells of each object in which half of a month it was designated, on how many
-oppositions and, for those of one opposition, over how many days it was observed. That is kept. What
-is not kept is where the object stood on its orbit: carried back over decades by two-body motion the
-anomaly of the catalogue misses the discovery, for small objects altogether. It is drawn anew, from
-all anomalies alike, on the condition that the object was found at the date of its designation.
+The half-month of the designation of an object, the number of its oppositions and, for objects of
+one opposition, the days over which it was observed are those of the Minor Planet Center. The place
+of the object on its orbit is not: carried back over decades by two-body motion the anomaly of the
+catalogue misses the discovery, for small objects altogether. It is drawn anew, from all anomalies
+alike, on the condition that the object was found at the date of its designation. The other figures
+are our own.
 """
 
 from __future__ import annotations
@@ -24,12 +25,22 @@ from neoranging.lab.simulation.survey import Aspect, State, Survey, aspect
 from neoranging.orbits.catalogue import Catalogue
 from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray, StrArray
 
-_TURN = 2.0 * np.pi
 HALF_MONTH: Final = 15.2
-"""Days in which one letter is given."""
+"""Time in which one letter of designations is given [d]."""
 
 GRID_STEP: Final = 2.0
-"""Of the nights of objects seen on several oppositions [d]; those of one have a step of a day."""
+"""Step of the nights of objects of several oppositions [d]; those of one have a step of a day."""
+
+PURSUIT_D: Final = 5.0
+"""Time after a discovery in which the interest of followers halves [d]."""
+
+TYPICAL_ARC_D: Final = 11.0
+"""Observed arc of objects of one opposition for which the catalogue has none [d]; the median."""
+
+VISIBLE: Final = 0.1
+"""Chance to be measured above which a night belongs to an apparition."""
+
+_TURN: Final = 2.0 * np.pi
 
 _MJD_ZERO = np.datetime64("1858-11-17", "D")
 _PROVISIONAL = re.compile(r"^([A-Z]?)(\d{3,4}) ([A-HJ-Y])[A-Z]\d*$")
@@ -37,17 +48,10 @@ _LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXY"
 
 
 def designation_dates(principal: StrArray) -> FloatArray:
-    """First day of the half-months of provisional designations, MJD.
+    """First day of the half-months of provisional designations, MJD; NaN for other names.
 
-    Parameters
-    ----------
-    principal : ndarray of str, shape (N,)
-        "2024 YR4", "A898 PA". The four designations of the Palomar-Leiden surveys count as 1960.
-
-    Returns
-    -------
-    ndarray, shape (N,)
-        NaN for what is no provisional designation.
+    Designations look like "2024 YR4" or "A898 PA"; those of the Palomar-Leiden surveys are
+    of 1960.
     """
     dates = np.array([_half_month(name) for name in principal.tolist()], dtype="datetime64[D]")
     return np.where(np.isnat(dates), np.nan, (dates - _MJD_ZERO).astype(np.float64))
@@ -86,12 +90,12 @@ class _Ellipses:
         self.motion = np.sqrt(GM_SUN / a**3)
 
     def mean_anomaly(self, mjd: FloatArray) -> FloatArray:
-        """At epochs (N, T), all objects in their rows."""
+        """Mean anomalies at epochs (N, T), all objects in their rows."""
         elapsed = mjd - self.orbits.epoch_mjd_tdb[:, None]
         return self.orbits.mean_anomaly_rad[:, None] + self.motion[:, None] * elapsed
 
-    def at(self, mean: FloatArray) -> State:
-        """Components of positions and velocities at mean anomalies of shape (N, T)."""
+    def aspect(self, mean: FloatArray, earth: State) -> Aspect:
+        """Aspect at mean anomalies of shape (N, T), from the Earth at the same epochs."""
         e = self._ecc[:, None]
         m = (np.mod(mean + np.pi, _TURN) - np.pi).astype(np.float32)
         E = m + e * np.sin(m) / (1.0 - np.sin(m + e) + np.sin(m))
@@ -104,7 +108,9 @@ class _Ellipses:
         place, rise, run = cos - e, -sin * pace, cos * pace
         axes = [(self._x[:, k, None], self._y[:, k, None]) for k in range(3)]
         r = tuple(x * place + y * sin for x, y in axes)
-        return r, tuple(x * rise + y * run for x, y in axes)
+        v = tuple(x * rise + y * run for x, y in axes)
+        H, G = (x.astype(np.float32)[:, None] for x in (self.orbits.H_mag, self.orbits.G))
+        return aspect((r, v), earth, H, G)
 
 
 def _earth(mjd: FloatArray) -> State:
@@ -113,52 +119,28 @@ def _earth(mjd: FloatArray) -> State:
     return tuple(r), tuple(v)
 
 
-def _seen(
-    ellipses: _Ellipses,
-    mean: FloatArray,
-    earth: State,
-) -> Aspect:
-    H, G = (x.astype(np.float32)[:, None] for x in (ellipses.orbits.H_mag, ellipses.orbits.G))
-    return aspect(ellipses.at(mean), earth, H, G)
-
-
-def _pick(rng: np.random.Generator, log_weight: AnyArray) -> IntArray:
-    """Draw one column per row (N, T) with the given weights."""
-    # float32 draws may be zero
-    waiting = np.maximum(rng.standard_exponential(log_weight.shape, dtype=np.float32), 1e-30)
-    return np.argmax(log_weight - np.log(waiting), axis=1)
-
-
 def redraw_anomalies(
     orbits: Catalogue, survey: Survey, first_mjd: float, rng: np.random.Generator
 ) -> tuple[Catalogue, FloatArray]:
     """Put objects on their orbits such that they are found when they were designated.
 
-    Parameters
-    ----------
-    orbits : Catalogue
-    survey : Survey
-    first_mjd : float
-        First night; objects designated before keep the anomaly of the catalogue.
-    rng : numpy.random.Generator
+    Objects designated before the first night, ``first_mjd``, keep the anomaly of the catalogue.
 
     Returns
     -------
     orbits : Catalogue
         With the date of discovery as epoch where the anomaly is new.
     discovery : ndarray, shape (N,)
-        That date, MJD; NaN for objects that keep their anomaly.
+        Date of discovery, MJD; NaN for objects that keep their anomaly.
     """
     date = designation_dates(orbits.principal_designation)
-    found = np.flatnonzero(date >= first_mjd)
-    ellipses = _Ellipses(orbits.take(found))
-    rows = np.arange(len(found))
-    day = date[found, None]
+    rows = np.flatnonzero(date >= first_mjd)
+    ellipses = _Ellipses(orbits.take(rows))
     # a coarse grid over the half-month and the whole orbit, then a fine one about the choice:
     # the smallest objects are bright enough over hours and a hundredth of the orbit only
-    epoch = day + np.linspace(0.0, HALF_MONTH, 9)[:-1]
+    epoch = date[rows, None] + np.linspace(0.0, HALF_MONTH, 9)[:-1]
     anomaly = np.arange(240) * (_TURN / 240)
-    grid = epoch[:, :, None], np.broadcast_to(anomaly, (len(found), 8, 240))
+    grid = epoch[:, :, None], np.broadcast_to(anomaly, (len(rows), 8, 240))
     epoch, anomaly = _draw_passage(ellipses, survey, *grid, rng)
     epoch = epoch[:, None] + np.linspace(-0.5, 0.5, 9) * (HALF_MONTH / 8)
     # the anomaly goes along with the date, so that the fine grid is centred on one passage
@@ -168,9 +150,9 @@ def redraw_anomalies(
         ellipses, survey, epoch[:, :, None], carried[:, :, None] + offset, rng
     )
     discovery = np.full(len(orbits), np.nan)
-    discovery[found[rows]] = epoch
+    discovery[rows] = epoch
     epochs, means = orbits.epoch_mjd_tdb.copy(), orbits.mean_anomaly_rad.copy()
-    epochs[found], means[found] = epoch, np.mod(anomaly, _TURN)
+    epochs[rows], means[rows] = epoch, np.mod(anomaly, _TURN)
     moved = dataclasses.replace(orbits, epoch_mjd_tdb=epochs, mean_anomaly_rad=means)
     return moved, discovery
 
@@ -183,23 +165,26 @@ def _draw_passage(
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
     """One epoch and anomaly of a grid (N, T, K), by the chance to be found then and there."""
-    shape = anomaly.shape
-    flat = (shape[0], shape[1] * shape[2])
-    epochs = np.broadcast_to(epoch, shape).reshape(flat)
+    n, n_epochs, n_anomalies = anomaly.shape
+    epochs = np.broadcast_to(epoch, anomaly.shape).reshape(n, -1)
+    anomalies = anomaly.reshape(n, n_epochs * n_anomalies)
     # the Earth once per epoch, not once per anomaly
     position, velocity = (
-        tuple(np.repeat(x, shape[2], axis=1) for x in vector) for vector in _earth(epoch[:, :, 0])
+        tuple(np.repeat(x, n_anomalies, axis=1) for x in vector)
+        for vector in _earth(epoch[:, :, 0])
     )
-    earth = position, velocity
-    seen = _seen(ellipses, anomaly.reshape(flat), earth)
-    choice = _pick(rng, survey.log_detection(seen, epochs))
-    rows = np.arange(shape[0])
-    return epochs[rows, choice], anomaly.reshape(flat)[rows, choice]
+    view = ellipses.aspect(anomalies, (position, velocity))
+    log_weight = survey.log_detection(view, epochs)
+    # the first to be found of all, each with its rate; float32 draws may be zero
+    waiting = np.maximum(rng.standard_exponential(log_weight.shape, dtype=np.float32), 1e-30)
+    choice = np.argmax(log_weight - np.log(waiting), axis=1)
+    rows = np.arange(n)
+    return epochs[rows, choice], anomalies[rows, choice]
 
 
 @dataclass(frozen=True, eq=False)
 class NightChart:
-    """How likely each object is observed on each night.
+    """Chance of each object to be observed on each night.
 
     Attributes
     ----------
@@ -220,6 +205,7 @@ class NightChart:
 
     @cached_property
     def _cumulated(self) -> FloatArray:
+        """Sums of the weights up to every cell of the flat grid."""
         return np.cumsum(self.weight, axis=None)
 
     def draw(self, owner: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -231,8 +217,9 @@ class NightChart:
         """One night in every apparition: the objects and the nights, in order of object."""
         flat = self.window.ravel()
         inside = np.flatnonzero(flat >= 0)
-        starts = inside[np.r_[True, np.diff(flat[inside]) > 0]] if len(inside) else inside
-        stops = inside[np.r_[np.diff(flat[inside]) > 0, True]] + 1 if len(inside) else inside
+        change = np.diff(flat[inside]) > 0
+        starts = inside[np.r_[True, change][: len(inside)]]
+        stops = inside[np.r_[change, True][: len(inside)]] + 1
         return starts // self.mjd.shape[1], self._draw(starts, stops, rng)
 
     def _draw(self, start: IntArray, stop: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -253,21 +240,10 @@ def chart_nights(
     span: tuple[float, float],
     rng: np.random.Generator,
 ) -> tuple[tuple[IntArray, NightChart], ...]:
-    """Charts of the nights of objects: those of one opposition, and the others.
+    """Rows and charts of the objects of one opposition, and of the others.
 
-    Parameters
-    ----------
-    orbits, discovery
-        As `redraw_anomalies` gives them.
-    survey : Survey
-    span : tuple of float
-        First and last night, MJD.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    tuple of (rows, NightChart)
-        Rows of ``orbits``, and their chart.
+    Orbits and discovery are those of `redraw_anomalies`, the span is of the first and the last
+    night [MJD].
     """
     single = np.isfinite(discovery) & (orbits.n_opp <= 1)
     one, more = np.flatnonzero(single), np.flatnonzero(~single)
@@ -277,34 +253,22 @@ def chart_nights(
     )
 
 
-PURSUIT_D: Final = 5.0
-"""Days after a discovery in which the interest of followers halves."""
-
-TYPICAL_ARC_D: Final = 11.0
-"""Observed arc of objects of one opposition whose catalogue does not tell [d]; the median."""
-
-
 def _chart_single(
-    orbits: Catalogue,
-    discovery: FloatArray,
-    survey: Survey,
-    end: float,
+    orbits: Catalogue, discovery: FloatArray, survey: Survey, end: float
 ) -> NightChart:
+    """Nights of objects of one opposition: those of the observed arc from the discovery on."""
     arc = np.where(np.isfinite(orbits.arc_d), orbits.arc_d, TYPICAL_ARC_D)
     days = np.arange(max(1, int(arc.max(initial=0.0)) + 1), dtype=np.float64)
     mjd = discovery[:, None] + days
-    seen = _seen(_Ellipses(orbits), _Ellipses(orbits).mean_anomaly(mjd), _earth(mjd))
-    log_weight = survey.log_effort(seen, mjd).astype(np.float64)
+    ellipses = _Ellipses(orbits)
+    view = ellipses.aspect(ellipses.mean_anomaly(mjd), _earth(mjd))
+    log_weight = survey.log_effort(view, mjd).astype(np.float64)
     log_weight -= np.log1p(days / PURSUIT_D)
     outside = (days > arc[:, None]) | (mjd > end)
     outside[:, 0] = False
     weight = _relative(np.where(outside, -np.inf, log_weight))
     window = np.where(weight > 0.0, np.arange(len(orbits))[:, None], -1)
     return NightChart(mjd, weight, window, 1.0)
-
-
-VISIBLE: Final = 0.1
-"""Chance to be measured above which a night belongs to an apparition."""
 
 
 def _chart_several(
@@ -314,20 +278,25 @@ def _chart_several(
     span: tuple[float, float],
     rng: np.random.Generator,
 ) -> NightChart:
+    """Nights of objects of several oppositions: as many apparitions as there were."""
     nights = np.arange(span[0], span[1], GRID_STEP)
     mjd = np.broadcast_to(nights, (len(orbits), len(nights)))
     position, velocity = (tuple(x[None] for x in vector) for vector in _earth(nights))
-    earth = position, velocity
-    seen = _seen(_Ellipses(orbits), _Ellipses(orbits).mean_anomaly(mjd), earth)
-    chance = survey.log_detection(seen, nights, survey.follow_up_depth)
+    ellipses = _Ellipses(orbits)
+    view = ellipses.aspect(ellipses.mean_anomaly(mjd), (position, velocity))
+    chance = survey.log_detection(view, nights, survey.follow_up_depth)
     first = np.nan_to_num(discovery, nan=span[0])[:, None]
-    open_ = (chance > np.log(VISIBLE)) & (nights > first - GRID_STEP)
+    visible = (chance > np.log(VISIBLE)) & (nights > first - GRID_STEP)
     # the discovery itself is an apparition however faint the rest of it
     at_discovery = np.abs(nights - first) <= 0.5 * GRID_STEP
-    open_ |= at_discovery & np.isfinite(discovery)[:, None]
-    log_weight = survey.log_effort(seen, mjd).astype(np.float64)
-    weight = _relative(np.where(open_, log_weight, -np.inf))
-    window = _keep_windows(_windows(open_), weight, at_discovery, orbits.n_opp, rng)
+    visible |= at_discovery & np.isfinite(discovery)[:, None]
+    log_weight = survey.log_effort(view, mjd).astype(np.float64)
+    weight = _relative(np.where(visible, log_weight, -np.inf))
+    # number the runs of visible nights, counted over all objects
+    begins = visible.copy()
+    begins[:, 1:] &= ~visible[:, :-1]
+    runs = np.cumsum(begins, axis=None).reshape(visible.shape) - 1
+    window = _select_windows(np.where(visible, runs, -1), weight, at_discovery, orbits.n_opp, rng)
     return NightChart(mjd, np.where(window >= 0, weight, 0.0), window, GRID_STEP)
 
 
@@ -337,14 +306,7 @@ def _relative(log_weight: FloatArray) -> FloatArray:
     return np.exp(log_weight - np.where(np.isfinite(top), top, 0.0))
 
 
-def _windows(open_: BoolArray) -> IntArray:
-    """Number the runs of True along the rows, counted over all rows; -1 where False."""
-    begins = open_.copy()
-    begins[:, 1:] &= ~open_[:, :-1]
-    return np.where(open_, np.cumsum(begins, axis=None).reshape(open_.shape) - 1, -1)
-
-
-def _keep_windows(
+def _select_windows(
     window: IntArray,
     weight: FloatArray,
     at_discovery: BoolArray,
@@ -362,6 +324,6 @@ def _keep_windows(
     key[window[inside & at_discovery]] = np.inf
     order = np.lexsort((-key, owner))
     first = np.searchsorted(owner[order], owner[order])
-    kept = np.zeros(n_windows, dtype=bool)
-    kept[order] = np.arange(n_windows) - first < np.maximum(n_opp, 1)[owner[order]]
-    return np.where(inside & kept[window], window, -1)
+    selected = np.zeros(n_windows, dtype=bool)
+    selected[order] = np.arange(n_windows) - first < np.maximum(n_opp, 1)[owner[order]]
+    return np.where(inside & selected[window], window, -1)

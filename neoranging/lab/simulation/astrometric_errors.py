@@ -1,8 +1,9 @@
-"""How observations err: by less than they claim, and those of one visit alike.
+"""Errors of simulated observations: smaller than they claim, and those of one visit alike.
 
-What stations claim serves the fit of orbits over years, where the errors of a catalogue and of a
-clock count. Within a visit, that is one station in one night, directions scatter by a fraction of
-it that differs from visit to visit, about an offset which they share.
+The sigmas that stations claim serve the fit of orbits over years, where the errors of a catalogue
+and of a clock count. Within a visit, that is one station in one night, directions scatter by a
+fraction of them that differs from visit to visit, about an offset which they share. The figures are
+our own measurements of real arcs, made with ``docs/tools/noise_profile.py``.
 """
 
 from __future__ import annotations
@@ -17,32 +18,29 @@ from neoranging.core.geometry import radec, sky_basis
 from neoranging.typing import FloatArray, IntArray
 
 SHARE_SPREAD: Final = 0.85
-"""Scatter of the natural logarithm of the share `SHARE_OF_CLAIM` from visit to visit.
-
-Measured, like that and the next two, by ``docs/tools/noise_profile.py`` on real arcs.
-"""
+"""Scatter of the natural logarithm of the share `SHARE_OF_CLAIM` from visit to visit."""
 
 LARGEST_SHARE: Final = 1.5
-"""Above which a tracklet would not have been reported, or not been kept."""
+"""Largest share; with more a tracklet would not have been reported, or would have been removed."""
 
 OFFSET: Final = 0.25
-"""Standard deviation of the offset of a visit, in units of what is claimed."""
-
+"""Standard deviation of the offset of a visit, in units of the claimed sigma."""
 
 KINDS: Final = ("measured", "claimed")
+"""Errors as real observations have them, or as large as they claim and each on its own."""
 
 
 class Errors(NamedTuple):
-    """Errors of simulated observations."""
+    """Kind and size of the errors of simulated observations."""
 
     kind: str = "measured"
-    """As real ones err, or Gaussian, each on its own and as large as it claims."""
+    """One of `KINDS`."""
     size: float = 1.0
-    """Factor by which they are taken; at 0 directions and times are exact, not even rounded."""
+    """Factor by which errors are taken; at 0 directions and times are exact, not even rounded."""
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Those of a set, by the settings in its manifest."""
+        """Errors of a stored set, by the settings in its manifest."""
         return cls(settings.get("errors", "claimed"), settings.get("noise", 1.0))
 
     def draw(self, sigma: FloatArray, visit: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -51,7 +49,7 @@ class Errors(NamedTuple):
         Parameters
         ----------
         sigma : ndarray, shape (2, n)
-            Standard deviations that are claimed, east and north.
+            Claimed standard deviations, east and north.
         visit : ndarray of int, shape (n,)
             Number of the visit that each observation belongs to, from 0 on.
         rng : numpy.random.Generator
@@ -72,14 +70,9 @@ class Errors(NamedTuple):
 
 
 def displaced(direction: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Right ascension and declination of directions moved on the sky; also right at the poles.
+    """Right ascension and declination of unit vectors (n, 3) moved on the sky, also at the poles.
 
-    Parameters
-    ----------
-    direction : ndarray, shape (n, 3)
-        Unit vectors.
-    offset : ndarray, shape (2, n)
-        To the east and to the north [rad].
+    The offset, shape (2, n), is to the east and to the north [rad].
     """
     east, north = sky_basis(*radec(direction))
     return radec(direction + offset[0][:, None] * east + offset[1][:, None] * north)

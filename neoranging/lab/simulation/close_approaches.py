@@ -3,13 +3,14 @@
 A catalogue holds few objects at the time they are close. Here the shape and the inclination of an
 orbit, and the size of the object, are those of a real one; node, argument of perihelion and
 anomaly are such that the orbit leads through a given point near the Earth. Passages are drawn
-log-uniform in the distance from the centre of the Earth at the middle of the arc.
+log-uniform in the distance from the centre of the Earth at the middle of the arc. The limits
+are our own; how often an orbit comes by a place follows Opik (1951).
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from astropy.time import Time
@@ -19,8 +20,8 @@ from neoranging.core.elements import Elements, elements_to_state
 from neoranging.core.geometry import dot, ecliptic_to_equatorial, equatorial_to_ecliptic, norm
 from neoranging.core.kepler import mean_anomaly
 from neoranging.ephemeris.states import earth_state, site_state, tdb_mjd
-from neoranging.lab.simulation.exposures import Visits, geocentric_aspect
-from neoranging.lab.simulation.survey import Survey, year_of
+from neoranging.lab.simulation.exposures import Visits, draw_cadence
+from neoranging.lab.simulation.survey import Survey, geocentric_aspect, year_of
 from neoranging.orbits.catalogue import Catalogue
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
@@ -28,97 +29,87 @@ CLOSEST_AU, FARTHEST_AU = 1e-4, 0.1
 """Limits of the distance from the centre of the Earth [au]."""
 
 LEAST_ELONGATION_DEG: Final = 60.0
-"""From the Sun; nearer to it than the bulk of the searches look."""
+"""Least angle from the Sun; nearer to it than the bulk of the searches look."""
 
-_TRIES: Final = 4  # passages drawn for each that is wanted: some fall on daylight
+_TRIES: Final = 4
+"""Passages drawn for each that is wanted: some fall on daylight."""
 
-_DIRECTIONS: Final = 64  # drawn for each passage, to find one above the horizon
-_DONORS: Final = 48  # orbits drawn for each passage, to find one that leads there
+_DIRECTIONS: Final = 64
+"""Directions drawn for each passage, to find one above the horizon."""
 
-
-class Passages(NamedTuple):
-    """Visits to M objects near the Earth."""
-
-    possible: BoolArray
-    """Whether a dark sky and an orbit were found, shape (M,)."""
-    donor: IntArray
-    """Rows of the catalogue."""
-    orbits: Catalogue
-    """The new orbits, at the epochs of the visits."""
-    visits: Visits
-    rate: FloatArray
-    """Motion on the sky, parallax left aside [rad/d]."""
+_DONORS: Final = 48
+"""Orbits drawn for each passage, to find one that leads there."""
 
 
 def close_passages(
     orbits: Catalogue, survey: Survey, m: int, span: tuple[float, float], rng: np.random.Generator
-) -> Passages:
-    """Visits to M objects near the Earth.
+) -> tuple[Catalogue, Visits]:
+    """Visits to objects near the Earth.
 
-    Parameters
-    ----------
+    At most m, between the first and the last night of ``span`` [MJD]; shapes, inclinations and
+    absolute magnitudes are taken from ``orbits``.
+
+    Returns
+    -------
     orbits : Catalogue
-        Ellipses whose shape, inclination and absolute magnitude are taken.
-    survey : Survey
-    m : int
-    span : tuple of float
-        First and last night, MJD.
-    rng : numpy.random.Generator
+        Orbit of each visit, at its epoch; named after the object whose shape it has.
+    visits : Visits
     """
-    passages = _draw(orbits, survey, _TRIES * m, span, rng)
-    chosen = np.argsort(~passages.possible, kind="stable")[:m]
-    return Passages(
-        passages.possible[chosen],
-        passages.donor[chosen],
-        passages.orbits.take(chosen),
-        passages.visits.take(chosen),
-        passages.rate[chosen],
-    )
-
-
-def _draw(
-    orbits: Catalogue, survey: Survey, m: int, span: tuple[float, float], rng: np.random.Generator
-) -> Passages:
-    """Passages of which about half are possible."""
-    station, utc = _stations_at_work(survey, m, span, rng)
-    dark = _is_dark(survey, station, utc)
+    n = _TRIES * m
+    station, utc = _stations_at_work(survey, n, span, rng)
     t = tdb_mjd(Time(utc, format="mjd", scale="utc"))
     earth, _ = earth_state(t)
     site, _ = site_state(survey.itrf[station], t)
     direction, free = _free_direction(survey, earth, site, rng)
-    distance = CLOSEST_AU * (FARTHEST_AU / CLOSEST_AU) ** rng.random(m)
+    distance = CLOSEST_AU * (FARTHEST_AU / CLOSEST_AU) ** rng.random(n)
     along = dot(site, direction)
     rho = np.sqrt(distance**2 - dot(site, site) + along**2) - along
     place = earth + site + rho[:, None] * direction
     # of the donors that can come by, one that is likely to, and bright enough
-    donors = rng.integers(0, len(orbits), (m, _DONORS))
+    donors = rng.integers(0, len(orbits), (n, _DONORS))
     log_weight = _log_rate(orbits, donors, equatorial_to_ecliptic(place))
-    seen = geocentric_aspect(
+    magnitude = geocentric_aspect(
         np.repeat(place, _DONORS, axis=0),
-        np.zeros((m * _DONORS, 3)),
+        np.zeros((n * _DONORS, 3)),
         np.repeat(t, _DONORS),
         orbits.H_mag[donors].ravel(),
         orbits.G[donors].ravel(),
-    )
-    magnitude = seen.magnitude.reshape(m, _DONORS)
-    log_weight += _brightness(survey, magnitude, t)
+    ).magnitude.reshape(n, _DONORS)
+    excess = (survey.limit(t) + survey.follow_up_depth)[:, None] - magnitude
+    log_weight += -np.logaddexp(0.0, -excess / survey.softness)
     choice = np.argmax(log_weight + rng.gumbel(size=log_weight.shape), axis=1)
-    rows = np.arange(m)
-    donor = donors[rows, choice]
-    elements = orbits_through(orbits.take(donor), equatorial_to_ecliptic(place), rng)
+    rows = np.arange(n)
+    donor = orbits.take(donors[rows, choice])
+    elements = orbits_through(donor, equatorial_to_ecliptic(place), rng)
     r, v = (ecliptic_to_equatorial(x) for x in elements_to_state(*elements[:6]))
+    # the Sun at the middle of the visit
+    earth_utc, _ = earth_state(utc)
+    dark = dot(survey.zenith(station, utc), -earth_utc) < norm(earth_utc) * np.sin(
+        np.radians(survey.sun_altitude_deg)
+    )
     possible = dark & free & np.isfinite(log_weight[rows, choice]) & np.isfinite(r[:, 0])
     epoch = t - rho / C_AU_PER_DAY
-    visits = Visits(r, v, epoch, station, utc, magnitude[rows, choice])
-    rate = geocentric_aspect(r, v, t, orbits.H_mag[donor], orbits.G[donor]).rate
+    rate = geocentric_aspect(r, v, t, donor.H_mag, donor.G).rate
     turned = dataclasses.replace(
-        orbits.take(donor),
+        donor,
         epoch_mjd_tdb=epoch,
         raan_rad=elements.raan,
         argp_rad=elements.argp,
         mean_anomaly_rad=mean_anomaly(elements.nu, elements.ecc),
     )
-    return Passages(possible, donor, turned, visits, rate)
+    index = np.flatnonzero(possible)[:m]
+    visits = Visits(
+        np.arange(len(index)),
+        possible[index],
+        r[index],
+        v[index],
+        epoch[index],
+        station[index],
+        utc[index],
+        magnitude[rows, choice][index],
+        *draw_cadence(survey, station[index], rate[index], rng),
+    )
+    return turned.take(index), visits
 
 
 def _stations_at_work(
@@ -136,31 +127,20 @@ def _stations_at_work(
     return number, night + 1.0 - survey.longitude[number] + rng.uniform(-0.4, 0.4, m)
 
 
-def _is_dark(survey: Survey, station: IntArray, utc: FloatArray) -> BoolArray:
-    earth, _ = earth_state(utc)
-    up = survey.zenith(station, utc)
-    return dot(up, -earth) < norm(earth) * np.sin(np.radians(survey.sun_altitude_deg))
-
-
 def _free_direction(
     survey: Survey, earth: FloatArray, site: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, BoolArray]:
     """Directions above the horizon and away from the Sun, uniform on that part of the sky."""
-    drawn = rng.standard_normal((len(site), _DIRECTIONS, 3))
-    drawn /= norm(drawn)[..., None]
-    high = dot(drawn, site[:, None, :]) > norm(site)[:, None] * np.sin(
+    directions = rng.standard_normal((len(site), _DIRECTIONS, 3))
+    directions /= norm(directions)[..., None]
+    high = dot(directions, site[:, None, :]) > norm(site)[:, None] * np.sin(
         np.radians(survey.least_altitude_deg)
     )
-    away = dot(drawn, -earth[:, None, :]) < norm(earth)[:, None] * np.cos(
+    away = dot(directions, -earth[:, None, :]) < norm(earth)[:, None] * np.cos(
         np.radians(LEAST_ELONGATION_DEG)
     )
     free = high & away
-    return drawn[np.arange(len(site)), np.argmax(free, axis=1)], free.any(axis=1)
-
-
-def _brightness(survey: Survey, magnitude: FloatArray, t: FloatArray) -> FloatArray:
-    excess = (survey.limit(t) + survey.follow_up_depth)[:, None] - magnitude
-    return -np.logaddexp(0.0, -excess / survey.softness)
+    return directions[np.arange(len(site)), np.argmax(free, axis=1)], free.any(axis=1)
 
 
 def _log_rate(orbits: Catalogue, row: IntArray, place: FloatArray) -> FloatArray:
@@ -185,21 +165,10 @@ def _log_rate(orbits: Catalogue, row: IntArray, place: FloatArray) -> FloatArray
 
 
 def orbits_through(orbits: Catalogue, place: FloatArray, rng: np.random.Generator) -> Elements:
-    """Turn orbits such that they lead through places.
+    """Ellipses turned such that each leads through its place (N, 3), ecliptic J2000 [au].
 
-    Parameters
-    ----------
-    orbits : Catalogue
-        N ellipses; perihelion distance, eccentricity and inclination are kept.
-    place : ndarray, shape (N, 3)
-        Heliocentric, ecliptic J2000 [au].
-    rng : numpy.random.Generator
-        Chooses between north- and southbound, inbound and outbound.
-
-    Returns
-    -------
-    Elements
-        NaN where an orbit does not reach the distance or the latitude of its place.
+    North- or southbound, inbound or outbound is drawn. NaN where an orbit does not reach the
+    distance or the latitude of its place.
     """
     north, outbound = rng.random((2, len(place))) < 0.5
     distance = norm(place)

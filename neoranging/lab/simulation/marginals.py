@@ -1,19 +1,21 @@
-"""Distributions of a set beside those of the literature."""
+"""Distributions of a set beside those of the literature.
+
+The published figures are those of the set of NEODyS of the paper; the limits within which a set
+like it shall lie are our own.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from neoranging.lab.sets.schema import ArcTable
-from neoranging.lab.sets.store import read_arcs
 
 
 class Published(NamedTuple):
-    """A figure of the set of the literature, and where that of a set like it shall lie."""
+    """A figure of the set of the literature, and the limits for a set like it."""
 
     quantity: str
     value: float
@@ -68,20 +70,8 @@ def marginals(table: ArcTable) -> dict[str, float]:
     }
 
 
-def marginals_of_set(folder: str | os.PathLike[str], *, partial: bool = False) -> dict[str, float]:
-    """Figures of a stored set; ``partial`` takes an unfinished one as well."""
-    return marginals(read_arcs(os.fspath(folder), COLUMNS_NEEDED, partial=partial))
-
-
 def compare(figures: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Put figures beside the published ones.
-
-    Returns
-    -------
-    list of dict
-        ``quantity``, ``published``, ``here``, ``ratio``, ``least`` and ``most`` of what a set that
-        shall be like the published one may have, and whether it is ``within``.
-    """
+    """Rows of figures beside the published ones and the limits for a set like the published one."""
     rows = []
     for key, published in PUBLISHED.items():
         if key in figures:

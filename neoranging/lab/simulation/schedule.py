@@ -1,30 +1,25 @@
-"""Which station observes which object when: all visits to a block of objects."""
+"""The schedule of a block of objects: which station observes which object when.
+
+An object gets as many visits as it has real observations, in as many apparitions as it has real
+oppositions. The numbers of tries are our own.
+"""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from neoranging.constants import GM_SUN
-from neoranging.core.elements import elements_to_state
-from neoranging.core.geometry import ecliptic_to_equatorial
-from neoranging.core.kepler import true_anomaly
+from neoranging.core.geometry import dot, norm
+from neoranging.ephemeris.states import earth_state
 from neoranging.lab.simulation.apparitions import NightChart, chart_nights
-from neoranging.lab.simulation.exposures import (
-    Cadence,
-    Motion,
-    Visits,
-    geocentric_aspect,
-    plan_visits,
-)
-from neoranging.lab.simulation.survey import Survey
+from neoranging.lab.simulation.exposures import Motion, Visits, draw_cadence
+from neoranging.lab.simulation.survey import Survey, geocentric_aspect
 from neoranging.orbits.catalogue import Catalogue
-from neoranging.orbits.nbody import NBodyIntegrator, nbody_states
-from neoranging.typing import BoolArray, FloatArray, IntArray
+from neoranging.typing import FloatArray, IntArray
 
 OBSERVATIONS_PER_VISIT: Final = 4.55
-"""Observations of the catalogue per visit of a station: what `draw_cadence` gives in the mean.
+"""Observations of the catalogue per visit of a station: the mean that `draw_cadence` gives.
 
 Real nights of one station have 4.50 (``docs/tools/set_profile.py`` on real arcs of 131 objects).
 """
@@ -32,42 +27,10 @@ Real nights of one station have 4.50 (``docs/tools/set_profile.py`` on real arcs
 ATTEMPTS: Final = 30
 """Nights and stations tried for a visit before it is given up."""
 
+_TRIALS: Final = np.linspace(-0.45, 0.45, 25)
+"""Middles tried for a visit, from local midnight [d]."""
 
-class Plan(NamedTuple):
-    """M visits to the objects of a catalogue."""
-
-    owner: IntArray
-    """Rows of the catalogue, shape (M,)."""
-    possible: BoolArray
-    """Whether a station was found that sees the object in the dark."""
-    visits: Visits
-    cadence: Cadence
-
-    def take(self, index: IntArray) -> Plan:
-        """Visits ``index``, in that order."""
-        return Plan(
-            self.owner[index],
-            self.possible[index],
-            self.visits.take(index),
-            self.cadence.take(index),
-        )
-
-    def fill(self, index: IntArray, other: Plan) -> None:
-        """Put another plan in the place of the visits ``index`` of this one."""
-        columns = zip((*self.visits, *self.cadence), (*other.visits, *other.cadence), strict=True)
-        for mine, theirs in ((self.possible, other.possible), *columns):
-            mine[index] = theirs
-
-    @classmethod
-    def concatenate(cls, plans: list[Plan]) -> Plan:
-        """Plans one after the other."""
-        owner, possible, visits, cadence = zip(*plans, strict=True)
-        return cls(
-            np.concatenate(owner),
-            np.concatenate(possible),
-            Visits._make(map(np.concatenate, zip(*visits, strict=True))),
-            Cadence._make(map(np.concatenate, zip(*cadence, strict=True))),
-        )
+_EARTH_RADIUS_AU: Final = 4.26e-5
 
 
 def schedule(
@@ -76,39 +39,29 @@ def schedule(
     survey: Survey,
     span: tuple[float, float],
     rng: np.random.Generator,
-) -> Plan:
+) -> Visits:
     """Visits to objects on two-body orbits, as many as their observations let expect.
 
-    Parameters
-    ----------
-    orbits, discovery
-        As `neoranging.lab.simulation.apparitions.redraw_anomalies` gives them.
-    survey : Survey
-    span : tuple of float
-        First and last night, MJD.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Plan
-        In order of object and time.
+    Orbits and discovery are those of `neoranging.lab.simulation.apparitions.redraw_anomalies`, the
+    span is of the first and the last night [MJD]. The visits are in order of object and time.
     """
     n_visits = np.maximum(1, np.rint(orbits.n_obs / OBSERVATIONS_PER_VISIT)).astype(np.int64)
-    plans = []
+    parts = []
     for rows, chart in chart_nights(orbits, discovery, survey, span, rng):
         # one night in every apparition, the others where the object was seen best
-        each, dates = chart.draw_each(rng)
-        rank = np.arange(len(each)) - np.searchsorted(each, each)
-        given = rank < n_visits[rows[each]]
-        each, dates = each[given], dates[given]
-        left = n_visits[rows] - np.bincount(each, minlength=len(rows))
-        others = np.repeat(np.arange(len(rows)), left)
-        owner = np.concatenate([each, others])
+        first, dates = chart.draw_each(rng)
+        rank = np.arange(len(first)) - np.searchsorted(first, first)
+        few = rank < n_visits[rows[first]]
+        first, dates = first[few], dates[few]
+        others = np.repeat(
+            np.arange(len(rows)), n_visits[rows] - np.bincount(first, minlength=len(rows))
+        )
+        owner = np.concatenate([first, others])
         dates = np.concatenate([dates, chart.draw(others, rng)])
-        plan = _place(orbits.take(rows), owner, dates, chart, survey, rng)
-        plans.append(plan._replace(owner=rows[owner]))
-    plan = Plan.concatenate(plans)
-    return plan.take(np.lexsort((plan.visits.middle, plan.owner)))
+        visits = _place(orbits.take(rows), owner, dates, chart, survey, rng)
+        parts.append(visits._replace(owner=rows[owner]))
+    joined = Visits._make(map(np.concatenate, zip(*parts, strict=True)))
+    return joined.take(np.lexsort((joined.middle, joined.owner)))
 
 
 def _place(
@@ -118,119 +71,99 @@ def _place(
     chart: NightChart,
     survey: Survey,
     rng: np.random.Generator,
-) -> Plan:
+) -> Visits:
     """Try nights and stations until every visit is possible, or many times."""
-    plan = _without_repeats(_attempt(orbits, owner, date, survey, rng), survey)
+
+    def attempt(rows: IntArray, night: FloatArray) -> Visits:
+        has_night = np.isfinite(night)  # some objects have no night at all
+        night = np.where(has_night, night, orbits.epoch_mjd_tdb[rows])
+        r, v = orbits.take(rows).states(night)
+        visits = plan_visits(orbits, rows, r, v, night, survey, rng)
+        return visits._replace(possible=visits.possible & has_night)
+
+    visits = _without_repeats(attempt(owner, date), survey)
     for _ in range(ATTEMPTS - 1):
-        missing = np.flatnonzero(~plan.possible)
+        missing = np.flatnonzero(~visits.possible)
         if not len(missing):
             break
-        again = chart.draw(owner[missing], rng)
-        plan.fill(missing, _attempt(orbits, owner[missing], again, survey, rng))
-        plan = _without_repeats(plan, survey)
-    return plan
+        visits.fill(missing, attempt(owner[missing], chart.draw(owner[missing], rng)))
+        visits = _without_repeats(visits, survey)
+    return visits
 
 
-def _without_repeats(plan: Plan, survey: Survey) -> Plan:
+def _without_repeats(visits: Visits, survey: Survey) -> Visits:
     """Leave one visit to an object to a station in a night: two would be one."""
-    night = survey.night(plan.visits.station, plan.visits.middle)
-    key = np.stack([plan.owner, plan.visits.station, night, ~plan.possible])
-    first = np.unique(key, axis=1, return_index=True)[1]
-    alone = np.zeros(len(night), dtype=bool)
-    alone[first] = True
-    return plan._replace(possible=plan.possible & alone)
+    night = survey.night(visits.station, visits.middle)
+    key = np.stack([visits.owner, visits.station, night, ~visits.possible])
+    first = np.zeros(len(night), dtype=bool)
+    first[np.unique(key, axis=1, return_index=True)[1]] = True
+    return visits._replace(possible=visits.possible & first)
 
 
-def _attempt(
-    orbits: Catalogue,
-    owner: IntArray,
-    date: FloatArray,
-    survey: Survey,
-    rng: np.random.Generator,
-) -> Plan:
-    known = np.isfinite(date)  # some objects have no night at all
-    date = np.where(known, date, orbits.epoch_mjd_tdb[owner])
-    r, v = _two_body(orbits, owner, date)
-    plan = _at(orbits, owner, r, v, date, survey, rng)
-    return plan._replace(possible=plan.possible & known)
-
-
-def _at(
+def plan_visits(
     orbits: Catalogue,
     owner: IntArray,
     r: FloatArray,
     v: FloatArray,
-    date: FloatArray,
+    epoch: FloatArray,
     survey: Survey,
     rng: np.random.Generator,
-) -> Plan:
-    """One station and time for objects in given states."""
-    seen = geocentric_aspect(r, v, date, orbits.H_mag[owner], orbits.G[owner])
-    return Plan(owner, *plan_visits(survey, r, v, date, seen, rng))
+) -> Visits:
+    """Find a station and a time of its night for objects, where that is possible.
 
-
-def _two_body(orbits: Catalogue, row: IntArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Heliocentric states at epochs [MJD TDB], ICRS axes."""
-    ecc = orbits.ecc[row]
-    motion = np.sqrt(GM_SUN / orbits.a_au[row] ** 3)
-    mean = orbits.mean_anomaly_rad[row] + motion * (t - orbits.epoch_mjd_tdb[row])
-    inc, raan, argp = (x[row] for x in (orbits.inc_rad, orbits.raan_rad, orbits.argp_rad))
-    r, v = elements_to_state(orbits.q_au[row], ecc, inc, raan, argp, true_anomaly(mean, ecc))
-    return ecliptic_to_equatorial(r), ecliptic_to_equatorial(v)
-
-
-def perturbed_motion(orbits: Catalogue, owner: IntArray) -> Motion:
-    """Motion of the objects of visits under the Sun, the planets and the Moon.
-
-    Parameters
-    ----------
-    orbits : Catalogue
-    owner : ndarray of int, shape (M,)
-        Orbits of the visits.
-
-    Returns
-    -------
-    callable
-        Takes visits (n,) and epochs (n,) and returns states (n, 3); needs the extra ``nbody``.
+    The objects, rows ``owner`` (M,) of ``orbits``, have the heliocentric states ``r, v`` (M, 3) at
+    ``epoch`` [MJD TDB], the date of the visit.
     """
-    integrator, (r, v) = NBodyIntegrator(), orbits.states()
-
-    def motion(visit: IntArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return nbody_states(r, v, orbits.epoch_mjd_tdb, owner[visit], t, integrator=integrator)
-
-    return motion
+    aspect = geocentric_aspect(r, v, epoch, orbits.H_mag[owner], orbits.G[owner])
+    log_choice = survey.log_choice(aspect, epoch)
+    gumbel = -np.log(rng.standard_exponential(log_choice.shape))
+    station = np.argmax(log_choice + gumbel, axis=1)
+    n_exposures, offset = draw_cadence(survey, station, aspect.rate, rng)
+    midnight = survey.night(station, epoch) + 1.0 - survey.longitude[station]
+    jitter = rng.uniform(-0.5, 0.5, len(epoch)) * (_TRIALS[1] - _TRIALS[0])
+    trial = midnight[:, None] + _TRIALS + jitter[:, None]
+    last = np.take_along_axis(offset, n_exposures[:, None] - 1, axis=1)
+    half = 0.5 * (last - offset[:, :1])
+    earth, earth_velocity = earth_state(epoch)
+    path, drift = (r - earth)[:, None, :], (v - earth_velocity)[:, None, :]
+    good = np.isfinite(log_choice.max(axis=1)) & survey.is_measurable(aspect, station)
+    good = good[:, None]
+    height = np.zeros_like(trial)
+    for time in (trial - half, trial + half):
+        up = survey.zenith(station[:, None], time)
+        # the object as seen from the surface of the Earth, not from its centre
+        place = path + (time - epoch[:, None])[..., None] * drift - _EARTH_RADIUS_AU * up
+        height = dot(place, up) / norm(place)
+        good = good & (height > np.sin(np.radians(survey.least_altitude_deg)))
+        good &= dot(up, -earth[:, None, :]) < norm(earth)[:, None] * np.sin(
+            np.radians(survey.sun_altitude_deg)
+        )
+    # the higher the likelier
+    score = np.where(good, height * rng.random(trial.shape), -1.0)
+    rows, choice = np.arange(len(epoch)), np.argmax(score, axis=1)
+    possible, middle = score[rows, choice] > 0.0, trial[rows, choice]
+    return Visits(
+        owner, possible, r, v, epoch, station, middle, aspect.magnitude, n_exposures, offset
+    )
 
 
 def replan(
-    plan: Plan, orbits: Catalogue, motion: Motion, survey: Survey, rng: np.random.Generator
-) -> Plan:
-    """Keep the nights of a plan, with stations and times for where the objects really are.
+    visits: Visits, orbits: Catalogue, motion: Motion, survey: Survey, rng: np.random.Generator
+) -> Visits:
+    """Keep the nights of visits planned for two-body motion, with stations and times for another.
 
-    Parameters
-    ----------
-    plan : Plan
-        Made for two-body motion.
-    orbits : Catalogue
-    motion : callable
-        Of the objects of the plan.
-    survey : Survey
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Plan
-        Of the same visits; some are not possible any more.
+    Some of the visits are not possible any more.
     """
-    date = plan.visits.epoch
-    r, v = motion(np.arange(len(date)), date)
+    owner, date = visits.owner, visits.epoch
+    r, v = motion(owner, date)
     finite = np.isfinite(r[:, 0])
-    r, v = np.where(finite[:, None], r, plan.visits.r), np.where(finite[:, None], v, plan.visits.v)
-    new = _at(orbits, plan.owner, r, v, date, survey, rng)
+    r, v = np.where(finite[:, None], r, visits.r), np.where(finite[:, None], v, visits.v)
+    new = plan_visits(orbits, owner, r, v, date, survey, rng)
     for _ in range(ATTEMPTS - 1):
-        missing = np.flatnonzero(~new.possible)
-        if not len(missing):
+        rows = np.flatnonzero(~new.possible)
+        if not len(rows):
             break
-        again = _at(orbits, plan.owner[missing], r[missing], v[missing], date[missing], survey, rng)
-        new.fill(missing, again)
-    new = new._replace(possible=new.possible & plan.possible & finite)
+        again = plan_visits(orbits, owner[rows], r[rows], v[rows], date[rows], survey, rng)
+        new.fill(rows, again)
+    new = new._replace(possible=new.possible & visits.possible & finite)
     return _without_repeats(new, survey)

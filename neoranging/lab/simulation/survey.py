@@ -1,7 +1,9 @@
-"""What the surveys of four decades could see: stations, brightness, limits, darkness.
+"""The simulated surveys of four decades: stations, brightness, limits, darkness.
 
-The figures are round numbers chosen so that a simulated set has the distributions of the real one;
-they describe how the sky was searched, not what one telescope can do.
+The figures of the stations and of the search are our own: round numbers, chosen so that a simulated
+set has the distributions of the real one. They describe how the sky was searched, not what one
+telescope can do. Magnitudes follow the H, G system of the IAU, losses by trailing those of the
+simulations of the Rubin Observatory (Jones et al. 2018).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.core.ephemeris import earth_rotation_angle
+from neoranging.ephemeris.states import earth_state
 from neoranging.exceptions import UnknownStationError
 from neoranging.observations import observatories
 from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray, StrArray
@@ -23,84 +26,76 @@ State = tuple[tuple[AnyArray, ...], tuple[AnyArray, ...]]
 """Components x, y, z of position [au] and velocity [au/d], ICRS axes."""
 
 
-class Station(NamedTuple):
-    """How one station observes."""
-
-    code: str
-    weight: float
-    """Share of the tracklets while it works, relative to the others."""
-    limit: float
-    """Magnitude at which half of the objects are measured."""
-    first_year: float
-    last_year: float
-    exposures: float
-    """Mean number in a tracklet; three at least."""
-    gap_min: float
-    """Typical time between exposures [min]."""
-    fine_since: float
-    """Year since which it reports 0.001 s, 0.01 arcsec and 1e-6 d; before 0.01 s, 0.1 arcsec and
-    1e-5 d."""
-
-
-class StationColumns(NamedTuple):
-    """Several stations, one array for each field of `Station`."""
+class Stations(NamedTuple):
+    """Observing habits of stations, one array for each."""
 
     code: StrArray
+    """MPC codes."""
     weight: FloatArray
+    """Share of the tracklets while the station works, relative to the others."""
     limit: FloatArray
+    """Magnitude at which half of the objects are measured."""
     first_year: FloatArray
+    """Year in which the station begins to observe."""
     last_year: FloatArray
+    """Year in which it ends."""
     exposures: FloatArray
+    """Mean number of exposures in a tracklet; three at least."""
     gap_min: FloatArray
+    """Typical time between exposures [min]."""
     fine_since: FloatArray
+    """Year since which the station reports 0.001 s, 0.01 arcsec and 1e-6 d; before that 0.01 s,
+    0.1 arcsec and 1e-5 d."""
 
 
 _ALWAYS, _NEVER = 1900.0, 2100.0
 
-STATIONS: Final = (
+_ROWS: Final = (
     # searching: four or five exposures, in one sweep over a field
-    Station("691", 5.0, 21.3, _ALWAYS, _NEVER, 3.3, 25.0, 2018.0),
-    Station("566", 6.0, 19.4, 1995.9, 1999.2, 3.2, 15.0, _NEVER),
-    Station("608", 8.0, 19.6, 2000.0, 2002.6, 3.2, 17.0, _NEVER),
-    Station("644", 10.0, 20.3, 2001.3, 2007.3, 3.2, 15.0, _NEVER),
-    Station("704", 60.0, 19.4, 1998.2, 2013.4, 4.6, 20.0, _NEVER),
-    Station("699", 9.0, 19.4, 1998.2, 2008.2, 4.2, 15.0, _NEVER),
-    Station("703", 26.0, 19.9, 1998.4, _NEVER, 4.1, 9.0, 2019.0),
-    Station("E12", 12.0, 19.6, 2004.3, 2013.5, 4.1, 10.0, _NEVER),
-    Station("G96", 55.0, 21.7, 2004.8, _NEVER, 4.1, 7.5, 2016.0),
-    Station("D29", 5.0, 20.6, 2007.0, _NEVER, 4.3, 12.0, _NEVER),
-    Station("F51", 55.0, 22.0, 2010.5, _NEVER, 3.9, 16.0, 2010.5),
-    Station("F52", 38.0, 22.0, 2017.6, _NEVER, 3.9, 16.0, 2017.6),
-    Station("T05", 20.0, 19.5, 2015.9, _NEVER, 4.0, 12.0, 2017.0),
-    Station("T08", 20.0, 19.5, 2017.1, _NEVER, 4.0, 12.0, 2017.1),
-    Station("I41", 14.0, 20.3, 2018.2, _NEVER, 3.4, 20.0, 2018.2),
-    Station("M22", 8.0, 19.5, 2022.1, _NEVER, 4.0, 12.0, 2022.1),
-    Station("W68", 8.0, 19.5, 2022.1, _NEVER, 4.0, 12.0, 2022.1),
-    Station("V00", 12.0, 22.2, 2019.0, _NEVER, 4.0, 8.0, 2019.0),
+    ("691", 5.0, 21.3, _ALWAYS, _NEVER, 3.3, 25.0, 2018.0),
+    ("566", 6.0, 19.4, 1995.9, 1999.2, 3.2, 15.0, _NEVER),
+    ("608", 8.0, 19.6, 2000.0, 2002.6, 3.2, 17.0, _NEVER),
+    ("644", 10.0, 20.3, 2001.3, 2007.3, 3.2, 15.0, _NEVER),
+    ("704", 60.0, 19.4, 1998.2, 2013.4, 4.6, 20.0, _NEVER),
+    ("699", 9.0, 19.4, 1998.2, 2008.2, 4.2, 15.0, _NEVER),
+    ("703", 26.0, 19.9, 1998.4, _NEVER, 4.1, 9.0, 2019.0),
+    ("E12", 12.0, 19.6, 2004.3, 2013.5, 4.1, 10.0, _NEVER),
+    ("G96", 55.0, 21.7, 2004.8, _NEVER, 4.1, 7.5, 2016.0),
+    ("D29", 5.0, 20.6, 2007.0, _NEVER, 4.3, 12.0, _NEVER),
+    ("F51", 55.0, 22.0, 2010.5, _NEVER, 3.9, 16.0, 2010.5),
+    ("F52", 38.0, 22.0, 2017.6, _NEVER, 3.9, 16.0, 2017.6),
+    ("T05", 20.0, 19.5, 2015.9, _NEVER, 4.0, 12.0, 2017.0),
+    ("T08", 20.0, 19.5, 2017.1, _NEVER, 4.0, 12.0, 2017.1),
+    ("I41", 14.0, 20.3, 2018.2, _NEVER, 3.4, 20.0, 2018.2),
+    ("M22", 8.0, 19.5, 2022.1, _NEVER, 4.0, 12.0, 2022.1),
+    ("W68", 8.0, 19.5, 2022.1, _NEVER, 4.0, 12.0, 2022.1),
+    ("V00", 12.0, 22.2, 2019.0, _NEVER, 4.0, 8.0, 2019.0),
     # following up: three exposures or more of one object
-    Station("675", 4.0, 19.0, _ALWAYS, 1995.9, 3.1, 25.0, _NEVER),
-    Station("474", 3.0, 20.8, _ALWAYS, _NEVER, 3.5, 6.0, 2018.0),
-    Station("568", 7.0, 23.2, _ALWAYS, _NEVER, 3.5, 6.0, 2012.0),
-    Station("950", 3.0, 22.0, _ALWAYS, _NEVER, 4.0, 5.0, _NEVER),
-    Station("246", 5.0, 20.5, 1994.0, _NEVER, 3.8, 7.0, 2018.0),
-    Station("673", 3.0, 20.3, 1998.0, _NEVER, 4.5, 8.0, 2018.0),
-    Station("926", 5.0, 20.6, 2000.0, _NEVER, 3.6, 9.0, _NEVER),
-    Station("204", 3.0, 20.2, 1999.0, _NEVER, 3.6, 7.0, _NEVER),
-    Station("291", 13.0, 22.2, 2001.8, _NEVER, 3.6, 8.0, 2018.0),
-    Station("H21", 8.0, 21.3, 2002.0, _NEVER, 4.0, 11.0, _NEVER),
-    Station("J95", 6.0, 20.2, 2004.0, _NEVER, 4.6, 10.0, 2019.0),
-    Station("H01", 6.0, 21.8, 2008.5, _NEVER, 4.0, 4.0, 2018.0),
-    Station("J04", 6.0, 21.8, 2009.0, _NEVER, 4.0, 5.0, 2018.0),
-    Station("L01", 3.0, 20.8, 2011.0, _NEVER, 4.2, 5.0, 2019.0),
-    Station("W84", 3.0, 23.0, 2013.5, _NEVER, 4.5, 5.0, 2013.5),
-    Station("I52", 14.0, 21.6, 2014.0, _NEVER, 4.0, 5.0, 2018.0),
-    Station("V06", 6.0, 21.6, 2015.5, _NEVER, 4.0, 5.0, 2018.0),
-    Station("K92", 4.0, 21.2, 2014.5, _NEVER, 5.0, 4.0, 2018.0),
-    Station("Q63", 4.0, 21.2, 2014.5, _NEVER, 5.0, 4.0, 2018.0),
-    Station("W85", 4.0, 21.2, 2014.5, _NEVER, 5.0, 4.0, 2018.0),
-    Station("V37", 4.0, 21.2, 2014.5, _NEVER, 5.0, 4.0, 2018.0),
-    Station("Q62", 3.0, 20.3, 2012.0, _NEVER, 4.0, 5.0, 2019.0),
+    ("675", 4.0, 19.0, _ALWAYS, 1995.9, 3.1, 25.0, _NEVER),
+    ("474", 3.0, 20.8, _ALWAYS, _NEVER, 3.5, 6.0, 2018.0),
+    ("568", 7.0, 23.2, _ALWAYS, _NEVER, 3.5, 6.0, 2012.0),
+    ("950", 3.0, 22.0, _ALWAYS, _NEVER, 4.0, 5.0, _NEVER),
+    ("246", 5.0, 20.5, 1994.0, _NEVER, 3.8, 7.0, 2018.0),
+    ("673", 3.0, 20.3, 1998.0, _NEVER, 4.5, 8.0, 2018.0),
+    ("926", 5.0, 20.6, 2000.0, _NEVER, 3.6, 9.0, _NEVER),
+    ("204", 3.0, 20.2, 1999.0, _NEVER, 3.6, 7.0, _NEVER),
+    ("291", 13.0, 22.2, 2001.8, _NEVER, 3.6, 8.0, 2018.0),
+    ("H21", 8.0, 21.3, 2002.0, _NEVER, 4.0, 11.0, _NEVER),
+    ("J95", 6.0, 20.2, 2004.0, _NEVER, 4.6, 10.0, 2019.0),
+    ("H01", 6.0, 21.8, 2008.5, _NEVER, 4.0, 4.0, 2018.0),
+    ("J04", 6.0, 21.8, 2009.0, _NEVER, 4.0, 5.0, 2018.0),
+    ("L01", 3.0, 20.8, 2011.0, _NEVER, 4.2, 5.0, 2019.0),
+    ("W84", 3.0, 23.0, 2013.5, _NEVER, 4.5, 5.0, 2013.5),
+    ("I52", 14.0, 21.6, 2014.0, _NEVER, 4.0, 5.0, 2018.0),
+    ("V06", 6.0, 21.6, 2015.5, _NEVER, 4.0, 5.0, 2018.0),
+    ("K92", 4.0, 21.2, 2014.5, _NEVER, 5.0, 4.0, 2018.0),
+    ("Q63", 4.0, 21.2, 2014.5, _NEVER, 5.0, 4.0, 2018.0),
+    ("W85", 4.0, 21.2, 2014.5, _NEVER, 5.0, 4.0, 2018.0),
+    ("V37", 4.0, 21.2, 2014.5, _NEVER, 5.0, 4.0, 2018.0),
+    ("Q62", 3.0, 20.3, 2012.0, _NEVER, 4.0, 5.0, 2019.0),
 )
+
+STATIONS: Final = Stations._make(map(np.array, zip(*_ROWS, strict=True)))
 """Surveys and follow-up stations that stand for all the others."""
 
 # Depth of the search at half efficiency, and what the weights of the stations at work are brought
@@ -109,8 +104,11 @@ _YEARS = np.array([1985.0, 1995.0, 1998.0, 2002.0, 2006.0, 2010.0, 2014.0, 2018.
 _LIMIT = np.array([18.3, 18.8, 19.3, 20.0, 20.8, 21.2, 21.6, 21.9, 22.0, 22.1])
 _ACTIVITY = np.array([0.01, 0.03, 0.10, 0.22, 0.33, 0.42, 0.62, 0.85, 1.10, 1.25])
 _LIMIT_TODAY: Final = 22.0
+"""Depth of the search in 2022 [mag], which `Survey.limiting_magnitude` moves."""
 
-_FAR_BEYOND: Final = 5.0  # scales of the efficiency: a chance of less than one in a hundred
+_FAR_BEYOND: Final = 5.0
+"""Scales of the efficiency beyond the limit at which a station measures nothing any more: less
+than one object in a hundred."""
 
 _LN10 = np.log(10.0)
 
@@ -125,17 +123,16 @@ def year_of(mjd: npt.ArrayLike) -> FloatArray:
 
 
 class Aspect(NamedTuple):
-    """How objects show themselves from the centre of the Earth."""
+    """Brightness, place and motion of objects seen from the centre of the Earth."""
 
     magnitude: AnyArray
-    """Apparent, of the band of the absolute magnitude."""
-    distance: AnyArray
-    """From the Earth [au]."""
+    """Apparent magnitude in the band of the absolute magnitude."""
     elongation: AnyArray
-    """From the Sun [rad]."""
+    """Angle from the Sun [rad]."""
     rate: AnyArray
-    """Motion on the sky [rad/d]."""
+    """Speed on the sky [rad/d]."""
     sin_dec: AnyArray
+    """Sine of the declination."""
 
 
 def hg_magnitude(
@@ -143,14 +140,7 @@ def hg_magnitude(
 ) -> AnyArray:
     """Apparent magnitude in the H, G system (Bowell et al. 1989, in Asteroids II, 524).
 
-    Parameters
-    ----------
-    H, G : ndarray
-        Absolute magnitude and slope parameter.
-    sun, earth : ndarray
-        Distances from them [au].
-    cos_phase : ndarray
-        Cosine of the angle at the object.
+    Distances are from the Sun and the Earth [au], the phase is the angle at the object.
     """
     half = np.sqrt(np.maximum(1.0 - cos_phase, 0.0) / np.maximum(1.0 + cos_phase, 1e-6))
     phi1 = np.exp(-3.33 * half**0.63)
@@ -159,12 +149,7 @@ def hg_magnitude(
     return H + 5.0 * np.log10(sun * earth) - 2.5 * np.log10(shine)
 
 
-def aspect(
-    objects: State,
-    earth: State,
-    H: AnyArray,
-    G: AnyArray,
-) -> Aspect:
+def aspect(objects: State, earth: State, H: AnyArray, G: AnyArray) -> Aspect:
     """Aspect of objects seen from the centre of the Earth, both by their heliocentric states."""
     (r, v), (earth_r, earth_v) = objects, earth
     path = [a - b for a, b in zip(r, earth_r, strict=True)]
@@ -178,11 +163,19 @@ def aspect(
     across = np.sqrt(np.maximum(sum(x * x for x in drift) - radial * radial, 0.0))
     return Aspect(
         hg_magnitude(H, G, sun, distance, cos_phase),
-        distance,
         np.arccos(np.clip(cos_elongation, -1.0, 1.0)),
         across / distance,
         path[2] / distance,
     )
+
+
+def geocentric_aspect(
+    r: FloatArray, v: FloatArray, mjd: FloatArray, H: FloatArray, G: FloatArray
+) -> Aspect:
+    """Aspect of states of shape (M, 3), each at its epoch [MJD TDB]."""
+    earth_r, earth_v = earth_state(mjd)
+    earth = tuple(earth_r.T), tuple(earth_v.T)
+    return aspect((tuple(r.T), tuple(v.T)), earth, H, G)
 
 
 def _log_logistic(x: AnyArray) -> AnyArray:
@@ -204,7 +197,7 @@ def _trailing_loss(
 
 @dataclass(frozen=True)
 class Survey:
-    """Who looks, how deep, and when the sky is dark enough.
+    """Stations, depth of the search, and limits of darkness and altitude.
 
     Attributes
     ----------
@@ -221,7 +214,7 @@ class Survey:
     half_elongation_deg, elongation_softness_deg : float
         Angle from the Sun at which half of the effort is left, and the scale of the decline.
     least_altitude_deg, sun_altitude_deg : float
-        Above the horizon; of the Sun at most.
+        Least altitude of an object, and largest of the Sun.
     codes : collection of str
         The stations taken; all of `STATIONS` by default.
     """
@@ -237,32 +230,28 @@ class Survey:
     codes: Collection[str] = ()
 
     def __post_init__(self) -> None:
-        known = {station.code for station in STATIONS}
         for code in self.codes:
-            if code not in known:
+            if code not in STATIONS.code:
                 raise UnknownStationError(
-                    f"station {code!r} is not simulated; take some of {', '.join(sorted(known))}",
+                    f"station {code!r} is not simulated; "
+                    f"take some of {', '.join(sorted(STATIONS.code.tolist()))}",
                     code=code,
                 )
 
     @cached_property
-    def stations(self) -> tuple[Station, ...]:
+    def columns(self) -> Stations:
         """The stations taken, in order of `STATIONS`."""
-        return tuple(s for s in STATIONS if not self.codes or s.code in self.codes)
-
-    @cached_property
-    def columns(self) -> StationColumns:
-        """The stations as arrays, one per field."""
-        return StationColumns._make(map(np.array, zip(*self.stations, strict=True)))
+        rows = np.isin(STATIONS.code, list(self.codes or STATIONS.code))
+        return Stations._make(column[rows] for column in STATIONS)
 
     @cached_property
     def itrf(self) -> FloatArray:
-        """Their places, shape (n_stations, 3) [m]."""
+        """Earth-fixed places of the stations, shape (n_stations, 3) [m]."""
         return observatories.itrf_positions(self.columns.code)
 
     @cached_property
     def longitude(self) -> FloatArray:
-        """East longitudes in [-1/2, 1/2), shape (n_stations,) [turns]."""
+        """East longitudes of the stations in [-1/2, 1/2), shape (n_stations,) [turns]."""
         return (observatories.east_longitude(self.columns.code) / 360.0 + 0.5) % 1.0 - 0.5
 
     def limit(self, mjd: npt.ArrayLike) -> FloatArray:
@@ -274,35 +263,38 @@ class Survey:
         """Observations per night relative to 2020."""
         return np.interp(year_of(mjd), _YEARS, _ACTIVITY)
 
-    def log_detection(self, seen: Aspect, mjd: AnyArray, depth: float = 0.0) -> AnyArray:
+    def log_detection(self, view: Aspect, mjd: AnyArray, depth: float = 0.0) -> AnyArray:
         """Logarithm of the chance that objects are measured on a night, darkness left aside."""
-        dtype = seen.magnitude.dtype
+        dtype = view.magnitude.dtype
         limit = (self.limit(mjd) + depth).astype(dtype)
-        faintness = seen.magnitude + _trailing_loss(seen.rate).astype(dtype)
+        faintness = view.magnitude + _trailing_loss(view.rate).astype(dtype)
         bright = _log_logistic((limit - faintness) / np.asarray(self.softness, dtype))
-        return bright + self._log_sky(seen)
+        return bright + self._log_sky(view)
 
-    def _log_sky(self, seen: Aspect) -> AnyArray:
-        """Away from the Sun, and where the telescopes are: two thirds of them in the north."""
-        dtype = seen.magnitude.dtype
-        away = np.degrees(seen.elongation) - self.half_elongation_deg
-        dec = np.degrees(np.arcsin(np.clip(seen.sin_dec, -1.0, 1.0)))
+    def _log_sky(self, view: Aspect) -> AnyArray:
+        """Logarithm of the effort by place on the sky.
+
+        It falls towards the Sun, and to the south: two thirds of the telescopes are in the north.
+        """
+        dtype = view.magnitude.dtype
+        away = np.degrees(view.elongation) - self.half_elongation_deg
+        dec = np.degrees(np.arcsin(np.clip(view.sin_dec, -1.0, 1.0)))
         north = np.log(0.15 + 0.85 / (1.0 + np.exp(-(dec + 35.0) / 6.0)))
         return (_log_logistic(away / self.elongation_softness_deg) + north).astype(dtype)
 
-    def log_effort(self, seen: Aspect, mjd: AnyArray) -> AnyArray:
+    def log_effort(self, view: Aspect, mjd: AnyArray) -> AnyArray:
         """Logarithm of the number of tracklets that all stations take of objects on a night.
 
         Relative to objects that all can see in 2020. What many small telescopes can measure is
         measured more often than what few large ones can.
         """
         year = ((year_of(mjd) - _EFFORT_YEARS[0]) / _EFFORT_STEP[0] + 0.5).astype(np.int64)
-        faintness = seen.magnitude + _trailing_loss(seen.rate)
+        faintness = view.magnitude + _trailing_loss(view.rate)
         magnitude = ((faintness - _EFFORT_MAGNITUDES[0]) / _EFFORT_STEP[1] + 0.5).astype(np.int64)
         table = self._effort
         row = np.clip(year, 0, table.shape[0] - 1)
         column = np.clip(magnitude, 0, table.shape[1] - 1)
-        return table[row, column].astype(seen.magnitude.dtype) + self._log_sky(seen)
+        return table[row, column].astype(view.magnitude.dtype) + self._log_sky(view)
 
     @cached_property
     def _effort(self) -> FloatArray:
@@ -324,14 +316,14 @@ class Survey:
         bright = _log_logistic((limit - faintness) / self.softness)
         return np.where(at_work, np.log(station.weight) + bright, -np.inf)
 
-    def log_choice(self, seen: Aspect, mjd: FloatArray) -> FloatArray:
+    def log_choice(self, view: Aspect, mjd: FloatArray) -> FloatArray:
         """Logarithm of how willingly each station takes objects, shape (M, n_stations)."""
-        return self._log_rate(year_of(mjd), seen.magnitude + _trailing_loss(seen.rate))
+        return self._log_rate(year_of(mjd), view.magnitude + _trailing_loss(view.rate))
 
-    def is_measurable(self, seen: Aspect, station: IntArray) -> BoolArray:
-        """Whether objects are not far beyond what the stations, one for each, can measure."""
+    def is_measurable(self, view: Aspect, station: IntArray) -> BoolArray:
+        """Mask of the objects not far beyond the limit of their station, one for each."""
         limit = self.columns.limit[station] + (self.limiting_magnitude - _LIMIT_TODAY)
-        faintness = seen.magnitude + _trailing_loss(seen.rate)
+        faintness = view.magnitude + _trailing_loss(view.rate)
         return faintness < limit + _FAR_BEYOND * self.softness
 
     def night(self, station: IntArray, mjd_utc: FloatArray) -> IntArray:
@@ -339,13 +331,7 @@ class Survey:
         return np.floor(mjd_utc + self.longitude[station] - 0.5).astype(np.int64)
 
     def zenith(self, station: IntArray, mjd_utc: FloatArray) -> FloatArray:
-        """Directions away from the centre of the Earth, shape (..., 3), to a tenth of a degree.
-
-        Parameters
-        ----------
-        station : ndarray of int
-            Numbers of stations, of a shape that spreads over that of ``mjd_utc``.
-        """
+        """Directions away from the centre of the Earth, shape (..., 3), to a tenth of a degree."""
         x, y, z = (self.itrf / np.linalg.norm(self.itrf, axis=1)[:, None]).T
         angle = earth_rotation_angle(mjd_utc) + np.arctan2(y, x)[station]
         across = np.hypot(x, y)[station]

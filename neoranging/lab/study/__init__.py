@@ -1,4 +1,4 @@
-"""Judging estimators on sets of labelled arcs: answers, errors, intervals, figures, report."""
+"""Judging estimators on stored sets of labelled arcs: their answers, and how far off they are."""
 
 import lazy_loader
 

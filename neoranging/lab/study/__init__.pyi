@@ -1,5 +1,6 @@
 from .calibration import HeldOut as HeldOut
 from .calibration import calibrate as calibrate
+from .calibration import coverage as coverage
 from .calibration import cross_conformal as cross_conformal
 from .diurnal import diurnal_signal as diurnal_signal
 from .figures.classical import plot_collapse as plot_collapse
@@ -12,11 +13,9 @@ from .methods import Contender as Contender
 from .metrics import METRICS as METRICS
 from .metrics import compare as compare
 from .metrics import summarise as summarise
-from .predictions import Predictions as Predictions
 from .predictions import predict as predict
 from .run import Study as Study
 from .run import run_study as run_study
-from .scores import ScoredArcs as ScoredArcs
 from .scores import score as score
 from .selection import Selection as Selection
 from .strata import cross as cross

@@ -9,32 +9,37 @@ sample and are left out.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Self, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 
 from neoranging.calibration import Calibration, default_calibration
+from neoranging.core import columns
 from neoranging.core import conformal as core
-from neoranging.core.conformal import Answers
+from neoranging.core.answers import Answers
+from neoranging.core.status import RangeStatus
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.registry import get_estimator
 from neoranging.exceptions import ConformalError, NotTrainedError
 from neoranging.lab.sets.arcs import OBSERVED, to_core
-from neoranging.lab.sets.schema import ArcTable
+from neoranging.lab.sets.schema import TRUE_COLUMNS, ArcTable
 from neoranging.lab.sets.splits import division_of
 from neoranging.lab.sets.store import iterate_arcs, read_manifest
 from neoranging.lab.study.bootstrap import capped
+from neoranging.lab.study.predictions import ask_arcs
+from neoranging.lab.study.scores import ArcTruth
 from neoranging.lab.study.strata import AXES
-from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray, StrArray
+from neoranging.typing import AnyArray, FloatArray
 
 LEVELS: Final = (0.5, 0.68, 0.9, 0.95)
 
 COLUMNS_NEEDED: Final = (
     *OBSERVED,
-    *("designation", "rho_geo_au", "rho_topo_au", "is_close"),
+    *(rho for rho, _ in TRUE_COLUMNS.values()),
+    *("designation", "is_close"),
 )
 """Columns of a set that a calibration looks at."""
 
@@ -46,34 +51,26 @@ hundreds of arcs, and too narrow for new ones; a single one of each would waste 
 object do not share.
 """
 
-_TRUTH: Final = {"geocenter": "rho_geo_au", "topocenter": "rho_topo_au"}
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeldOut:
-    """Answers to M arcs that the method was not trained on, with their truths.
+    """Answers to M arcs that the method was not trained on, with their truth.
 
     Attributes
     ----------
     identity : mapping
         Of the method; `RangingEstimator.identity`.
     answers : Answers
-    limits : ndarray, shape (M, 2)
-        Least and greatest admissible range [au].
-    truth : ndarray, shape (M,)
-        True range [au] from the origin of the method.
-    objects : ndarray of str, shape (M,)
-        Object of each arc.
+    truth : ArcTruth
+        From the origin of the method.
     """
 
     identity: Mapping[str, Any]
     answers: Answers
-    limits: FloatArray
-    truth: FloatArray
-    objects: StrArray
+    truth: ArcTruth
 
     @classmethod
-    def of(cls, estimator: RangingEstimator, tables: Iterable[ArcTable]) -> Self:
+    def of(cls, estimator: RangingEstimator, tables: Iterable[ArcTable]) -> HeldOut:
         """Ask an estimator for every arc of some tables, in their order.
 
         Parameters
@@ -87,20 +84,22 @@ class HeldOut:
         ConformalError
             If there is not one arc.
         """
-        parts = [_ask(estimator, table) for table in tables if len(table)]
+        parts = []
+        for table in tables:
+            if len(table):
+                arcs = to_core(table, estimator.origin)
+                topocentric = arcs if estimator.origin == "topocenter" else to_core(table)
+                answers = ask_arcs(estimator, arcs, topocentric)
+                truth = ArcTruth.of(table, estimator.origin, arcs)
+                parts.append(cls(estimator.identity, answers, truth))
         if not parts:
             raise ConformalError("there are no arcs to calibrate on: choose another split or set")
-        answers, limits, truth, objects = zip(*parts, strict=True)
-        return cls(
-            estimator.identity,
-            Answers.join(list(answers)),
-            *(np.concatenate(column) for column in (limits, truth, objects)),
-        )
+        return columns.join(parts)
 
     @classmethod
     def read(
         cls, estimator: RangingEstimator, folder: str | os.PathLike[str], split: str = "test"
-    ) -> Self:
+    ) -> HeldOut:
         """Ask an estimator for the arcs of a split of a stored set, without resampled ones.
 
         Raises
@@ -108,172 +107,59 @@ class HeldOut:
         ConformalError
             If there is not one arc, or a network learnt from that part or was chosen by it.
         """
-        _require_unseen(estimator, read_manifest(Path(folder)), split)
+        manifest = read_manifest(Path(folder))
+        if estimator.is_learned and split in ("train", "val"):
+            trained_on = getattr(estimator, "card", {}).get("train", {})
+            same_set = trained_on.get("settings") == manifest.get("settings")
+            if same_set and trained_on.get("division") == division_of(manifest):
+                raise ConformalError(
+                    f"{estimator!r} learnt from this set, and its part {split!r} was seen in "
+                    "training: its errors there are no measure of those on new arcs; take 'test' "
+                    "or 'unseen'"
+                )
         parts = iterate_arcs(Path(folder), COLUMNS_NEEDED, split)
         return cls.of(estimator, (table.take(~table["is_close"]) for table in parts))
 
     def __len__(self) -> int:
         return len(self.truth)
 
-    def take(self, rows: AnyArray) -> Self:
-        """Some of the arcs."""
-        columns: Any = (column[rows] for column in (self.limits, self.truth, self.objects))
-        return type(self)(self.identity, self.answers.take(rows), *columns)
+    def take(self, rows: AnyArray) -> HeldOut:
+        """Some of the arcs: indices or a mask."""
+        return replace(self, answers=self.answers.take(rows), truth=self.truth.take(rows))
 
     def calibration(
         self, score: str | None = None, description: Mapping[str, Any] | None = None
     ) -> Calibration:
-        """Calibration for new arcs, by at most ``ARCS_OF_OBJECT`` of each object.
+        """Calibration for new arcs, by at most `ARCS_OF_OBJECT` of each object.
 
         See `Calibration.fit`.
         """
-        objects, number = np.unique(self.objects, return_inverse=True)
+        objects, number = self.truth.objects
         some = self.take(capped(number, ARCS_OF_OBJECT))
-        told = {
-            "n_objects": len(objects),
-            "n_held_out": len(self),
-            "most_of_an_object": ARCS_OF_OBJECT,
-            **(description or {}),
-        }
         return Calibration.fit(
-            some.answers, some.truth, score=score, identity=self.identity, description=told
+            some.answers,
+            some.truth.span,
+            some.truth.rho,
+            score=score,
+            identity=self.identity,
+            description={
+                "n_objects": len(objects),
+                "n_held_out": len(number),
+                "most_of_an_object": ARCS_OF_OBJECT,
+                **(description or {}),
+            },
         )
+
+    def intervals(
+        self, calibration: Calibration, level: float, *, too_few: str = "raise"
+    ) -> FloatArray:
+        """Intervals that a calibration gives these answers, shape (M, 2) [au]."""
+        truth = self.truth
+        return calibration.bounds(self.answers, truth.span, truth.limits, level, too_few=too_few)
 
     def __repr__(self) -> str:
-        name, n = self.identity.get("method"), len(np.unique(self.objects))
+        name, n = self.identity.get("method"), len(self.truth.objects[0])
         return f"<HeldOut: {name} on {len(self)} arcs of {n} objects>"
-
-
-def _ask(
-    estimator: RangingEstimator, table: ArcTable
-) -> tuple[Answers, FloatArray, FloatArray, StrArray]:
-    arcs = to_core(table, estimator.origin)
-    topocentric = arcs if estimator.origin == "topocenter" else to_core(table)
-    attributables, solutions = estimator._solve(arcs, topocentric)
-    return (
-        Answers.of(attributables, solutions, arcs.span),
-        core.admissible_limits(attributables),
-        table[_TRUTH[estimator.origin]],
-        table["designation"],
-    )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CrossConformal:
-    """Intervals of arcs from calibrations that saw none of their object.
-
-    Attributes
-    ----------
-    held : HeldOut
-        The M arcs.
-    levels : tuple of float
-        L confidence levels.
-    intervals : ndarray, shape (L, M, 2)
-        Range [au], within the admissible limits.
-    fold : ndarray of int, shape (M,)
-    """
-
-    held: HeldOut
-    levels: tuple[float, ...]
-    intervals: FloatArray
-    fold: IntArray
-
-    def interval(self, level: float) -> FloatArray:
-        """Intervals of one of the levels, shape (M, 2) [au]."""
-        if level not in self.levels:
-            raise ConformalError(f"level {level} was not asked for; there are {self.levels}")
-        return np.array(self.intervals[self.levels.index(level)])
-
-    def inside(self, level: float) -> BoolArray:
-        """Whether the truth lies in the interval of one of the levels, shape (M,)."""
-        low, high = self.interval(level).T
-        return (low <= self.held.truth) & (self.held.truth <= high)
-
-    def coverage(self, strata: Mapping[str, AnyArray] | None = None) -> list[dict[str, Any]]:
-        """Coverage of all arcs, by verdict, motion, length of arc, and by strata.
-
-        Parameters
-        ----------
-        strata : mapping of str to ndarray, optional
-            Label of each arc, shape (M,), by the name of the division.
-
-        Returns
-        -------
-        list of dict
-            A row for each level and bin: ``level``, ``stratum``, ``bin``, ``n_arcs``,
-            ``n_objects``, ``per_arc``, ``per_object``, ``median_width_au`` and ``median_ratio``
-            (upper by lower bound). Arcs without an answer have the whole admissible range; they
-            count under ``all`` and ``verdict`` alone.
-        """
-        divisions = {**self._own_strata(), **(strata or {})}
-        rows = []
-        for level in self.levels:
-            for name, labels in divisions.items():
-                whole = name in _WHOLE or self.held.answers.given
-                rows += [
-                    {"level": level, "stratum": name, "bin": label, **self._row(level, mine)}
-                    for label, mine in _bins(np.asarray(labels), whole)
-                ]
-        return rows
-
-    def _own_strata(self) -> dict[str, AnyArray]:
-        answers = self.held.answers
-        verdict = np.where(
-            answers.given, np.where(answers.usable, "usable", "not usable"), "no answer"
-        )
-        decile = _quantile_of(answers.eta, 10, answers.given)
-        tercile = _quantile_of(answers.span, 3, answers.given)
-        return {
-            "all": np.full(len(self.held), "all"),
-            "answered": np.full(len(self.held), "answered"),
-            "verdict": verdict,
-            "eta decile": decile + 1,
-            "span tercile": np.array(AXES["span"].names)[tercile],
-        }
-
-    def _row(self, level: float, mine: BoolArray) -> dict[str, Any]:
-        told = core.coverage(self.inside(level)[mine], self.held.objects[mine])
-        low, high = self.interval(level)[mine].T
-        known = np.isfinite(low)
-        low, high = low[known], high[known]
-        median = [float(np.median(x)) if len(x) else np.nan for x in (high - low, high / low)]
-        return {
-            "n_arcs": told.n_arcs,
-            "n_objects": told.n_objects,
-            "per_arc": told.per_arc,
-            "per_object": told.per_object,
-            "median_width_au": median[0],
-            "median_ratio": median[1],
-        }
-
-
-def _require_unseen(estimator: RangingEstimator, manifest: Mapping[str, Any], split: str) -> None:
-    """Refuse arcs that a network says in its card it was trained on or chosen by."""
-    if not (estimator.is_learned and split in ("train", "val")):
-        return
-    own = getattr(estimator, "card", {}).get("train", {})
-    if (own.get("settings"), own.get("division")) == (
-        manifest.get("settings"),
-        division_of(manifest),
-    ):
-        raise ConformalError(
-            f"{estimator!r} learnt from this set, and its part {split!r} was seen in training: its "
-            "errors there are no measure of those on new arcs; take 'test' or 'unseen'"
-        )
-
-
-_WHOLE: Final = ("all", "verdict")
-"""Divisions of all arcs; the others are of those with an answer."""
-
-
-def _quantile_of(values: FloatArray, n: int, rows: BoolArray) -> IntArray:
-    """Bin of each value, from 0; the bins hold equal numbers of ``rows``."""
-    return core.bin_of(core.quantile_edges(values[rows], n), values)
-
-
-def _bins(labels: AnyArray, rows: BoolArray | bool) -> Iterator[tuple[Any, BoolArray]]:
-    for label in np.unique(labels[rows] if rows is not True else labels).tolist():
-        yield label, (labels == label) & rows
 
 
 def cross_conformal(
@@ -283,7 +169,7 @@ def cross_conformal(
     folds: int = 10,
     seed: int = 0,
     score: str | None = None,
-) -> CrossConformal:
+) -> dict[float, FloatArray]:
     """Intervals of every arc from the arcs of other objects.
 
     Parameters
@@ -298,19 +184,168 @@ def cross_conformal(
     score : {"log", "absolute", "standard"}, optional
         See `Calibration`.
 
+    Returns
+    -------
+    dict of float to ndarray
+        By level, the intervals within the admissible limits, shape (M, 2) [au].
+
     Raises
     ------
     ConformalError
         If there are fewer objects than folds, or too few arcs for a level.
     """
-    fold = core.folds(held.objects, folds, np.random.default_rng(seed))
-    intervals = np.empty((len(levels), len(held), 2))
+    fold = core.folds(held.truth.designation, folds, np.random.default_rng(seed))
+    intervals = {level: np.empty((len(fold), 2)) for level in levels}
     for k in range(folds):
-        mine = fold == k
-        calibration, part = held.take(~mine).calibration(score), held.take(mine)
-        for i, level in enumerate(levels):
-            intervals[i, mine] = calibration.bounds(part.answers, part.limits, level)
-    return CrossConformal(held, tuple(levels), intervals, fold)
+        rows = fold == k
+        calibration, part = held.take(np.flatnonzero(~rows)).calibration(score), held.take(rows)
+        for level in levels:
+            intervals[level][rows] = part.intervals(calibration, level)
+    return intervals
+
+
+def coverage(
+    held: HeldOut,
+    intervals: Mapping[float, FloatArray],
+    strata: Mapping[str, AnyArray] | None = None,
+) -> list[dict[str, Any]]:
+    """Coverage of all arcs, by verdict, motion, length of arc, and by strata.
+
+    Parameters
+    ----------
+    held : HeldOut
+        M arcs.
+    intervals : mapping of float to ndarray
+        By level, shape (M, 2) [au]; as of `cross_conformal`.
+    strata : mapping of str to ndarray, optional
+        Label of each arc, shape (M,), by the name of the division.
+
+    Returns
+    -------
+    list of dict
+        A row for each level and bin: ``level``, ``stratum``, ``bin``, ``n_arcs``, ``n_objects``,
+        ``per_arc``, ``per_object``, ``median_width_au`` and ``median_ratio`` (upper by lower
+        bound). Arcs without an answer have the whole admissible range; they count under ``all``
+        and ``verdict`` alone.
+    """
+    answers, truth = held.answers, held.truth
+    answered, every = core.answered(answers), np.ones(len(answers), dtype=bool)
+    verdict = np.where(answered, np.where(answers.usable, "usable", "not usable"), "no answer")
+    decile, tercile = (
+        core.bin_of(core.quantile_edges(values[answered], n), values)
+        for values, n in ((answers.eta, 10), (truth.span, 3))
+    )
+    divisions = {
+        "all": (np.full(len(answers), "all"), every),
+        "answered": (np.full(len(answers), "answered"), answered),
+        "verdict": (verdict, every),
+        "eta decile": (decile + 1, answered),
+        "span tercile": (np.array(AXES["span"].names)[tercile], answered),
+    }
+    divisions |= {name: (np.asarray(label), answered) for name, label in (strata or {}).items()}
+    rows = []
+    for level, bounds in intervals.items():
+        low, high = bounds.T
+        inside = (low <= truth.rho) & (truth.rho <= high)
+        for name, (labels, counted) in divisions.items():
+            for label in np.unique(labels[counted]).tolist():
+                k = (labels == label) & counted
+                shares = core.coverage(inside[k], truth.designation[k])
+                finite = k & np.isfinite(low)
+                middle = [
+                    float(np.median(x[finite])) if finite.any() else np.nan
+                    for x in (high - low, high / low)
+                ]
+                rows.append(
+                    {"level": level, "stratum": name, "bin": label}
+                    | shares._asdict()
+                    | {"median_width_au": middle[0], "median_ratio": middle[1]}
+                )
+    return rows
+
+
+# ---------------------------------------------------------------------- methods of a study
+
+INTERVAL_LEVEL: Final = 0.68
+"""Of the intervals that are drawn, and of those that scores carry."""
+
+TABLE_LEVELS: Final = (0.68, 0.95)
+"""Of tables."""
+
+STUDY_LEVELS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.68, 0.8, 0.9, 0.95, 0.99)
+"""Of reliability diagrams; those that the arcs are too few for are left out."""
+
+
+class MethodIntervals(NamedTuple):
+    """Intervals of one method of a study, and how often they hold."""
+
+    held: HeldOut | None = None
+    """Answers that they were calibrated on; None where there are none."""
+    bounds: FloatArray | None = None
+    """Crosswise intervals of these arcs at `INTERVAL_LEVEL`, if that level is possible."""
+    coverage: Sequence[dict[str, Any]] = ()
+    """Rows of `coverage`, crosswise at all levels."""
+    rows: Sequence[dict[str, Any]] = ()
+    """Rows of a table: ``source`` and those of ``coverage`` at `TABLE_LEVELS`, crosswise and of the
+    calibration that comes with the method."""
+    why: str = ""
+    """Why there are none, or how they were made otherwise; "" for nothing."""
+
+    @classmethod
+    def of(
+        cls,
+        held: HeldOut,
+        strata: Mapping[str, AnyArray],
+        calibration: Calibration | None = None,
+        folds: int = 10,
+    ) -> MethodIntervals:
+        """Intervals of answers from the answers to other objects.
+
+        Parameters
+        ----------
+        held : HeldOut
+            M arcs.
+        strata : mapping of str to ndarray
+            Label of each arc, by the name of the division.
+        calibration : Calibration, optional
+            One that comes with the method, to be judged as well.
+        folds : int
+        """
+        folds = min(folds, len(held.truth.objects[0]))
+        if folds < 2:
+            return cls(why="no intervals: all arcs are of one object")
+        usable = core.answered(held.answers) & held.answers.usable
+        n_usable, some, why = int(usable.sum()), held, ""
+        # a fold is calibrated on the others, and one object may own most of the usable answers
+        fold = core.folds(held.truth.designation, folds, np.random.default_rng(0))
+        least = n_usable - int(np.bincount(fold[usable], minlength=1).max())
+        if n_usable and least < core.arcs_needed(max(TABLE_LEVELS)):
+            why = (
+                f"only {n_usable} answers are usable: its intervals are calibrated on all together"
+            )
+            some, n_usable = without_verdicts(held), 0
+        # bins hold hundreds of arcs unless there are fewer in all; folds of objects are uneven
+        of_bin = 0.5 * min(n_usable or len(held), 400)
+        levels = [x for x in STUDY_LEVELS if x <= 0.95 or core.arcs_needed(x) <= of_bin]
+        try:
+            intervals = cross_conformal(some, levels=levels, folds=folds)
+        except ConformalError as error:
+            return cls(why=f"no intervals: {error}")
+        covered = coverage(some, intervals, strata)
+        rows = [{"source": "crosswise", **x} for x in covered if x["level"] in TABLE_LEVELS]
+        if calibration is not None:
+            own = {x: held.intervals(calibration, x, too_few="limits") for x in TABLE_LEVELS}
+            rows += [{"source": "of the method", **x} for x in coverage(held, own, strata)]
+        return cls(some, intervals.get(INTERVAL_LEVEL), covered, rows, why)
+
+
+def without_verdicts(held: HeldOut) -> HeldOut:
+    """The same answers with no one usable, so that all are calibrated together."""
+    status = np.full(len(held), RangeStatus.UNDETERMINED.code, dtype=np.int8)
+    return replace(held, answers=replace(held.answers, status=status))
+
+
+# ---------------------------------------------------------------------- calibrations
 
 
 def calibrate(
@@ -348,7 +383,7 @@ def calibrate(
 
 
 def provenance(folder: str | os.PathLike[str], split: str) -> dict[str, Any]:
-    """Which arcs a calibration was made of, for its description.
+    """Arcs that a calibration was made of, for its description.
 
     Raises
     ------
@@ -392,30 +427,21 @@ def calibrate_defaults(
         ``gauss.json``, ``laplace.json``, and ``<model>-<representation>.json`` of all weights that
         come with the package.
     """
+    from neoranging.estimators.learned import Representation
+
     target = Path(out)
     target.mkdir(parents=True, exist_ok=True)
+    networks = [f"{model}@{kind}" for model in ("mlp", "pinn") for kind in get_args(Representation)]
     written = []
-    for method in _default_methods():
+    for name in ("gauss", "laplace", *networks):
+        method = get_estimator(name)
+        try:
+            _ = method.identity
+        except NotTrainedError:  # no weights come with this installation
+            continue
         path = target / f"{method._calibration_name}.json"
         source = folder if claimed is None or method.is_learned else claimed
         calibrate(method, source, split).write(path)
         written.append(path)
     default_calibration.cache_clear()
     return written
-
-
-def _default_methods() -> Iterator[RangingEstimator]:
-    from neoranging.estimators.gauss import GaussEstimator
-    from neoranging.estimators.laplace import LaplaceEstimator
-    from neoranging.estimators.learned import Representation, default_weights
-    from neoranging.estimators.mlp import MLPEstimator
-    from neoranging.estimators.pinn import PINNEstimator
-
-    yield from (GaussEstimator(), LaplaceEstimator())
-    for network in (MLPEstimator, PINNEstimator):
-        for representation in get_args(Representation):
-            try:
-                default_weights(network.name, representation)
-            except NotTrainedError:
-                continue
-            yield network(representation=representation)

@@ -1,4 +1,4 @@
-"""What is suspicious about answers or labels, told in words before anybody reads a figure.
+"""Suspicious answers or labels, told in words before anybody reads a figure.
 
 Wrong units, shifted rows, a constant: each leaves a trace that a table of medians hides from a
 reader in haste. The checks look for these traces. An alarm says that something is probably broken;
@@ -7,17 +7,16 @@ a remark says what the figures of a method must be read with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from neoranging.core.dcriteria import d_sh
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.study.metrics import COLLAPSED
-from neoranging.lab.study.scores import ArcTruth, ScoredArcs
-from neoranging.typing import BoolArray, FloatArray
+from neoranging.lab.study.scores import ArcTruth, distances, select
 
 ENOUGH: Final = 30
 """Arcs below which a trace is no evidence."""
@@ -50,193 +49,142 @@ class Remark(NamedTuple):
     text: str
 
 
+Traces = Iterator[tuple[bool, str]]
+"""Of each trace, whether it alarms, and the words for it."""
+
+
 # ---------------------------------------------------------------------- answers
 
 
-def check_answers(scored: ScoredArcs) -> list[Remark]:
-    """What is suspicious about the answers of a method, alarms first.
+def check_answers(scored: pd.DataFrame) -> list[Remark]:
+    """Remarks on the answers of a method, alarms first.
 
     Parameters
     ----------
-    scored : ScoredArcs
+    scored : DataFrame
+        As of `neoranging.lab.study.scores.score`.
     """
-    given = scored.answered
-    found = [Remark(scored.method, *each) for each in _unanswered(given)]
-    if given.sum() >= ENOUGH:
-        some = scored.take(given)
-        found += [Remark(scored.method, *each) for check in _CHECKS for each in check(some)]
-    return sorted(found, key=lambda remark: not remark.is_alarm)
+    n, m = int(scored.answered.sum()), len(scored)
+    traces = []
+    if n < 0.95 * m:
+        share = f"{n:,} of {m:,} arcs ({100.0 * n / m:.1f} %)"
+        traces.append((n < 0.01 * m, f"answers {share}; its errors are of these alone"))
+    if n >= ENOUGH:
+        some = select(scored, scored.answered)
+        traces += [*_distributions(some), *_correlations(some), *_qualities(some)]
+    remarks = [Remark(scored.attrs["method"], *trace) for trace in traces]
+    return sorted(remarks, key=lambda remark: not remark.is_alarm)
 
 
-def check_twins(scored: Sequence[ScoredArcs]) -> list[Remark]:
-    """Methods that answer nearly all arcs alike, to the last digit: one method under two names.
+def check_twins(scored: Sequence[pd.DataFrame]) -> list[Remark]:
+    """Remarks on methods that answer nearly all arcs alike: one method under two names.
 
     Parameters
     ----------
-    scored : sequence of ScoredArcs
+    scored : sequence of DataFrame
         Of the same arcs.
     """
-    found = []
+    remarks = []
     for first, second in combinations(scored, 2):
         answered = first.answered & second.answered
         n = int((first.rho[answered] == second.rho[answered]).sum())
         if answered.sum() >= ENOUGH and n > 0.5 * answered.sum():
-            share = f"{n:,} of {int(answered.sum()):,} arcs"
-            text = f"gives the very ranges of {first.method} on {share}: is it the same method?"
-            found.append(Remark(second.method, True, text))
-    return found
+            other, share = first.attrs["method"], f"{n:,} of {int(answered.sum()):,} arcs"
+            text = f"gives the very ranges of {other} on {share}: is it the same method?"
+            remarks.append(Remark(second.attrs["method"], True, text))
+    return remarks
 
 
-_Told = Iterator[tuple[bool, str]]
-
-
-def _unanswered(given: BoolArray) -> _Told:
-    n = int(given.sum())
-    if n < 0.95 * len(given):
-        share = f"{n:,} of {len(given):,} arcs ({100.0 * n / len(given):.1f} %)"
-        yield n < 0.01 * len(given), f"answers {share}; its errors are of these alone"
-
-
-def _constant(s: ScoredArcs) -> _Told:
-    for name, answer, truth, unit in _pairs(s):
+def _distributions(s: pd.DataFrame) -> Traces:
+    """Constants, and wrong units."""
+    quantities = (
+        ("ranges", s.rho, s.rho_true, "au", 2.0, UNITS),
+        ("range-rates", s.rho_dot, s.rho_dot_true, "au/d", 4.0, RATE_UNITS),
+    )
+    for name, answer, truth, unit, *_ in quantities:
         (low, high), (least, most) = (np.quantile(x, (0.05, 0.95)) for x in (answer, truth))
-        if high - low < 0.02 * (most - least) and not _collapsed(s) > 0.5:
+        if high - low < 0.02 * (most - least) and not np.mean(s.rho < COLLAPSED) > 0.5:
             yield (
                 True,
                 f"nearly constant {name}: nine in ten lie between {low:.4g} and {high:.4g} {unit}, "
                 f"of the truth between {least:.3g} and {most:.3g}",
             )
-
-
-def _pairs(s: ScoredArcs) -> Iterator[tuple[str, FloatArray, FloatArray, str]]:
-    yield "ranges", s.rho, s.rho_true, "au"
-    yield "range-rates", s.rho_dot, s.rho_dot_true, "au/d"
-
-
-def _collapsed(s: ScoredArcs) -> float:
-    return float(np.mean(s.rho < COLLAPSED))
-
-
-def _scale(s: ScoredArcs) -> _Told:
-    for name, answer, truth, _ in _pairs(s):
-        ratio = _ratio(answer, truth)
+    for name, answer, truth, _, usual, units in quantities:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.abs(answer / truth)
+        ratio = ratio[np.isfinite(ratio) & (ratio > 0.0)]
         middle = float(np.median(ratio)) if len(ratio) >= ENOUGH else 1.0
-        usual = 2.0 if name == "ranges" else 4.0
         if 1.0 / usual <= middle <= usual:
             continue
-        unit = _unit_of(ratio, middle, UNITS if name == "ranges" else RATE_UNITS)
-        told = f"{name} are typically {middle:.3g} times the truth"
-        yield unit != "" or not 0.1 <= middle <= 10.0, told + (f": {unit}" if unit else "")
+        unit = ""
+        low, high = np.quantile(ratio, (0.25, 0.75))
+        for factor, word in units.items() if high <= 4.0 * low else ():  # else it is no factor
+            if 0.8 < middle / factor < 1.25:
+                unit = f": units look swapped ({word})"
+            elif 0.8 < middle * factor < 1.25:
+                unit = f": units look swapped (taken for {word}, and converted)"
+            if unit:
+                break
+        text = f"{name} are typically {middle:.3g} times the truth"
+        yield unit != "" or not 0.1 <= middle <= 10.0, text + unit
 
 
-def _ratio(answer: FloatArray, truth: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.abs(answer / truth)
-    return ratio[np.isfinite(ratio) & (ratio > 0.0)]
-
-
-def _unit_of(ratio: FloatArray, middle: float, units: dict[float, str]) -> str:
-    """Which unit was taken for which, if the factor tells; "" if it does not."""
-    low, high = np.quantile(ratio, (0.25, 0.75))
-    if high > 4.0 * low:  # a factor that is none
-        return ""
-    for factor, name in units.items():
-        if 0.8 < middle / factor < 1.25:
-            return f"units look swapped ({name})"
-        if 0.8 < middle * factor < 1.25:
-            return f"units look swapped (taken for {name}, and converted)"
-    return ""
-
-
-def _exchanged(s: ScoredArcs) -> _Told:
-    own = _rank_correlation(s.rho, s.rho_true), _rank_correlation(s.rho_dot, s.rho_dot_true)
-    other = _rank_correlation(s.rho, s.rho_dot_true), _rank_correlation(s.rho_dot, s.rho_true)
-    if other[0] > own[0] + 0.2 and other[1] > own[1] + 0.2:
+def _correlations(s: pd.DataFrame) -> Traces:
+    """Columns exchanged, a wrong sign, rows shifted, and answers without information."""
+    rho, rate = _rank_correlation(s.rho, s.rho_true), _rank_correlation(s.rho_dot, s.rho_dot_true)
+    if (
+        _rank_correlation(s.rho, s.rho_dot_true) > rho + 0.2
+        and _rank_correlation(s.rho_dot, s.rho_true) > rate + 0.2
+    ):
         yield True, "ranges and range-rates look exchanged: each goes with the truth of the other"
-
-
-def _wrong_sign(s: ScoredArcs) -> _Told:
-    together = _rank_correlation(s.rho_dot, s.rho_dot_true)
-    if together < -0.3:
-        yield True, f"range-rates look of the wrong sign (rank correlation {together:.2f})"
-
-
-def _uninformative(s: ScoredArcs) -> _Told:
-    together = _rank_correlation(s.rho, s.rho_true)
-    if together >= 0.1:
-        return
-    # a method that says which of its answers are worth something is not broken for the others
-    vouched = _rank_correlation(s.rho[s.ok], s.rho_true[s.ok]) if s.ok.sum() >= ENOUGH else 0.0
-    if not s.ok.all() and vouched > 0.5:
-        text = "only ranges with status OK tell of the true ones (rank correlation"
-        yield False, f"{text} {vouched:.2f}, all together {together:.2f})"
-        return
-    yield (
-        True,
-        f"ranges tell nothing of the true ones (rank correlation {together:.2f}): broken, "
-        "degenerate, or scored on the labels of other arcs",
-    )
-
-
-def _shifted(s: ScoredArcs) -> _Told:
-    """Neighbours in a set are of one object and alike, so a shift leaves much correlation.
-
-    It leaves still more where it is undone, and no sound method answers for the next row.
-    """
-    here = _rank_correlation(s.rho, s.rho_true)
-    # of the arcs with an answer, not of all rows; enough where most are answered
+    if rate < -0.3:
+        yield True, f"range-rates look of the wrong sign (rank correlation {rate:.2f})"
+    # Neighbours in a set are of one object and alike, so a shift leaves much correlation. It leaves
+    # still more where it is undone, and no sound method answers for the next row. This is of the
+    # arcs with an answer, not of all rows; enough where most are answered.
     shifts = {k: _rank_correlation(np.roll(s.rho, k), s.rho_true) for k in (-3, -2, -1, 1, 2, 3)}
     k = max(shifts, key=lambda shift: shifts[shift])
-    if shifts[k] > here + max(0.03, 4.0 / np.sqrt(len(s))):
+    if shifts[k] > rho + max(0.03, 4.0 / np.sqrt(len(s))):
         where = f"{abs(k)} row{'s' if abs(k) > 1 else ''} {'further' if k > 0 else 'back'}"
         yield (
             True,
             f"answers fit the arcs {where} better (rank correlation {shifts[k]:.2f}, here "
-            f"{here:.2f}): labels or answers are shifted",
+            f"{rho:.2f}): labels or answers are shifted",
+        )
+    if rho >= 0.1:
+        return
+    # a method that says which of its answers are worth something is not broken for the others
+    ok = _rank_correlation(s.rho[s.ok], s.rho_true[s.ok]) if s.ok.sum() >= ENOUGH else 0.0
+    if not s.ok.all() and ok > 0.5:
+        text = "only ranges with status OK tell of the true ones (rank correlation"
+        yield False, f"{text} {ok:.2f}, all together {rho:.2f})"
+    else:
+        yield (
+            True,
+            f"ranges tell nothing of the true ones (rank correlation {rho:.2f}): broken, "
+            "degenerate, or scored on the labels of other arcs",
         )
 
 
-def _collapse(s: ScoredArcs) -> _Told:
-    share = _collapsed(s)
-    if share > 0.05:
-        where = f"within {COLLAPSED:g} au of the observer"
-        yield share > 0.5, f"{100.0 * share:.1f} % of its answers lie {where}: degenerate roots"
-
-
-def _too_good(s: ScoredArcs) -> _Told:
+def _qualities(s: pd.DataFrame) -> Traces:
+    """Answers that are too good, degenerate, drawn to the middle, or not admissible."""
     middle = float(np.median(s.relative_error))
     if middle < 1e-6:
         yield True, f"the median relative error is {middle:.1e}: does it see the truth?"
-
-
-def _shrunk(s: ScoredArcs) -> _Told:
+    share = float(np.mean(s.rho < COLLAPSED))
+    if share > 0.05:
+        where = f"within {COLLAPSED:g} au of the observer"
+        yield share > 0.5, f"{100.0 * share:.1f} % of its answers lie {where}: degenerate roots"
     spread = [np.subtract(*np.quantile(x, (0.95, 0.05))) for x in (s.rho, s.rho_true)]
     if 0.02 * spread[1] <= spread[0] < 0.5 * spread[1]:
         ratio = spread[0] / spread[1]
         yield False, f"ranges spread {ratio:.2f} times as wide as the truth: drawn to the middle"
+    percent = 100.0 * float(np.mean(s.admissible))
+    if percent < 80.0:
+        yield False, f"{percent:.1f} % of its answers are admissible"
 
 
-def _inadmissible(s: ScoredArcs) -> _Told:
-    share = 100.0 * float(np.mean(s.admissible))
-    if share < 80.0:
-        yield False, f"{share:.1f} % of its answers are admissible"
-
-
-_CHECKS: Final[Sequence[Callable[[ScoredArcs], _Told]]] = (
-    _constant,
-    _scale,
-    _exchanged,
-    _wrong_sign,
-    _shifted,
-    _uninformative,
-    _too_good,
-    _collapse,
-    _shrunk,
-    _inadmissible,
-)
-
-
-def _rank_correlation(x: FloatArray, y: FloatArray) -> float:
+def _rank_correlation(x: Any, y: Any) -> float:
     """Spearman's correlation; zero where a column is constant."""
     from scipy.stats import rankdata
 
@@ -250,7 +198,7 @@ def _rank_correlation(x: FloatArray, y: FloatArray) -> float:
 
 
 def check_labels(table: ArcTable, truth: ArcTruth, description: dict[str, Any]) -> list[Remark]:
-    """What is suspicious about the arcs and their true ranges, whatever methods answer.
+    """Remarks on the arcs and their true ranges, whatever methods answer.
 
     The true range completes the observed attributable to an orbit, which has to be nearly that of
     the catalogue: labels of other arcs, or in other units, give another one.
@@ -263,29 +211,23 @@ def check_labels(table: ArcTable, truth: ArcTruth, description: dict[str, Any]) 
     description : dict
         `neoranging.lab.study.selection.describe`.
     """
-    found = [*_units_of_labels(truth), *_orbits_of_labels(truth)]
-    remarks = [Remark("the labels", *each) for each in found]
-    return [*remarks, *(Remark("the arcs", *each) for each in _odd_arcs(table, description))]
+    return [
+        *(Remark("the labels", *trace) for trace in _label_traces(truth)),
+        *(Remark("the arcs", *trace) for trace in _arc_traces(table, description)),
+    ]
 
 
-def _units_of_labels(truth: ArcTruth) -> _Told:
+def _label_traces(truth: ArcTruth) -> Traces:
     middle = float(np.median(truth.rho))
     if not 1e-4 < middle < 10.0:
         yield True, f"the median true range is {middle:.3g} au: are labels in astronomical units?"
     share = 100.0 * float(np.mean(truth.admissible))
     if share < 95.0:
         yield True, f"only {share:.1f} % of the true ranges are admissible"
-
-
-def _orbits_of_labels(truth: ArcTruth) -> _Told:
-    bound = (truth.pseudo[1] < 1.0) & (truth.catalogue[1] < 1.0)
-    bound &= np.isfinite(truth.pseudo).all(axis=0) & np.isfinite(truth.catalogue).all(axis=0)
-    if not bound.any():
+    distance, elliptic = distances(truth.pseudo, truth.catalogue)
+    if not elliptic.any():
         yield True, "not one true range gives an elliptic orbit"
-        return
-    distance = d_sh(tuple(truth.pseudo[:, bound]), tuple(truth.catalogue[:, bound]))
-    middle = float(np.median(distance))
-    if middle > 0.15:
+    elif (middle := float(np.median(distance[elliptic]))) > 0.15:
         yield (
             True,
             f"the orbits of the true ranges are off those of the catalogue (median D_SH "
@@ -293,7 +235,7 @@ def _orbits_of_labels(truth: ArcTruth) -> _Told:
         )
 
 
-def _odd_arcs(table: ArcTable, description: dict[str, Any]) -> _Told:
+def _arc_traces(table: ArcTable, description: dict[str, Any]) -> Traces:
     n, largest = len(table), description["n_largest"]
     if largest > max(0.02 * n, 20) and description["selection"]["cap"] is None:
         share = f"{largest:,} of {n:,} arcs ({100.0 * largest / n:.1f} %)"

@@ -13,10 +13,10 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.study.metrics import summarise
-from neoranging.lab.study.scores import ScoredArcs
 from neoranging.typing import BoolArray
 
 WHOLE_METRICS: Final = ("solved", "ok", "collapsed", "p_ar")
@@ -30,7 +30,7 @@ MUTUAL_METRICS: Final = (
 """Figures of the arcs that all classical methods solve."""
 
 
-def mutually_solved(scored: Sequence[ScoredArcs]) -> BoolArray:
+def mutually_solved(scored: Sequence[pd.DataFrame]) -> BoolArray:
     """Arcs that every method answers, shape (M,).
 
     Raises
@@ -43,15 +43,15 @@ def mutually_solved(scored: Sequence[ScoredArcs]) -> BoolArray:
     for each in scored[1:]:
         if not np.array_equal(each.eta, scored[0].eta):
             raise EvaluationError(
-                f"{scored[0].method!r} and {each.method!r} are scored on different arcs: score "
-                "all on the same table"
+                f"{scored[0].attrs['method']!r} and {each.attrs['method']!r} are scored on "
+                "different arcs: score all on the same table"
             )
     return np.logical_and.reduce([each.answered for each in scored])
 
 
 def classical_comparison(
-    classical: Sequence[ScoredArcs],
-    others: Sequence[ScoredArcs] = (),
+    classical: Sequence[pd.DataFrame],
+    others: Sequence[pd.DataFrame] = (),
     *,
     metrics: Collection[str] = MUTUAL_METRICS,
     **options: Any,
@@ -60,9 +60,9 @@ def classical_comparison(
 
     Parameters
     ----------
-    classical : sequence of ScoredArcs
+    classical : sequence of DataFrame
         Answers of classical methods, of one origin or of both.
-    others : sequence of ScoredArcs
+    others : sequence of DataFrame
         Of the same arcs; each is judged by the truth of its own origin.
     metrics : collection of str
         Figures of the arcs solved alike.
@@ -86,8 +86,8 @@ def classical_comparison(
     for each in (*classical, *others):
         found = summarise(each, metrics=WHOLE_METRICS, **options)
         table += [{"subset": "all"} | row for row in found]
-    for origin in dict.fromkeys(each.origin for each in classical):
-        alike = [each for each in classical if each.origin == origin]
+    for origin in dict.fromkeys(each.attrs["origin"] for each in classical):
+        alike = [each for each in classical if each.attrs["origin"] == origin]
         rows = mutually_solved(alike)
         for each in (*alike, *others):
             found = summarise(each, rows=rows, metrics=metrics, **options)

@@ -36,7 +36,7 @@ COLUMNS_NEEDED: Final = (*OBSERVED, "rho_topo_au")
 
 
 class DiurnalSignal(NamedTuple):
-    """How the path of the station shows in M arcs; NaN where they have less than three epochs."""
+    """Traces of the path of the station in M arcs; NaN where they have less than three epochs."""
 
     shrinkage: FloatArray
     """Ratio of the degenerate geocentric root to the topocentric range, shape (M,); negative where
@@ -47,7 +47,7 @@ class DiurnalSignal(NamedTuple):
 
 
 def diurnal_signal(table: ArcTable) -> DiurnalSignal:
-    """What the path of the station does to the triplets of arcs.
+    """Trace that the path of the station leaves in the triplets of arcs.
 
     Parameters
     ----------
@@ -68,30 +68,21 @@ def diurnal_signal(table: ArcTable) -> DiurnalSignal:
     earth = central.position[triplet]
     station = arcs.position[triplet] - earth
     sigma = np.hypot(arcs.sigma_ra, arcs.sigma_dec)[triplet] / np.sqrt(2.0)
+    t, sight = arcs.t[triplet], arcs.direction[triplet]
+    before, after = t[:, 0] - t[:, 1], t[:, 2] - t[:, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        weight = _second_difference(arcs.t[triplet])
-        normal = _normal(arcs.direction[triplet])
-        swing = dot(normal, _apply(weight, station))
+        # weights of the three epochs in the second derivative [1/d^2]
+        first = 2.0 / (before * (before - after))
+        last = 2.0 / (after * (after - before))
+        weight = np.stack([first, -(first + last), last], axis=1)
+        normal = cross(sight[:, 0], sight[:, 2])
+        normal = normal / norm(normal)[:, None]
+        station_bend, earth_bend = (
+            np.einsum("mk,mki->mi", weight, position) for position in (station, earth)
+        )
+        swing = dot(normal, station_bend)
         # at the mean of the epochs a third derivative leaves no trace in L
         free_fall = np.mean(-GM_SUN * earth / norm(earth)[..., None] ** 3, axis=1)
-        left = dot(normal, free_fall - _apply(weight, earth))
+        rest = dot(normal, free_fall - earth_bend)
         error = table["rho_topo_au"] * norm(weight * sigma)
-        return DiurnalSignal(-left / swing, np.abs(swing) / error)
-
-
-def _second_difference(t: FloatArray) -> FloatArray:
-    """Weights of three epochs in the second derivative, shape (M, 3) [1/d^2]."""
-    before, after = t[:, 0] - t[:, 1], t[:, 2] - t[:, 1]
-    first = 2.0 / (before * (before - after))
-    last = 2.0 / (after * (after - before))
-    return np.stack([first, -(first + last), last], axis=1)
-
-
-def _apply(weight: FloatArray, values: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("mk,mki->mi", weight, values))
-
-
-def _normal(direction: FloatArray) -> FloatArray:
-    """Unit normals of the planes of the outer lines of sight, shape (M, 3)."""
-    normal = cross(direction[:, 0], direction[:, 2])
-    return normal / norm(normal)[:, None]
+        return DiurnalSignal(-rest / swing, np.abs(swing) / error)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from neoranging.core.answers import Answers
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import Attributables
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.classical import ClassicalEstimator
 from neoranging.estimators.conformal import ConformalEstimator
@@ -15,7 +18,8 @@ from neoranging.estimators.registry import WEIGHTS, get_estimator
 from neoranging.exceptions import DatasetError, EvaluationError
 from neoranging.files import read_json, write_json
 from neoranging.lab.sets.schema import ArcTable
-from neoranging.lab.study.predictions import Predictions, predict
+from neoranging.lab.study.predictions import ask_arcs, load_answers, save_answers
+from neoranging.lab.study.scores import ArcTruth
 from neoranging.lab.study.selection import fingerprint
 
 
@@ -62,26 +66,25 @@ class Contender:
 
     @property
     def is_classical(self) -> bool:
-        """Whether it solves for the roots of a polynomial."""
+        """Flag of a method that solves for the roots of a polynomial."""
         return isinstance(self._solver, ClassicalEstimator)
 
     @property
     def _solver(self) -> RangingEstimator:
-        """What answers, without the calibration around it."""
-        known = self.estimator
-        return known.base if isinstance(known, ConformalEstimator) else known
+        """Estimator that answers, without the calibration around it."""
+        whole = self.estimator
+        return whole.base if isinstance(whole, ConformalEstimator) else whole
 
     def from_geocenter(self) -> Self | None:
         """The same method with all observers in the centre of the Earth, as the literature has it.
 
         None unless it is a classical method that knows where they stood.
         """
-        known = self._solver
-        if not isinstance(known, ClassicalEstimator) or known.origin == "geocenter":
+        solver = self._solver
+        if not isinstance(solver, ClassicalEstimator) or solver.origin == "geocenter":
             return None
-        options = {"refine": known.refine, **asdict(known.thresholds)}
-        twin = type(known)(origin="geocenter", **options)
-        return type(self)(f"{self.label} (geocentre)", twin)
+        options = {"refine": solver.refine, **asdict(solver.thresholds)}
+        return type(self)(f"{self.label} (geocentre)", type(solver)(origin="geocenter", **options))
 
     @property
     def slug(self) -> str:
@@ -115,38 +118,51 @@ def contenders(methods: Sequence[Any]) -> list[Contender]:
 def ask(
     contender: Contender,
     table: ArcTable,
+    truths: Mapping[str, ArcTruth],
+    arcs: Mapping[str, Arcs],
     folder: Path | None = None,
     progress: Callable[[int], object] | None = None,
-) -> Predictions:
-    """Predictions of a contender for all arcs of a table, taken from a folder if they are there.
+) -> Answers:
+    """Answers of a contender to all arcs of a table, taken from a folder if they are there.
 
     Parameters
     ----------
     contender : Contender
     table : ArcTable
+    truths, arcs : mapping
+        By origin: the truth of these arcs, whose attributables the answers get, and the arcs
+        themselves, those from the topocentre among them.
     folder : Path, optional
-        Where predictions are kept. Those of other arcs, or of a method with other options or
-        weights, are made anew.
+        Where answers are kept. Those to other arcs, or of a method with other options or weights,
+        are made anew.
     progress : callable, optional
         Called with the number of arcs done since it was last called.
     """
-    if folder is None:
-        return predict(contender.estimator, table, label=contender.label, progress=progress)
-    wanted = {"identity": contender.estimator.identity, "arcs": fingerprint(table)}
-    kept, key = (folder / f"{contender.slug}{ending}" for ending in (".npz", ".json"))
-    if (found := _kept(kept, key, wanted)) is not None and found.method == contender.label:
-        if progress is not None:
-            progress(len(table))
-        return found
-    key.unlink(missing_ok=True)
-    made = predict(contender.estimator, table, label=contender.label, progress=progress)
-    made.save(kept)
-    write_json(key, wanted)  # last: where it stands, the predictions are whole
-    return made
+    method, label = contender.estimator, contender.label
+    attributables = truths[method.origin].attributables
+    identity = {"identity": method.identity, "arcs": fingerprint(table)}
+    if folder is not None:
+        file, key = (folder / f"{contender.slug}{ending}" for ending in (".npz", ".json"))
+        kept = _kept(file, key, identity, attributables)
+        if kept is not None and kept.method == label:
+            if progress is not None:
+                progress(len(table))
+            return kept
+        key.unlink(missing_ok=True)
+    answers = ask_arcs(method, arcs[method.origin], arcs["topocenter"], label, progress=progress)
+    # the same to rounding, and held once for all methods of the origin
+    answers = replace(answers, attributables=attributables)
+    if folder is not None:
+        save_answers(answers, file)
+        write_json(key, identity)  # last: where it stands, the answers are whole
+    return answers
 
 
-def _kept(kept: Path, key: Path, wanted: dict[str, Any]) -> Predictions | None:
+def _kept(
+    file: Path, key: Path, identity: dict[str, Any], attributables: Attributables
+) -> Answers | None:
+    """Answers in a folder, if they are to the same question."""
     try:
-        return Predictions.load(kept) if read_json(key) == wanted else None
+        return load_answers(file, attributables) if read_json(key) == identity else None
     except (DatasetError, EvaluationError):  # none there, or a damaged one: ask again
         return None

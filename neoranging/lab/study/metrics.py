@@ -1,7 +1,8 @@
 """Figures of merit, each with the number of arcs it stands on and an interval by object.
 
-A figure is a statistic of columns of `ScoredArcs`. Rows in which a column is NaN, mostly arcs
-without an answer, cannot enter; every summary says how many those are beside how many did.
+A figure is a statistic of columns of scores, see `neoranging.lab.study.scores.score`. Rows in which
+a column is NaN, mostly arcs without an answer, cannot enter; every summary says how many those are
+beside how many did.
 
 The intervals are percentiles of a bootstrap by object (`neoranging.lab.study.bootstrap`).
 """
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.study.bootstrap import (
@@ -29,7 +31,7 @@ from neoranging.lab.study.bootstrap import (
     resamples,
     spread_ratio,
 )
-from neoranging.lab.study.scores import ScoredArcs
+from neoranging.lab.study.scores import select
 from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 COLLAPSED: Final = 1e-3
@@ -65,24 +67,24 @@ class Metric:
     label: str
     unit: str
     better: str
-    columns: Callable[[ScoredArcs], tuple[AnyArray, ...]]
+    columns: Callable[[pd.DataFrame], tuple[AnyArray, ...]]
     statistic: Statistic
 
-    def defined(self, scored: ScoredArcs) -> BoolArray:
+    def defined(self, scored: pd.DataFrame) -> BoolArray:
         """Arcs that enter it, shape (M,)."""
         return np.asarray(~np.isnan(self._stacked(scored)).any(axis=0))
 
-    def __call__(self, scored: ScoredArcs, rows: slice | npt.ArrayLike | None = None) -> float:
+    def __call__(self, scored: pd.DataFrame, rows: slice | npt.ArrayLike | None = None) -> float:
         """Value for some of the arcs, all by default; NaN where none enters."""
-        some = scored if rows is None else scored.take(rows)
-        return float(self.resampled(some, *as_it_is(some.object))[0])
+        some = scored if rows is None else select(scored, rows)
+        return float(self.resampled(some, *as_it_is(some.object.to_numpy()))[0])
 
-    def resampled(self, scored: ScoredArcs, unit: IntArray, weights: IntArray) -> FloatArray:
+    def resampled(self, scored: pd.DataFrame, unit: IntArray, weights: IntArray) -> FloatArray:
         """Values when objects count as often as ``weights`` says.
 
         Parameters
         ----------
-        scored : ScoredArcs
+        scored : DataFrame
             M arcs.
         unit : ndarray of int, shape (M,)
             Their objects, as columns of ``weights``.
@@ -99,19 +101,19 @@ class Metric:
             return np.full(len(weights), np.nan)
         return self.statistic(columns[:, kept], unit[kept], weights)
 
-    def _stacked(self, scored: ScoredArcs) -> FloatArray:
+    def _stacked(self, scored: pd.DataFrame) -> FloatArray:
         return np.stack(self.columns(scored)).astype(np.float64, copy=False)
 
 
-def _pairs(name: str) -> Callable[[ScoredArcs], tuple[FloatArray, FloatArray]]:
+def _pairs(name: str) -> Callable[[pd.DataFrame], tuple[FloatArray, FloatArray]]:
     return lambda s: (getattr(s, name), getattr(s, f"{name}_true"))
 
 
-def _errors(name: str) -> Callable[[ScoredArcs], tuple[FloatArray]]:
+def _errors(name: str) -> Callable[[pd.DataFrame], tuple[FloatArray]]:
     return lambda s: (np.abs(getattr(s, name) - getattr(s, f"{name}_true")),)
 
 
-def _column(name: str) -> Callable[[ScoredArcs], tuple[FloatArray]]:
+def _column(name: str) -> Callable[[pd.DataFrame], tuple[FloatArray]]:
     return lambda s: (getattr(s, name),)
 
 
@@ -129,11 +131,11 @@ def _accuracy(name: str, symbol: str, unit: str) -> list[Metric]:
 def _orbits(which: str, symbol: str) -> list[Metric]:
     distance, elliptic = f"d_sh_{which}", f"elliptic_{which}"
 
-    def close(s: ScoredArcs) -> tuple[FloatArray]:
+    def close(s: pd.DataFrame) -> tuple[FloatArray]:
         d = getattr(s, distance)
         return (np.where(np.isnan(d), np.nan, d < ASSOCIATED),)
 
-    def associated(s: ScoredArcs) -> tuple[BoolArray]:
+    def associated(s: pd.DataFrame) -> tuple[BoolArray]:
         with np.errstate(invalid="ignore"):
             return (getattr(s, distance) < ASSOCIATED,)
 
@@ -178,13 +180,13 @@ def _of_answers(
     name: str,
     label: str,
     better: str,
-    values: Callable[[ScoredArcs], AnyArray],
+    values: Callable[[pd.DataFrame], Any],
     unit: str = "%",
     statistic: Statistic = percent,
 ) -> Metric:
     """Figure of something that is known of every arc, for those with an answer."""
 
-    def columns(s: ScoredArcs) -> tuple[FloatArray]:
+    def columns(s: pd.DataFrame) -> tuple[FloatArray]:
         return (np.where(s.answered, values(s), np.nan),)
 
     return Metric(name, f"{label}, of answered arcs", unit, better, columns, statistic)
@@ -227,7 +229,7 @@ as not associated. ``*_by_object`` is the median over objects of the median over
 
 
 def summarise(
-    scored: ScoredArcs,
+    scored: pd.DataFrame,
     *,
     rows: slice | npt.ArrayLike | None = None,
     metrics: Collection[str] | None = None,
@@ -240,7 +242,7 @@ def summarise(
 
     Parameters
     ----------
-    scored : ScoredArcs
+    scored : DataFrame
     rows : slice or array_like, optional
         Slice, mask, or indices of the arcs to look at.
     metrics : collection of str, optional
@@ -268,10 +270,10 @@ def summarise(
     """
     chosen = _chosen(metrics)
     generator = np.random.default_rng(rng)
-    some = scored if rows is None else scored.take(rows)
+    some = scored if rows is None else select(scored, rows)
     if cap is not None:
-        some = some.take(capped(some.object, cap, generator))
-    unit, weights = resamples(some.object, n_boot, generator)
+        some = select(some, capped(some.object.to_numpy(), cap, generator))
+    unit, weights = resamples(some.object.to_numpy(), n_boot, generator)
     return [_summary(metric, some, unit, weights, level) | {"cap": cap} for metric in chosen]
 
 
@@ -283,15 +285,15 @@ def _chosen(names: Collection[str] | None) -> list[Metric]:
 
 
 def _summary(
-    metric: Metric, scored: ScoredArcs, unit: IntArray, weights: IntArray, level: float
+    metric: Metric, scored: pd.DataFrame, unit: IntArray, weights: IntArray, level: float
 ) -> dict[str, Any]:
     entered = metric.defined(scored)
     n_objects = int(np.count_nonzero(np.bincount(unit[entered])))
     value, *resampled = metric.resampled(scored, unit, weights)
     low, high = percentiles(np.array(resampled), level) if n_objects > 1 else (np.nan, np.nan)
     return {
-        "method": scored.method,
-        "origin": scored.origin,
+        "method": scored.attrs["method"],
+        "origin": scored.attrs["origin"],
         "metric": metric.name,
         "label": metric.label,
         "unit": metric.unit,
@@ -306,8 +308,8 @@ def _summary(
 
 
 def compare(
-    first: ScoredArcs,
-    second: ScoredArcs,
+    first: pd.DataFrame,
+    second: pd.DataFrame,
     *,
     rows: slice | npt.ArrayLike | None = None,
     metrics: Collection[str] | None = None,
@@ -322,7 +324,7 @@ def compare(
 
     Parameters
     ----------
-    first, second : ScoredArcs
+    first, second : DataFrame
         Of the same arcs.
     rows, metrics, n_boot, level, rng
         As for `summarise`.
@@ -340,21 +342,21 @@ def compare(
     """
     if not np.array_equal(first.eta, second.eta):
         raise EvaluationError(
-            f"{first.method!r} and {second.method!r} are scored on different arcs: score both on "
-            "the same table"
+            f"{first.attrs['method']!r} and {second.attrs['method']!r} are scored on different "
+            "arcs: score both on the same table"
         )
     chosen = _chosen(metrics)
-    pair = [scored if rows is None else scored.take(rows) for scored in (first, second)]
-    drawn = resamples(pair[0].object, n_boot, np.random.default_rng(rng))
+    pair = [scored if rows is None else select(scored, rows) for scored in (first, second)]
+    drawn = resamples(pair[0].object.to_numpy(), n_boot, np.random.default_rng(rng))
     return [_difference(metric, pair, *drawn, level) for metric in chosen]
 
 
 def _difference(
-    metric: Metric, pair: list[ScoredArcs], unit: IntArray, weights: IntArray, level: float
+    metric: Metric, pair: list[pd.DataFrame], unit: IntArray, weights: IntArray, level: float
 ) -> dict[str, Any]:
     entered = metric.defined(pair[0]) & metric.defined(pair[1])
     n_objects = int(np.count_nonzero(np.bincount(unit[entered])))
-    values = [metric.resampled(s.take(entered), unit[entered], weights) for s in pair]
+    values = [metric.resampled(select(s, entered), unit[entered], weights) for s in pair]
     with np.errstate(invalid="ignore"):
         difference = values[0] - values[1]
     known = percentiles(difference[1:], level) if n_objects > 1 else (np.nan, np.nan)
@@ -363,8 +365,8 @@ def _difference(
         "label": metric.label,
         "unit": metric.unit,
         "better": metric.better,
-        "first": pair[0].method,
-        "second": pair[1].method,
+        "first": pair[0].attrs["method"],
+        "second": pair[1].attrs["method"],
         "value_first": float(values[0][0]),
         "value_second": float(values[1][0]),
         "difference": float(difference[0]),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from neoranging.lab.study.intervals import Cases
+from neoranging.lab.study.cases import Cases
 from neoranging.lab.study.page import number, table_of
 from neoranging.lab.study.report_opening import plain
 from neoranging.lab.study.run import Study
@@ -129,7 +129,9 @@ def cases(study: Study) -> str:
         if shown.are_unseen
         else "drawn at random from the arcs of the study, with crosswise intervals"
     )
-    rows = [_case(shown, each.method, name) for each in shown.scored for name in shown.objects]
+    rows = [
+        _case(shown, each.attrs["method"], name) for each in shown.scored for name in shown.objects
+    ]
     return f"<p>Objects {which}.</p>" + _details("Counts by object", table_of(rows))
 
 

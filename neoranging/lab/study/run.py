@@ -1,8 +1,8 @@
 """A study: several methods asked for the same labelled arcs, and everything that is said of them.
 
-The methods answer first, which is kept; tables, intervals and remarks follow from the answers. What
-a study finds is a `Study`; `write_tables` puts its numbers into a folder, the figures are drawn by
-``neoranging.lab.study.figures.draw``, and `neoranging.lab.study.report` makes one page of all.
+The methods answer first, which is kept; `judge` works everything else out of the answers. What a
+study finds is a `Study`; ``write_tables`` puts its numbers into a folder, the figures are drawn by
+``neoranging.lab.study.figures.draw``, and ``neoranging.lab.study.report`` makes one page of all.
 """
 
 from __future__ import annotations
@@ -14,21 +14,31 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
 from neoranging._version import __version__
+from neoranging.core.answers import Answers
 from neoranging.core.status import RangeStatus
+from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.progress import NoBar
 from neoranging.lab.sets.schema import ArcTable
+from neoranging.lab.study.calibration import (
+    INTERVAL_LEVEL,
+    HeldOut,
+    MethodIntervals,
+    without_verdicts,
+)
+from neoranging.lab.study.cases import CaseArcs, Cases, case_rows, draw_cases
 from neoranging.lab.study.checks import Remark, check_answers, check_labels, check_twins
 from neoranging.lab.study.classical import classical_comparison
-from neoranging.lab.study.intervals import Cases, Intervals, case_studies
 from neoranging.lab.study.methods import Contender, ask, contenders
 from neoranging.lab.study.metrics import summarise
-from neoranging.lab.study.predictions import Predictions
+from neoranging.lab.study.predictions import predict
 from neoranging.lab.study.published import PUBLISHED, SOURCE
-from neoranging.lab.study.scores import ArcTruth, ScoredArcs, score
-from neoranging.lab.study.selection import Selection, describe
-from neoranging.lab.study.strata import cross, stratify
+from neoranging.lab.study.scores import ArcTruth, score, select
+from neoranging.lab.study.selection import Selection, describe, is_same_part
+from neoranging.lab.study.strata import Strata, cross, stratify
+from neoranging.typing import FloatArray, IntArray
 
 HEADLINE: Final = (
     *("solved", "ok", "medae_rho", "median_relative_error", "median_relative_error_by_object"),
@@ -68,12 +78,12 @@ class Study:
         The methods, in the order of the tables.
     twins : tuple of Contender
         The classical ones among them with the observers in the centre of the Earth.
-    predictions : dict of str to Predictions
+    answers : dict of str to Answers
         By label, of both.
-    scored : dict of str to ScoredArcs
+    scored : dict of str to DataFrame
         The same beside the truth; those of ``contenders`` with crosswise intervals.
     coverage : dict of str to list of dict
-        By label: rows of ``CrossConformal.coverage``.
+        By label: rows of `neoranging.lab.study.calibration.coverage`.
     cases : Cases, optional
         Single objects with intervals.
     remarks : list of Remark
@@ -87,8 +97,8 @@ class Study:
     table: ArcTable
     contenders: tuple[Contender, ...]
     twins: tuple[Contender, ...]
-    predictions: dict[str, Predictions]
-    scored: dict[str, ScoredArcs]
+    answers: dict[str, Answers]
+    scored: dict[str, pd.DataFrame]
     coverage: dict[str, list[dict[str, Any]]]
     cases: Cases | None
     remarks: list[Remark]
@@ -100,18 +110,18 @@ class Study:
         return [each.label for each in self.contenders]
 
     @property
-    def judged(self) -> list[ScoredArcs]:
+    def judged(self) -> list[pd.DataFrame]:
         """Scores of the methods, without the geocentric twins."""
         return [self.scored[label] for label in self.labels]
 
     @property
-    def classical(self) -> list[ScoredArcs]:
+    def classical(self) -> list[pd.DataFrame]:
         """Scores of the classical methods and their geocentric twins."""
         known = (*(c for c in self.contenders if c.is_classical), *self.twins)
         return [self.scored[each.label] for each in known]
 
     @property
-    def learned(self) -> list[ScoredArcs]:
+    def learned(self) -> list[pd.DataFrame]:
         """Scores of the methods that are not classical."""
         return [self.scored[each.label] for each in self.contenders if not each.is_classical]
 
@@ -168,85 +178,174 @@ def run_study(
     selection = selection or Selection()
     table = selection.read(folder)
     data = describe(folder, selection, table)
+    # what no method changes, once for each origin; labels are checked by the topocentre
+    origins = dict.fromkeys(["topocenter", *(each.estimator.origin for each in both)])
+    arcs = {origin: to_core(table, origin) for origin in origins}
+    truths = {origin: ArcTruth.of(table, origin, arcs[origin]) for origin in origins}
+    cases = draw_cases(folder, selection, table)
     with bar(len(both) * len(table), "asking", "arc") as shown:
-        predictions = {c.label: ask(c, table, kept, shown.update) for c in both}
+        answers = {c.label: ask(c, table, truths, arcs, kept, shown.update) for c in both}
+    unseen = {}
+    if cases is not None and cases.rows is None:
+        unseen = {c.label: predict(c.estimator, cases.table, label=c.label) for c in chosen}
     with bar(len(both) + len(chosen) + 6, "judging", "step") as shown:
-        truth = _truths(table, both)
-        scored, intervals = _scored(table, chosen, predictions, truth, folds, data, shown.update)
-        cases = case_studies(folder, selection, table, chosen, scored, intervals)
-        shown.update(1)
-        tables = _tables(chosen, twins, scored, n_boot, selection.seed, shown.update)
-    tables["coverage"] = [row for made in intervals.values() for row in made.rows]
-    tables["cases"] = [] if cases is None else cases.rows
+        return judge(
+            answers,
+            truths,
+            table,
+            chosen,
+            twins,
+            data,
+            cases=cases,
+            unseen=unseen,
+            n_boot=n_boot,
+            folds=folds,
+            progress=shown.update,
+        )
+
+
+def judge(
+    answers: Mapping[str, Answers],
+    truths: Mapping[str, ArcTruth],
+    table: ArcTable,
+    methods: Sequence[Contender],
+    twins: Sequence[Contender],
+    data: dict[str, Any],
+    *,
+    cases: CaseArcs | None = None,
+    unseen: Mapping[str, Answers] | None = None,
+    n_boot: int = 200,
+    folds: int = 10,
+    progress: Callable[[int], object] = lambda _: None,
+) -> Study:
+    """Study of answers that methods gave to the same labelled arcs.
+
+    Parameters
+    ----------
+    answers : mapping of str to Answers
+        By label, of the methods and their twins.
+    truths : mapping of str to ArcTruth
+        By origin; that from the topocentre among them.
+    table : ArcTable
+        The M arcs.
+    methods, twins : sequence of Contender
+    data : dict
+        `neoranging.lab.study.selection.describe`.
+    cases : CaseArcs, optional
+        Arcs of single objects.
+    unseen : mapping of str to Answers, optional
+        Answers to these arcs, by label, where they are not among those of the study.
+    n_boot, folds : int
+        As for `run_study`.
+    progress : callable
+        Called with the number of steps done since it was last called.
+    """
+    scored, intervals = {}, {}
+    for label, each in answers.items():
+        scored[label] = score(table, each, truth=truths[each.origin])
+        progress(1)
+    usual = np.flatnonzero(~table["is_close"])
+    for method in methods:
+        label, truth = method.label, truths[method.estimator.origin]
+        held = HeldOut(method.estimator.identity, answers[label], truth).take(usual)
+        own = intervals[label] = _intervals(method, held, scored[label], usual, data, folds)
+        if own.bounds is not None:
+            bounds = np.full((len(table), 2), np.nan)
+            bounds[usual] = own.bounds
+            scored[label] = _with_bounds(scored[label], bounds)
+        progress(1)
+    shown = None if cases is None else _judge_cases(cases, unseen or {}, methods, scored, intervals)
+    progress(1)
+    tables = _tables(methods, twins, scored, n_boot, data["selection"]["seed"], progress)
+    tables["coverage"] = [
+        {"method": label, **row} for label, own in intervals.items() for row in own.rows
+    ]
+    tables["cases"] = [] if shown is None else shown.rows
+    main = [scored[each.label] for each in methods]
+    remarks = [
+        *check_labels(table, truths["topocenter"], data),
+        *check_twins(main),
+        *(remark for each in main for remark in check_answers(each)),
+        *(Remark(label, False, own.why) for label, own in intervals.items() if own.why),
+    ]
     return Study(
         data=data,
         settings={
             "neoranging": __version__,
-            "methods": {each.label: each.estimator.identity for each in both},
+            "methods": {each.label: each.estimator.identity for each in (*methods, *twins)},
             "n_boot": n_boot,
             "folds": folds,
         },
         table=table,
-        contenders=tuple(chosen),
+        contenders=tuple(methods),
         twins=tuple(twins),
-        predictions=predictions,
+        answers=dict(answers),
         scored=scored,
-        coverage={label: made.coverage for label, made in intervals.items() if made.coverage},
-        cases=cases,
-        remarks=_remarks(
-            check_labels(table, truth["topocenter"], data),
-            [scored[each.label] for each in chosen],
-            intervals,
-        ),
+        coverage={label: list(own.coverage) for label, own in intervals.items() if own.coverage},
+        cases=shown,
+        remarks=sorted(remarks, key=lambda remark: not remark.is_alarm),
         tables=tables,
     )
 
 
-def _scored(
-    table: ArcTable,
-    chosen: Sequence[Contender],
-    predictions: Mapping[str, Predictions],
-    truth: Mapping[str, ArcTruth],
-    folds: int,
+def _intervals(
+    method: Contender,
+    held: HeldOut,
+    scored: pd.DataFrame,
+    rows: IntArray,
     data: Mapping[str, Any],
-    done: Callable[[int], object],
-) -> tuple[dict[str, ScoredArcs], dict[str, Intervals]]:
-    """Scores of all predictions, and intervals of the methods, with which their scores come."""
-    scored, intervals = {}, {}
-    for label, found in predictions.items():
-        scored[label] = score(table, found, truth=truth[found.origin])
-        done(1)
-    for each in chosen:
-        label = each.label
-        made = Intervals.of(each, table, predictions[label], scored[label], folds=folds, data=data)
-        intervals[label], scored[label] = made, made.dress(scored[label])
-        done(1)
-    return scored, intervals
+    folds: int,
+) -> MethodIntervals:
+    """Intervals of a method on some rows, with the terciles of all arcs as strata."""
+    calibration = method.estimator.calibration
+    if calibration is not None and is_same_part(calibration.description, data):
+        calibration = None  # judged by the arcs it was made of, it would look too good
+    strata = {axis: Strata.of(scored, axis) for axis in ("eta", "rho")}
+    terciles = {
+        f"{axis} tercile": np.array([*cells.names, "unknown"])[cells.cell[rows]]
+        for axis, cells in strata.items()
+    }
+    return MethodIntervals.of(held, terciles, calibration, folds)
 
 
-def _remarks(
-    labels: list[Remark], scored: Sequence[ScoredArcs], intervals: Mapping[str, Intervals]
-) -> list[Remark]:
-    """All of them, alarms first."""
-    found = [
-        *labels,
-        *check_twins(scored),
-        *(remark for each in scored for remark in check_answers(each)),
-        *(Remark(label, False, each.why) for label, each in intervals.items() if each.why),
-    ]
-    return sorted(found, key=lambda remark: not remark.is_alarm)
+def _with_bounds(scored: pd.DataFrame, bounds: FloatArray) -> pd.DataFrame:
+    """Scores with the intervals of arcs that have an answer."""
+    bounds = np.where(scored.answered.to_numpy()[:, None], bounds, np.nan)
+    return scored.assign(low=bounds[:, 0], high=bounds[:, 1])
 
 
-def _truths(table: ArcTable, chosen: Sequence[Contender]) -> dict[str, ArcTruth]:
-    """By origin; that from the topocentre always, by which labels are checked."""
-    origins = dict.fromkeys(["topocenter", *(each.estimator.origin for each in chosen)])
-    return {origin: ArcTruth.of(table, origin) for origin in origins}
+def _judge_cases(
+    cases: CaseArcs,
+    unseen: Mapping[str, Answers],
+    methods: Sequence[Contender],
+    scored: Mapping[str, pd.DataFrame],
+    intervals: Mapping[str, MethodIntervals],
+) -> Cases:
+    """Scores of single objects: unseen ones with intervals from all arcs of the study."""
+    judged = []
+    for each in methods:
+        if cases.rows is not None:
+            judged.append(select(scored[each.label], cases.rows))
+            continue
+        answers, of_study = unseen[each.label], intervals[each.label].held
+        truth = ArcTruth.of(cases.table, answers.origin)
+        scores = score(cases.table, answers, truth=truth)
+        if of_study is not None:
+            held = HeldOut(of_study.identity, answers, truth)
+            if not of_study.answers.usable.any():  # verdicts that did not count there do not here
+                held = without_verdicts(held)
+            calibration = of_study.calibration()
+            bounds = held.intervals(calibration, INTERVAL_LEVEL, too_few="limits")
+            scores = _with_bounds(scores, bounds)
+        judged.append(scores)
+    rows = [row for scores in judged for row in case_rows(cases.table, scores)]
+    return Cases(cases.table, judged, cases.objects, cases.rows is None, rows)
 
 
 def _tables(
     chosen: Sequence[Contender],
     twins: Sequence[Contender],
-    scored: Mapping[str, ScoredArcs],
+    scored: Mapping[str, pd.DataFrame],
     n_boot: int,
     seed: int,
     done: Callable[[int], object],
@@ -257,7 +356,11 @@ def _tables(
     tables["figures"] = [row for each in main for row in summarise(each, **options)]
     done(1)
     tables["headline"] = _headline(tables["figures"], main, options)
-    tables["published"] = _published()
+    tables["published"] = [
+        {"method": each.method, "origin": "geocenter", "source": SOURCE, "n_arcs": each.n_arcs}
+        | dict(each.values)
+        for each in PUBLISHED
+    ]
     tables["status"] = [row for each in scored.values() for row in _statuses(each)]
     tables["strata"] = stratify(main, metrics=STRATA_METRICS, **options)
     done(1)
@@ -285,61 +388,50 @@ def _pairs(chosen: Sequence[Contender]) -> list[tuple[str, str]]:
 
 
 def _headline(
-    figures: Sequence[Mapping[str, Any]], scored: Sequence[ScoredArcs], options: dict[str, Any]
+    figures: Sequence[Mapping[str, Any]], scored: Sequence[pd.DataFrame], options: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """One row for each method, a value with bounds and number of arcs for each figure.
 
-    A method that vouches for a part of its answers has a second row, of these.
+    A method that stands by a part of its answers has a second row, of these.
     """
     rows = []
     for each in scored:
-        mine = [figure for figure in figures if figure["method"] == each.method]
-        rows.append(_headline_row(each, "all", mine))
+        method = each.attrs["method"]
+        own = [row for row in figures if row["method"] == method]
+        parts: list[tuple[str, pd.DataFrame, Sequence[Mapping[str, Any]]]] = [("all", each, own)]
         if 0 < each.ok.sum() < 0.95 * each.answered.sum():
-            vouched = each.take(each.ok)
-            found = summarise(vouched, metrics=HEADLINE, **options)
-            rows.append(_headline_row(vouched, "OK", found))
+            some = select(each, each.ok)
+            parts.append(("OK", some, summarise(some, metrics=HEADLINE, **options)))
+        for answers, some, values in parts:
+            row = {
+                "method": method,
+                "answers": answers,
+                "origin": each.attrs["origin"],
+                "source": "this study",
+                "n_arcs": len(some),
+                "n_answered": int(some.answered.sum()),
+                "n_objects": some.object.nunique(),
+                "seconds": each.attrs["seconds"],
+            }
+            by_name = {value["metric"]: value for value in values}
+            for name in HEADLINE:
+                row[name] = by_name[name]["value"]
+                row |= {f"{name}_{end}": by_name[name][end] for end in ("low", "high", "n_arcs")}
+            rows.append(row)
     return rows
 
 
-def _headline_row(
-    scored: ScoredArcs, answers: str, figures: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "method": scored.method,
-        "answers": answers,
-        "origin": scored.origin,
-        "source": "this study",
-        "n_arcs": len(scored),
-        "n_answered": int(scored.answered.sum()),
-        "n_objects": scored.n_objects,
-        "seconds": scored.seconds,
-    }
-    by_name = {figure["metric"]: figure for figure in figures}
-    for name in HEADLINE:
-        row[name] = by_name[name]["value"]
-        row |= {f"{name}_{end}": by_name[name][end] for end in ("low", "high", "n_arcs")}
-    return row
-
-
-def _published() -> list[dict[str, Any]]:
-    return [
-        {"method": each.method, "origin": "geocenter", "source": SOURCE, "n_arcs": each.n_arcs}
-        | dict(each.values)
-        for each in PUBLISHED
-    ]
-
-
-def _statuses(scored: ScoredArcs) -> list[dict[str, Any]]:
-    codes, counts = np.unique(scored.status, return_counts=True)
+def _statuses(scored: pd.DataFrame) -> list[dict[str, Any]]:
+    """One row for each status that a method gives."""
+    counts = scored.groupby("status").answered.agg(["size", "sum"])
     return [
         {
-            "method": scored.method,
+            "method": scored.attrs["method"],
             "status": RangeStatus.from_code(code).name,
-            "n_arcs": int(count),
-            "percent": 100.0 * int(count) / len(scored),
-            "n_answered": int((scored.answered & (scored.status == code)).sum()),
+            "n_arcs": int(n),
+            "percent": 100.0 * int(n) / len(scored),
+            "n_answered": int(n_answered),
             "meaning": RangeStatus.from_code(code).advice,
         }
-        for code, count in zip(codes, counts, strict=True)
+        for code, n, n_answered in counts.itertuples()
     ]

@@ -1,4 +1,4 @@
-"""Predictions beside the truth: errors and distances of orbits, arc by arc.
+"""Answers beside the truth: errors and distances of orbits, arc by arc.
 
 The truth of an arc is the label that counts from where the method's ranges count. Two orbits stand
 for it. The *catalogue* orbit is what the object moves on. The *pseudo-true* orbit is the observed
@@ -10,81 +10,72 @@ it is, but for the plane it is fitted in, that of the literature.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Final, Self
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from neoranging.core.admissible import is_admissible
-from neoranging.core.attributable import from_fit
+from neoranging.core import columns
+from neoranging.core.answers import Answers
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import Attributables, Completion, from_fit
 from neoranging.core.dcriteria import d_sh
 from neoranging.core.elements import state_to_elements
 from neoranging.core.geometry import equatorial_to_ecliptic
-from neoranging.core.kepler import orbital_energy
-from neoranging.core.prediction import object_state
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.sets.arcs import OBSERVED, to_core
-from neoranging.lab.sets.schema import ArcTable
-from neoranging.lab.study.predictions import Predictions, rows_of
-from neoranging.typing import BoolArray, CodeArray, FloatArray, IntArray, StrArray
+from neoranging.lab.sets.schema import TRUE_COLUMNS, ArcTable
+from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
 
-_LABEL: Final = {
-    "geocenter": ("rho_geo_au", "rho_dot_geo_au_d"),
-    "topocenter": ("rho_topo_au", "rho_dot_topo_au_d"),
-}
 _CATALOGUE: Final = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
 
 COLUMNS_NEEDED: Final = (
     *OBSERVED,
-    *(name for names in _LABEL.values() for name in names),
+    *(name for names in TRUE_COLUMNS.values() for name in names),
     *_CATALOGUE,
-    *("designation", "span_d"),
+    "designation",
 )
 """Columns of a set that methods are asked with and judged by."""
 
 _SAME = 1e-9
-"""Relative difference of proper motions up to which predictions belong to an arc."""
+"""Relative difference of proper motions up to which answers belong to an arc."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ArcTruth:
-    """What is true of M arcs, from one origin; made once, it serves every method of that origin.
+    """Truth of M arcs from one origin; made once, it serves every method of that origin.
 
     Attributes
     ----------
     origin : {"topocenter", "geocenter"}
+    attributables : Attributables
+        By the weighted fit of all observations, seen from the origin.
+    limits : ndarray, shape (M, 2)
+        Least and greatest admissible range of the attributables [au].
     rho, rho_dot : ndarray, shape (M,)
         True range [au] and range-rate [au/d].
-    pseudo : ndarray, shape (5, M)
-        Pseudo-true orbit ``q, ecc, inc, raan, argp`` [au, -, rad, rad, rad], ecliptic J2000.
-    catalogue : ndarray, shape (5, M)
-        The same of the catalogue.
-    admissible : ndarray of bool, shape (M,)
-        The true range lies in the admissible region of the observed attributable.
-    eta : ndarray, shape (M,)
-        Proper motion by the weighted fit of all observations [rad/d].
+    catalogue : ndarray, shape (M, 5)
+        Catalogue orbit ``q, ecc, inc, raan, argp`` [au, -, rad, rad, rad], ecliptic J2000.
     span : ndarray, shape (M,)
         From the first to the last observation [d].
-    object : ndarray of int, shape (M,)
-        Number of the object of each arc in ``designations``.
-    designations : ndarray of str, shape (K,)
-        The objects, in alphabetical order.
+    designation : ndarray of str, shape (M,)
+        Object of each arc.
     """
 
     origin: str
+    attributables: Attributables
+    limits: FloatArray
     rho: FloatArray
     rho_dot: FloatArray
-    pseudo: FloatArray
     catalogue: FloatArray
-    admissible: BoolArray
-    eta: FloatArray
     span: FloatArray
-    object: IntArray
-    designations: StrArray
+    designation: StrArray
 
     @classmethod
-    def of(cls, table: ArcTable, origin: str = "topocenter") -> Self:
+    def of(cls, table: ArcTable, origin: str = "topocenter", arcs: Arcs | None = None) -> Self:
         """Truth of labelled arcs.
 
         Parameters
@@ -92,232 +83,186 @@ class ArcTruth:
         table : ArcTable
             With `COLUMNS_NEEDED`.
         origin : {"topocenter", "geocenter"}
+        arcs : Arcs, optional
+            ``to_core(table, origin)``, where it is at hand.
 
         Raises
         ------
         DatasetError
             If a column is missing or the origin is unknown.
         EvaluationError
-            If an arc has no label.
+            If an arc has no true range.
         """
         if not len(table):
             raise EvaluationError("there are no arcs to score: is it the right split?")
-        a = from_fit(to_core(table, origin))
-        rho, rho_dot = (table[name] for name in _LABEL[origin])
-        unlabelled = int(np.sum(~(np.isfinite(rho) & np.isfinite(rho_dot))))
+        arcs = to_core(table, origin) if arcs is None else arcs
+        rho, rho_dot = (table[name] for name in TRUE_COLUMNS[origin])
+        unlabelled = int(np.sum(~np.isfinite(rho)))
         if unlabelled:
             raise EvaluationError(
                 f"{unlabelled} of {len(table)} arcs have no true range: only labelled arcs can be "
                 "scored; take the others out of the table"
             )
-        r, v = object_state(
-            a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, rho, rho_dot
-        )
-        inside = is_admissible(a.energy_coefficients, rho, rho_dot, orbital_energy(r, v))
-        designations, number = np.unique(table["designation"], return_inverse=True)
-        return cls(
-            origin,
-            rho,
-            rho_dot,
-            _five_elements(r, v),
-            np.stack([table[name] for name in _CATALOGUE]),
-            inside,
-            a.proper_motion,
-            table["span_d"],
-            number.astype(np.int64),
-            designations,
-        )
+        attributables = from_fit(arcs)
+        catalogue = np.stack([table[name] for name in _CATALOGUE], axis=1)
+        limits, names = attributables.range_limits, table["designation"]
+        return cls(origin, attributables, limits, rho, rho_dot, catalogue, arcs.span, names)
 
     def __len__(self) -> int:
         return len(self.rho)
 
+    def take(self, rows: npt.NDArray) -> Self:
+        """Truth of some of the arcs: indices or a mask."""
+        return columns.take(self, rows)
 
-def _five_elements(r: FloatArray, v: FloatArray) -> FloatArray:
-    """Elements q, ecc, inc, raan, argp of equatorial states, shape (5, M)."""
-    elements = state_to_elements(equatorial_to_ecliptic(r), equatorial_to_ecliptic(v))
-    return np.stack(elements[:5])
+    @cached_property
+    def _completion(self) -> Completion:
+        return self.attributables.complete(self.rho, self.rho_dot)
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ScoredArcs:
-    """Predictions of one method for M arcs, beside the truth of its own origin.
-
-    NaN marks what does not exist: errors where there is no answer, D where an orbit is not
-    elliptic. It is for the statistic to say how many there were.
-
-    Attributes
-    ----------
-    method, origin : str
-        As in `Predictions`.
-    rho, rho_dot : ndarray, shape (M,)
-        Predicted range [au] and range-rate [au/d].
-    rho_true, rho_dot_true : ndarray, shape (M,)
-    status : ndarray of int8, shape (M,)
-    ok : ndarray of bool, shape (M,)
-        Status OK.
-    relative_error : ndarray, shape (M,)
-        ``|rho - rho_true| / rho_true``.
-    log10_error : ndarray, shape (M,)
-        ``|log10(rho / rho_true)|`` [dex]; infinite for an answer that is not positive.
-    d_sh_pseudo, d_sh_catalogue : ndarray, shape (M,)
-        Distance D of Southworth and Hawkins of the orbit of the answer from the pseudo-true orbit
-        and from that of the catalogue; NaN unless both orbits are elliptic.
-    elliptic_pseudo, elliptic_catalogue : ndarray of bool, shape (M,)
-        Both orbits of that comparison are elliptic.
-    admissible, pseudo_admissible : ndarray of bool, shape (M,)
-        The answer, and the true range, lie in the admissible region of the observed attributable.
-    eta, inc, span : ndarray, shape (M,)
-        Proper motion [rad/d], true inclination [rad], length of the arc [d].
-    object : ndarray of int, shape (M,)
-        Number of the object of each arc in ``designations``.
-    designations : ndarray of str, shape (K,)
-    low, high : ndarray, shape (M,), optional
-        Bounds of the interval of the range [au].
-    seconds : float
-        Wall time of the method, for all the arcs it was asked.
-    """
-
-    method: str
-    origin: str
-    rho: FloatArray
-    rho_dot: FloatArray
-    rho_true: FloatArray
-    rho_dot_true: FloatArray
-    status: CodeArray
-    ok: BoolArray
-    relative_error: FloatArray
-    log10_error: FloatArray
-    d_sh_pseudo: FloatArray
-    d_sh_catalogue: FloatArray
-    elliptic_pseudo: BoolArray
-    elliptic_catalogue: BoolArray
-    admissible: BoolArray
-    pseudo_admissible: BoolArray
-    eta: FloatArray
-    inc: FloatArray
-    span: FloatArray
-    object: IntArray
-    designations: StrArray
-    low: FloatArray | None = None
-    high: FloatArray | None = None
-    seconds: float = float("nan")
-
-    def __len__(self) -> int:
-        return len(self.rho)
+    @cached_property
+    def pseudo(self) -> FloatArray:
+        """Pseudo-true orbits ``q, ecc, inc, raan, argp``, as those of the catalogue, (M, 5)."""
+        return _five_elements(self._completion.r, self._completion.v)
 
     @property
-    def answered(self) -> BoolArray:
-        """Arcs with a range, whatever their status, shape (M,)."""
-        return np.isfinite(self.rho)
+    def admissible(self) -> BoolArray:
+        """Flags of true ranges in the admissible region of the attributable, shape (M,)."""
+        return self._completion.admissible
 
-    @property
-    def n_objects(self) -> int:
-        """Objects that have an arc here."""
-        return len(np.unique(self.object))
-
-    def take(self, rows: slice | npt.ArrayLike) -> Self:
-        """Some arcs: a slice, indices, or a mask; objects keep their numbers."""
-        index = rows_of(len(self), rows)
-        values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        taken = {
-            name: value[index]
-            for name, value in values.items()
-            if isinstance(value, np.ndarray) and name != "designations"
-        }
-        return type(self)(**values | taken)
-
-    def __repr__(self) -> str:
-        return (
-            f"<ScoredArcs: {self.method}, {len(self)} arcs of {self.n_objects} objects, "
-            f"{int(self.answered.sum())} answered>"
-        )
+    @cached_property
+    def objects(self) -> tuple[StrArray, IntArray]:
+        """Objects in alphabetical order, shape (K,), and the number of each arc's, shape (M,)."""
+        names, number = np.unique(self.designation, return_inverse=True)
+        return names, number.astype(np.int64)
 
 
-def score(
-    table: ArcTable, predictions: Predictions, *, truth: ArcTruth | None = None
-) -> ScoredArcs:
-    """Hold predictions against the truth.
+def score(table: ArcTable, answers: Answers, *, truth: ArcTruth | None = None) -> pd.DataFrame:
+    """Hold answers against the truth.
 
     Parameters
     ----------
     table : ArcTable
         The M arcs that the method was asked for, labelled, in the same order.
-    predictions : Predictions
+    answers : Answers
     truth : ArcTruth, optional
-        ``ArcTruth.of(table, predictions.origin)``, where several methods share it.
+        ``ArcTruth.of(table, answers.origin)``, where several methods share it.
 
     Returns
     -------
-    ScoredArcs
-        Of M rows.
+    pandas.DataFrame
+        One row for each of the M arcs; ``method``, ``origin`` and ``seconds`` (wall time for all of
+        them) stand in ``.attrs``. NaN marks what does not exist: errors where there is no answer, D
+        where an orbit is not elliptic.
+
+        ``rho``, ``rho_dot``, ``rho_true``, ``rho_dot_true``
+            Answered and true range [au] and range-rate [au/d].
+        ``low``, ``high``
+            Bounds of an interval of the range [au]; NaN where none was made.
+        ``status``, ``answered``, ``ok``
+            `RangeStatus.code`; there is a range, whatever the status; the status is OK.
+        ``relative_error``, ``log10_error``
+            ``|rho - rho_true| / rho_true``, and ``|log10(rho / rho_true)|`` [dex], which is
+            infinite for an answer that is not positive.
+        ``d_sh_pseudo``, ``d_sh_catalogue``, ``elliptic_pseudo``, ``elliptic_catalogue``
+            Distance D of Southworth and Hawkins of the orbit of the answer from the pseudo-true
+            orbit and from that of the catalogue, and whether both orbits are elliptic.
+        ``admissible``, ``pseudo_admissible``
+            The answer, and the true range, lie in the admissible region of the attributable.
+        ``eta``, ``inc``, ``span``
+            Proper motion [rad/d], true inclination [rad], length of the arc [d].
+        ``object``, ``designation``
+            Number of the object in alphabetical order, and its name.
 
     Raises
     ------
     EvaluationError
-        If an arc has no label, or the predictions are those of other arcs.
+        If an arc has no label, or the answers are to other arcs.
     DatasetError
         If the table lacks a column.
     """
-    known = ArcTruth.of(table, predictions.origin) if truth is None else truth
-    p = predictions
-    _check_same_arcs(known, p)
-    ratio = p.rho / known.rho
+    if truth is None:
+        truth = ArcTruth.of(table, answers.origin)
+    _check_same_arcs(truth, answers)
+    answered = answers.answered
+    rho, rho_dot = (np.where(answered, x, np.nan) for x in (answers.rho, answers.rho_dot))
+    ratio = rho / truth.rho
     with np.errstate(divide="ignore", invalid="ignore"):
         dex = np.where(ratio > 0.0, np.abs(np.log10(ratio)), np.where(ratio <= 0, np.inf, np.nan))
-    orbit = _five_elements(p.r, p.v)
-    d_sh_pseudo, elliptic_pseudo = _distance(orbit, known.pseudo)
-    d_sh_catalogue, elliptic_catalogue = _distance(orbit, known.catalogue)
-    return ScoredArcs(
-        method=p.method,
-        origin=p.origin,
-        rho=p.rho,
-        rho_dot=p.rho_dot,
-        rho_true=known.rho,
-        rho_dot_true=known.rho_dot,
-        status=p.status,
-        ok=p.ok,
-        relative_error=np.abs(ratio - 1.0),
-        log10_error=dex,
-        d_sh_pseudo=d_sh_pseudo,
-        d_sh_catalogue=d_sh_catalogue,
-        elliptic_pseudo=elliptic_pseudo,
-        elliptic_catalogue=elliptic_catalogue,
-        admissible=p.admissible,
-        pseudo_admissible=known.admissible,
-        eta=known.eta,
-        inc=known.catalogue[2],
-        span=known.span,
-        object=known.object,
-        designations=known.designations,
-        low=p.low,
-        high=p.high,
-        seconds=p.seconds,
-    )
+    r, v = (np.where(answered[:, None], x, np.nan) for x in (answers.r, answers.v))
+    orbit = _five_elements(r, v)
+    d_sh_pseudo, elliptic_pseudo = distances(orbit, truth.pseudo)
+    d_sh_catalogue, elliptic_catalogue = distances(orbit, truth.catalogue)
+    names, number = truth.objects
+    values = {
+        "rho": rho,
+        "rho_dot": rho_dot,
+        "rho_true": truth.rho,
+        "rho_dot_true": truth.rho_dot,
+        "low": np.nan,
+        "high": np.nan,
+        "status": answers.status,
+        "answered": answered,
+        "ok": answers.ok,
+        "relative_error": np.abs(ratio - 1.0),
+        "log10_error": dex,
+        "d_sh_pseudo": d_sh_pseudo,
+        "d_sh_catalogue": d_sh_catalogue,
+        "elliptic_pseudo": elliptic_pseudo,
+        "elliptic_catalogue": elliptic_catalogue,
+        "admissible": answered & answers.admissible,
+        "pseudo_admissible": truth.admissible,
+        "eta": truth.attributables.proper_motion,
+        "inc": truth.catalogue[:, 2],
+        "span": truth.span,
+        "object": number,
+        "designation": pd.Categorical.from_codes(number, pd.Index(names)),
+    }
+    scores = pd.DataFrame(values)
+    scores.attrs = {name: getattr(answers, name) for name in ("method", "origin", "seconds")}
+    return scores
 
 
-def _check_same_arcs(truth: ArcTruth, predictions: Predictions) -> None:
-    p = predictions
-    if truth.origin != p.origin:
+def select(scores: pd.DataFrame, rows: slice | npt.ArrayLike) -> pd.DataFrame:
+    """Scores of some arcs, numbered anew from 0: a slice, indices in any order, or a mask."""
+    if not isinstance(rows, slice):
+        rows = np.asarray(rows)
+        rows = rows if rows.dtype == bool else rows.astype(np.intp)
+    return scores.iloc[rows].reset_index(drop=True)
+
+
+def _five_elements(r: FloatArray, v: FloatArray) -> FloatArray:
+    """Elements q, ecc, inc, raan, argp of equatorial states, shape (M, 5)."""
+    elements = state_to_elements(equatorial_to_ecliptic(r), equatorial_to_ecliptic(v))
+    return np.stack(elements[:5], axis=1)
+
+
+def _check_same_arcs(truth: ArcTruth, answers: Answers) -> None:
+    name = answers.method
+    if truth.origin != answers.origin:
         raise EvaluationError(
-            f"the ranges of {p.method!r} count from the {p.origin}, the truth from the "
-            f"{truth.origin}: make ArcTruth.of(table, {p.origin!r})"
+            f"the ranges of {name!r} count from the {answers.origin}, the truth from the "
+            f"{truth.origin}: make ArcTruth.of(table, {answers.origin!r})"
         )
-    if len(p) != len(truth):
-        raise EvaluationError(f"{p.method!r} has {len(p)} predictions for {len(truth)} arcs")
+    if len(answers) != len(truth):
+        raise EvaluationError(f"{name!r} has {len(answers)} answers for {len(truth)} arcs")
     # the motion on the sky of an arc is as good as its name
-    other = ~(np.abs(p.eta - truth.eta) <= _SAME * truth.eta)
+    eta = truth.attributables.proper_motion
+    other = ~(np.abs(answers.eta - eta) <= _SAME * eta)
     if other.any():
         raise EvaluationError(
-            f"predictions of {p.method!r} belong to other arcs, or to these in another order: "
-            f"{int(other.sum())} of {len(p)} proper motions differ; ask the method again"
+            f"answers of {name!r} belong to other arcs, or to these in another order: "
+            f"{int(other.sum())} of {len(answers)} proper motions differ; ask the method again"
         )
 
 
-def _distance(orbit: FloatArray, reference: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """D between orbits (5, M), NaN where one is no ellipse, and where both are."""
-    both = (orbit[1] < 1.0) & (reference[1] < 1.0)
+def distances(orbit: FloatArray, reference: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """D of Southworth and Hawkins between orbits (M, 5), and flags of pairs of ellipses.
+
+    D is NaN where one of the two is no ellipse.
+    """
+    both = (orbit[:, 1] < 1.0) & (reference[:, 1] < 1.0)
     # a straight fall into the Sun has no plane: comparable with nothing, like the unbound
-    both &= np.isfinite(orbit).all(axis=0) & np.isfinite(reference).all(axis=0)
+    both &= np.isfinite(orbit).all(axis=1) & np.isfinite(reference).all(axis=1)
     distance = np.full(len(both), np.nan)
-    distance[both] = d_sh(tuple(orbit[:, both]), tuple(reference[:, both]))
+    distance[both] = d_sh(tuple(orbit[both].T), tuple(reference[both].T))
     return distance, both

@@ -1,4 +1,4 @@
-"""Which arcs of a stored set a study judges, and what is told about them."""
+"""Arcs of a stored set that a study judges, and their description."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Selection:
         return self.of(table)
 
     def of(self, table: ArcTable) -> ArcTable:
-        """What is left of a table under the cap and the greatest number."""
+        """Rows of a table under the cap and the greatest number."""
         draw = np.random.default_rng(self.seed)
         _, number = np.unique(table["designation"], return_inverse=True)
         rows: IntArray = np.arange(len(table))
@@ -111,7 +111,7 @@ def _whole_objects(number: IntArray, most: int, draw: np.random.Generator) -> In
 def describe(
     folder: str | os.PathLike[str], selection: Selection, table: ArcTable
 ) -> dict[str, Any]:
-    """What a reader must know about the arcs of a study, as plain data.
+    """Description of the arcs of a study, as plain data.
 
     Parameters
     ----------
@@ -156,6 +156,14 @@ def describe(
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings without those that say nothing."""
     return {name: value for name, value in settings.items() if value not in (None, [], "")}
+
+
+def is_same_part(description: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
+    """Flag of a calibration made of the part of the set that a study, `describe`, looks at."""
+    return (
+        description.get("split", "") == data["selection"]["split"]
+        and plain_settings(description.get("set", {})) == data["settings"]
+    )
 
 
 def fingerprint(table: ArcTable) -> str:

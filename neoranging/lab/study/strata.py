@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.study.metrics import compare, summarise
-from neoranging.lab.study.scores import ScoredArcs
 from neoranging.typing import FloatArray, IntArray
 
 
@@ -25,16 +25,20 @@ class Axis(NamedTuple):
 
     label: str
     unit: str
-    column: Callable[[ScoredArcs], FloatArray]
+    column: Callable[[pd.DataFrame], FloatArray]
     names: tuple[str, ...]
     """Of terciles, from low to high."""
 
 
 AXES: Final[Mapping[str, Axis]] = {
-    "eta": Axis("proper motion", "rad/d", lambda s: s.eta, ("slow", "mid", "fast")),
-    "rho": Axis("true range", "au", lambda s: s.rho_true, ("close", "mid", "far")),
-    "inc": Axis("inclination", "deg", lambda s: np.degrees(s.inc), ("low", "mid", "high")),
-    "span": Axis("length of arc", "h", lambda s: 24.0 * s.span, ("short", "mid", "long")),
+    "eta": Axis("proper motion", "rad/d", lambda s: s.eta.to_numpy(), ("slow", "mid", "fast")),
+    "rho": Axis("true range", "au", lambda s: s.rho_true.to_numpy(), ("close", "mid", "far")),
+    "inc": Axis(
+        "inclination", "deg", lambda s: np.degrees(s.inc.to_numpy()), ("low", "mid", "high")
+    ),
+    "span": Axis(
+        "length of arc", "h", lambda s: 24.0 * s.span.to_numpy(), ("short", "mid", "long")
+    ),
 }
 """What the literature stratifies by."""
 
@@ -65,12 +69,12 @@ class Strata:
     cell: IntArray
 
     @classmethod
-    def of(cls, scored: ScoredArcs, axis: str, n: int = 3) -> Self:
+    def of(cls, scored: pd.DataFrame, axis: str, n: int = 3) -> Self:
         """Cells of equal numbers of arcs.
 
         Parameters
         ----------
-        scored : ScoredArcs
+        scored : DataFrame
             M arcs; their answers are not looked at.
         axis : str
             Key in ``AXES``.
@@ -117,7 +121,7 @@ class Strata:
 
 
 def stratify(
-    scored: Sequence[ScoredArcs],
+    scored: Sequence[pd.DataFrame],
     *,
     axes: Collection[str] = tuple(AXES),
     metrics: Collection[str] | None = None,
@@ -128,7 +132,7 @@ def stratify(
 
     Parameters
     ----------
-    scored : sequence of ScoredArcs
+    scored : sequence of DataFrame
         Of the same arcs; the true ranges of the first decide the cells for all.
     axes : collection of str
         Keys of ``AXES``.
@@ -161,20 +165,20 @@ def stratify(
     return table
 
 
-def _check_same_arcs(scored: Sequence[ScoredArcs]) -> None:
+def _check_same_arcs(scored: Sequence[pd.DataFrame]) -> None:
     if not scored:
         raise EvaluationError("there is no method to stratify: give at least one")
     for other in scored[1:]:
         if not np.array_equal(scored[0].eta, other.eta):
             raise EvaluationError(
-                f"{scored[0].method!r} and {other.method!r} are scored on different arcs: score "
-                "all on the same table"
+                f"{scored[0].attrs['method']!r} and {other.attrs['method']!r} are scored on "
+                "different arcs: score all on the same table"
             )
 
 
 def cross(
-    first: ScoredArcs,
-    second: ScoredArcs,
+    first: pd.DataFrame,
+    second: pd.DataFrame,
     *,
     axes: tuple[str, str] = ("eta", "rho"),
     metrics: Collection[str] = CROSS_METRICS,
@@ -188,7 +192,7 @@ def cross(
 
     Parameters
     ----------
-    first, second : ScoredArcs
+    first, second : DataFrame
         Of the same arcs; the true ranges of the first decide the cells.
     axes : tuple of 2 str
         Keys of ``AXES``.

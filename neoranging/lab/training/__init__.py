@@ -1,4 +1,4 @@
-"""Training of networks: configuration, data in memory, the loop, what it leaves on disk."""
+"""Training of networks: configuration, data in memory, the loop, files of a run."""
 
 import lazy_loader
 

@@ -1,10 +1,11 @@
-"""What decides how a network comes out: saved with every run, read when it goes on."""
+"""Training configuration, stored with each run."""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -14,7 +15,6 @@ from neoranging.nn.losses import DATA_LOSSES, LossWeights
 from neoranging.nn.modules import NetworkConfig
 
 MODELS: Final = ("mlp", "pinn")
-"""Errors alone, or physics and distributions as well."""
 REPRESENTATIONS: Final = ("paper", "invariant")
 
 
@@ -31,29 +31,32 @@ class TrainingConfig:
         equation, and how its estimates of a batch are distributed.
     network : NetworkConfig
     seed : int
-        Of initial weights, order of arcs, and noise.
+        Seed of initial weights, order of arcs, and noise.
     epochs, batch_size : int
     learning_rate : float
-        Reached after ``warmup_epochs``, from where it falls as a cosine.
+        Learning rate after ``warmup_epochs``, from where it falls as a cosine.
     final_fraction : float
-        Of the learning rate, at the end.
+        Fraction of the learning rate that is left at the end.
     warmup_epochs : float
-        Over which the learning rate rises linearly from zero.
-    weight_decay, clip_norm : float
-        Of AdamW (amsgrad); the greatest norm of a gradient.
+        Epochs over which the learning rate rises linearly from zero.
+    weight_decay : float
+        Weight decay of AdamW (amsgrad).
+    clip_norm : float
+        Greatest norm of a gradient; larger ones are scaled down.
     patience : int
         Epochs without a better validation loss after which training stops.
     data_loss : str
-        Of errors in the normalised space; a name of ``neoranging.nn.losses.DATA_LOSSES``.
+        Loss of errors in the normalised space; a name of ``neoranging.nn.losses.DATA_LOSSES``.
     weights : LossWeights
-        Of the terms of the PINN's loss.
+        Weights of the terms of the PINN's loss.
     drawings : int
-        How many more times the errors of the observations of simulated arcs are drawn; epochs show
-        the set and its drawings in turn.
+        Number of times that the errors of simulated observations are drawn anew; epochs use the set
+        and its drawings in turn.
     two_epoch_fraction : float
-        Share of arcs, drawn anew in each epoch, that are shown as if they had two epochs.
+        Share of arcs, another one in each epoch, that lose their curvature as if they had two
+        epochs.
     close_passages : bool
-        Whether resampled close passages, where the set has some, are learnt from and validated on.
+        Train and validate on resampled close approaches as well, where the set has some.
     averaging : float
         Decay by step of the running mean of the weights that is validated and kept; 0 for none.
     """
@@ -77,20 +80,25 @@ class TrainingConfig:
     close_passages: bool = True
 
     def __post_init__(self) -> None:
-        _require(self.model in MODELS, "model", f"one of {MODELS}", self)
-        _require(self.data_loss in DATA_LOSSES, "data_loss", f"one of {(*DATA_LOSSES,)}", self)
-        for name in ("epochs", "batch_size", "patience"):
-            _require(getattr(self, name) >= 1, name, "at least 1", self)
-        for name in ("learning_rate", "clip_norm"):
-            good = 0.0 < getattr(self, name) < math.inf
-            _require(good, name, "greater than 0 and finite", self)
-        good = all(0.0 <= weight < math.inf for weight in self.weights)
-        _require(good, "weights", "at least 0 and finite, each of the four", self)
-        for name in ("seed", "warmup_epochs", "weight_decay", "drawings"):
-            _require(getattr(self, name) >= 0, name, "at least 0", self)
-        for name in ("final_fraction", "two_epoch_fraction"):
-            _require(0.0 <= getattr(self, name) <= 1.0, name, "between 0 and 1", self)
-        _require(0.0 <= self.averaging < 1.0, "averaging", "in [0, 1)", self)
+        def require(names: str, needed: str, is_good: Callable[[Any], bool]) -> None:
+            for name in names.split():
+                if not is_good(getattr(self, name)):
+                    raise TrainingError(f"{name} must be {needed}, got {getattr(self, name)!r}")
+
+        require("model", f"one of {MODELS}", lambda x: x in MODELS)
+        require("data_loss", f"one of {(*DATA_LOSSES,)}", lambda x: x in DATA_LOSSES)
+        require("epochs batch_size patience", "at least 1", lambda x: x >= 1)
+        require(
+            "learning_rate clip_norm", "greater than 0 and finite", lambda x: 0.0 < x < math.inf
+        )
+        require(
+            "weights",
+            "at least 0 and finite, each of the four",
+            lambda weights: all(0.0 <= x < math.inf for x in weights),
+        )
+        require("seed warmup_epochs weight_decay drawings", "at least 0", lambda x: x >= 0)
+        require("final_fraction two_epoch_fraction", "between 0 and 1", lambda x: 0.0 <= x <= 1.0)
+        require("averaging", "in [0, 1)", lambda x: 0.0 <= x < 1.0)
 
     @classmethod
     def paper(cls, model: str = "mlp", **changes: Any) -> Self:
@@ -100,7 +108,7 @@ class TrainingConfig:
         ----------
         model : {"mlp", "pinn"}
         **changes
-            Attributes that shall differ.
+            Attributes that differ.
         """
         return cls(
             **{
@@ -137,12 +145,10 @@ class TrainingConfig:
     @classmethod
     def default(cls, model: str, representation: str = "invariant", **changes: Any) -> Self:
         """Recipe of a representation by its name."""
-        _require(
-            representation in REPRESENTATIONS,
-            "representation",
-            f"one of {REPRESENTATIONS}",
-            representation,
-        )
+        if representation not in REPRESENTATIONS:
+            raise TrainingError(
+                f"representation must be one of {REPRESENTATIONS}, got {representation!r}"
+            )
         recipe = cls.paper if representation == "paper" else cls.invariant
         return recipe(**{"model": model, **changes})
 
@@ -151,31 +157,10 @@ class TrainingConfig:
         return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Recipe as plain data."""
         plain = {**asdict(self), "weights": self.weights._asdict()}
         # tuples become lists, so that what is written equals what is read
         return dict(json.loads(json.dumps(plain)))
-
-    @classmethod
-    def from_json(cls, plain: dict[str, Any]) -> Self:
-        """Recipe of plain data.
-
-        Raises
-        ------
-        TrainingError
-            If it is none.
-        """
-        try:
-            network = {**plain["network"], "widths": tuple(plain["network"]["widths"])}
-            made = {
-                **plain,
-                "network": NetworkConfig(**network),
-                "weights": LossWeights(**plain["weights"]),
-            }
-            return cls(**made)
-        except (KeyError, TypeError) as error:
-            known = ", ".join(f.name for f in fields(cls))
-            raise TrainingError(f"no training configuration ({error}); it has {known}") from error
 
     def save(self, path: str | Path) -> None:
         """Write as JSON."""
@@ -192,14 +177,11 @@ class TrainingConfig:
         """
         try:
             plain = read_json(Path(path))
-        except DatasetError as error:
-            raise TrainingError(f"no training configuration: {error}") from error
-        if not isinstance(plain, dict):
-            raise TrainingError(f"{path} is no training configuration but {type(plain).__name__}")
-        return cls.from_json(plain)
-
-
-def _require(good: bool, name: str, needed: str, got: Any) -> None:
-    if not good:
-        value = getattr(got, name) if isinstance(got, TrainingConfig) else got
-        raise TrainingError(f"{name} must be {needed}, got {value!r}")
+            network = {**plain["network"], "widths": tuple(plain["network"]["widths"])}
+            parts = {
+                "network": NetworkConfig(**network),
+                "weights": LossWeights(**plain["weights"]),
+            }
+            return cls(**{**plain, **parts})
+        except (DatasetError, KeyError, TypeError) as error:
+            raise TrainingError(f"{path} is no training configuration ({error})") from error

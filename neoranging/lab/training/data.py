@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neoranging.core.arcs import Arcs
 from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.arcs import OBSERVED, to_core
@@ -21,7 +20,6 @@ from neoranging.lab.sets.store import iterate_arcs, read_manifest
 from neoranging.lab.simulation.astrometric_errors import Errors
 from neoranging.lab.training.noise import ORBIT, noise_free, redrawn, visits
 from neoranging.nn.inputs import ArcInputs
-from neoranging.typing import BoolArray
 
 _TRUTH = {
     "geocenter": ("rho_geo_au", "rho_dot_geo_au_d"),
@@ -37,18 +35,18 @@ _NEEDED = (
 
 @dataclass(frozen=True)
 class TrainingArcs:
-    """B arcs with their truth, all on one device.
+    """Labelled arcs as tensors, all on one device.
 
     Attributes
     ----------
     inputs : ArcInputs
-        As observed.
+        Inputs of B arcs as observed.
     rho, rho_dot : Tensor, shape (B,)
         True range [au] and range-rate [au/d].
     drawings : tuple of ArcInputs
         The same arcs with other errors of their observations.
     facts : dict
-        What a model card tells of them.
+        Entries for the model card: set, division, numbers of arcs and objects.
     """
 
     inputs: ArcInputs
@@ -67,30 +65,30 @@ class TrainingArcs:
         return type(self)(self.inputs.map(function), *truth, drawings, self.facts)
 
     def drawn(self, number: int) -> Self:
-        """Arcs with the errors that are due in an epoch, counted from 0."""
+        """Arcs with the errors for an epoch, counted from 0."""
         inputs = (self.inputs, *self.drawings)[number % (1 + len(self.drawings))]
         return type(self)(inputs, self.rho, self.rho_dot, (), self.facts)
 
     def as_two_epochs(self, rows: Tensor) -> Self:
-        """Arcs of which those of a mask (B,) show no curvature, as with two epochs."""
-        kept = 1.0 - rows.to(self.rho.dtype)
+        """Arcs without curvature in the rows of a mask (B,), as if they had two epochs."""
+        factor = 1.0 - rows.to(self.rho.dtype)
         inputs = self.inputs._replace(
-            curved=self.inputs.curved * kept,
-            sky_acc=self.inputs.sky_acc * kept[:, None],
-            observer_acc=self.inputs.observer_acc * kept[:, None],
-            parallax=self.inputs.parallax * kept,
+            curved=self.inputs.curved * factor,
+            sky_acc=self.inputs.sky_acc * factor[:, None],
+            observer_acc=self.inputs.observer_acc * factor[:, None],
+            parallax=self.inputs.parallax * factor,
         )
         return type(self)(inputs, self.rho, self.rho_dot, (), self.facts)
 
     @classmethod
     def concatenate(cls, parts: Iterable[TrainingArcs]) -> Self:
         """Arcs one after the other."""
-        whole = list(parts)
+        parts = list(parts)
         inputs, *drawings = (
             ArcInputs(*map(torch.cat, zip(*variants, strict=True)))
-            for variants in zip(*((part.inputs, *part.drawings) for part in whole), strict=True)
+            for variants in zip(*((part.inputs, *part.drawings) for part in parts), strict=True)
         )
-        rho, rho_dot = (torch.cat([getattr(p, name) for p in whole]) for name in ("rho", "rho_dot"))
+        rho, rho_dot = (torch.cat([getattr(p, name) for p in parts]) for name in ("rho", "rho_dot"))
         return cls(inputs, rho, rho_dot, tuple(drawings))
 
 
@@ -109,13 +107,13 @@ def make_training_arcs(
     table : ArcTable
         M arcs with their truth.
     origin : {"topocenter", "geocenter"}
-        Where the ranges count from.
+        Origin of the ranges.
     drawings : int
-        How many more times to draw the errors of simulated arcs. Real arcs stay as they are.
+        Number of times to draw the errors of simulated arcs anew. Real arcs stay as they are.
     errors : Errors, optional
-        Of which kind drawings are; as real ones where nothing is said.
+        Kind of errors to draw; by default as large as measured on real arcs.
     rng : numpy.random.Generator, optional
-        Of the drawings; seeded by 0 where none is given.
+        Source of the drawings; seeded by 0 by default.
 
     Raises
     ------
@@ -126,31 +124,21 @@ def make_training_arcs(
         raise DatasetError("no arcs to learn from; divide the set, or take another part of it")
     arcs = to_core(table, origin)
     rho, rho_dot = (torch.from_numpy(table[name]) for name in _TRUTH[origin])
-    made = TrainingArcs(arc_inputs(arcs), rho, rho_dot)
+    variants = [arc_inputs(arcs)]
     if drawings:
         rng = np.random.default_rng(0) if rng is None else rng
-        place = arcs if origin == "topocenter" else to_core(table)
-        bare, noisy = _without_errors(table, arcs, place)
-        visit, errors = visits(bare, table["stations"]), errors or Errors()
-        again = (redrawn(bare, visit, noisy, errors, rng) for _ in range(drawings))
-        made = replace(made, drawings=tuple(map(arc_inputs, again)))
-    _require_finite(made)
-    return made
-
-
-def _without_errors(table: ArcTable, arcs: Arcs, place: Arcs) -> tuple[Arcs, BoolArray]:
-    """Simulated arcs rid of their errors, and which these are; ``place`` are the same as seen."""
-    clean, exact = noise_free(table, place)
-    noisy = exact & table["is_simulated"]
-    rows = noisy[arcs.owner]
-    ra, dec = (np.where(rows, *pair) for pair in ((clean.ra, arcs.ra), (clean.dec, arcs.dec)))
-    return replace(arcs, ra=ra, dec=dec), noisy
-
-
-def _require_finite(arcs: TrainingArcs) -> None:
-    columns = {**arcs.inputs._asdict(), "rho": arcs.rho, "rho_dot": arcs.rho_dot}
-    for number, drawing in enumerate(arcs.drawings, 1):
-        columns |= {f"{name} of drawing {number}": x for name, x in drawing._asdict().items()}
+        # an orbit explains directions from where the observers stood, whatever the origin
+        clean, exact = noise_free(table, arcs if origin == "topocenter" else to_core(table))
+        noisy = exact & table["is_simulated"]
+        rows = noisy[arcs.owner]
+        ra, dec = (np.where(rows, *pair) for pair in ((clean.ra, arcs.ra), (clean.dec, arcs.dec)))
+        clean, errors = replace(arcs, ra=ra, dec=dec), errors or Errors()
+        visit = visits(clean, table["stations"])
+        variants += [arc_inputs(redrawn(clean, visit, noisy, errors, rng)) for _ in range(drawings)]
+    columns = {"rho": rho, "rho_dot": rho_dot}
+    for number, inputs in enumerate(variants):
+        suffix = f" of drawing {number}" if number else ""
+        columns |= {name + suffix: column for name, column in inputs._asdict().items()}
     wrong = {name: int((~column.isfinite()).sum()) for name, column in columns.items()}
     listed = ", ".join(f"{name} ({n})" for name, n in wrong.items() if n)
     if listed:
@@ -158,6 +146,7 @@ def _require_finite(arcs: TrainingArcs) -> None:
             f"values that are not finite in {listed} of {len(arcs)} arcs; leave arcs without truth "
             "or without a known observer out of the set"
         )
+    return TrainingArcs(variants[0], rho, rho_dot, tuple(variants[1:]))
 
 
 def load_arcs(
@@ -174,15 +163,15 @@ def load_arcs(
     Parameters
     ----------
     folder : path-like
-        Of a set that is complete and divided.
+        Folder of a set that is complete and divided.
     split : {"train", "val", "test", "unseen"}
     origin : {"topocenter", "geocenter"}
     drawings : int
         As for `make_training_arcs`.
     seed : int
-        Of the drawings.
+        Seed of the drawings.
     close_passages : bool
-        Whether to take arcs labelled ``is_close`` as well.
+        Take arcs labelled ``is_close`` as well.
 
     Raises
     ------
@@ -197,21 +186,21 @@ def load_arcs(
         if not len(table):
             continue
         rng = np.random.default_rng((seed, number))
-        made = make_training_arcs(table, origin, drawings=drawings, errors=errors, rng=rng)
-        parts.append(made)
+        arcs = make_training_arcs(table, origin, drawings=drawings, errors=errors, rng=rng)
+        parts.append(arcs)
         objects.update(np.unique(table["designation"]).tolist())
     if not parts:
         raise DatasetError(
             f"the set in {folder} has no arcs marked {split!r}: divide it with "
             "'neoranging dataset split'"
         )
-    whole = TrainingArcs.concatenate(parts)
+    joined = TrainingArcs.concatenate(parts)
     facts = {
         "set": Path(folder).name,
         "settings": manifest.get("settings", {}),
         "division": division_of(manifest),
-        "n_arcs": len(whole),
+        "n_arcs": len(joined),
         "n_objects": len(objects),
         "close_passages": close_passages,
     }
-    return replace(whole, facts=facts)
+    return replace(joined, facts=facts)

@@ -3,33 +3,60 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from neoranging.lab.training.tensorboard import EventFile
+from neoranging.exceptions import MissingDependencyError
 
 Row = Mapping[str, float]
 
 
+def event_writer() -> Callable[..., Any]:
+    """Class of tensorboardX that writes events of TensorBoard.
+
+    Raises
+    ------
+    MissingDependencyError
+        If tensorboardX is not installed.
+    """
+    try:
+        from tensorboardX import SummaryWriter
+    except ImportError as error:
+        raise MissingDependencyError.of(
+            "events of TensorBoard", "tensorboardX", "tensorboard", "read log.csv instead"
+        ) from error
+    writer: Callable[..., Any] = SummaryWriter
+    return writer
+
+
 class RunLog:
-    """``log.csv`` and a file of events in the folder of a run.
+    """``log.csv`` in the folder of a run, and events of TensorBoard if a writer is given.
 
     Both are written anew from the epochs that are done and then grow, so that a run that goes on
-    after a kill tells of no epoch twice.
+    after a kill shows no epoch twice.
 
     Parameters
     ----------
     folder : path-like
     history : sequence of mapping
         Rows of the epochs that are done; each has ``epoch``.
+    open_events : callable, optional
+        Result of `event_writer`.
     """
 
-    def __init__(self, folder: str | Path, history: Sequence[Row] = ()) -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        history: Sequence[Row] = (),
+        open_events: Callable[..., Any] | None = None,
+    ) -> None:
         self._csv = (Path(folder) / "log.csv").open("w", newline="", encoding="utf-8")
-        self._events = EventFile(Path(folder) / "events.out.tfevents.training")
         self._writer: csv.DictWriter[str] | None = None
+        if open_events or not history:
+            for events in Path(folder).glob("events.out.tfevents.*"):
+                events.unlink()
+        self._events = open_events(str(folder)) if open_events else None
         for row in history:
             self.add(row)
 
@@ -40,25 +67,20 @@ class RunLog:
             self._writer.writeheader()
         self._writer.writerow(dict(row))
         self._csv.flush()
-        told = {_tag(name): value for name, value in row.items() if name != "epoch"}
-        self._events.add(told, int(row["epoch"]))
+        if self._events is None:
+            return
+        for name, value in row.items():
+            # TensorBoard groups by the word before the slash: ``val_total`` is ``val/total``
+            part, _, rest = name.partition("_")
+            tag = f"{part}/{rest}" if part in {"train", "val"} else f"run/{name}"
+            if name != "epoch":
+                self._events.add_scalar(tag, value, int(row["epoch"]))
+        self._events.flush()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._csv.close()
-        self._events.close()
-
-
-def _tag(column: str) -> str:
-    """``val_total`` as ``val/total``: TensorBoard groups by what stands before the slash."""
-    for part in ("train", "val"):
-        if column.startswith(f"{part}_"):
-            return column.replace("_", "/", 1)
-    return f"run/{column}"
+        if self._events is not None:
+            self._events.close()

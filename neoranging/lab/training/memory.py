@@ -1,4 +1,4 @@
-"""What the C library does with the memory that a step of training frees."""
+"""Setting of the C library for the memory that a step of training frees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def keep_freed_memory() -> bool:
     Returns
     -------
     bool
-        Whether it will; False where there is no glibc.
+        True if the setting was made; False where there is no glibc.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -1,4 +1,4 @@
-"""Errors of simulated observations: taken off, and drawn anew."""
+"""Removal of the errors of simulated observations, and new drawings of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def noise_free(table: ArcTable, arcs: Arcs) -> tuple[Arcs, BoolArray]:
     Returns
     -------
     arcs : Arcs
-        With other directions.
+        The same with other directions.
     exact : ndarray of bool, shape (M,)
         Arcs whose orbit explains all observations by noise alone. The others keep the directions
         that were observed.
@@ -57,8 +57,8 @@ def noise_free(table: ArcTable, arcs: Arcs) -> tuple[Arcs, BoolArray]:
     """
     r, v, epoch = _states(table, arcs)
     owner = arcs.owner
-    seen = sight(r[owner], v[owner], epoch[owner], arcs.t, arcs.position, arcs.velocity)
-    ra, dec = radec(seen.direction)
+    predicted = sight(r[owner], v[owner], epoch[owner], arcs.t, arcs.position, arcs.velocity)
+    ra, dec = radec(predicted.direction)
     east = wrap_angle(arcs.ra - ra) * np.cos(dec) / arcs.sigma_ra
     error = np.hypot(east, (arcs.dec - dec) / arcs.sigma_dec)
     with np.errstate(invalid="ignore"):
@@ -69,7 +69,7 @@ def noise_free(table: ArcTable, arcs: Arcs) -> tuple[Arcs, BoolArray]:
 
 
 def visits(arcs: Arcs, stations: StrArray) -> IntArray:
-    """Number of the visit of each observation (n,): those of one station in an arc, from 0 on."""
+    """Visit of each observation (n,), a number: all of one station in one arc have the same."""
     station = np.unique(stations, return_inverse=True)[1]
     return np.unique(arcs.owner * len(stations) + station, return_inverse=True)[1]
 
@@ -88,11 +88,11 @@ def redrawn(
     arcs : Arcs
         M arcs without errors.
     visit : ndarray of int, shape (n,)
-        See `visits`: those of a visit err alike.
+        Result of `visits`: observations of one visit share an offset.
     noisy : ndarray of bool, shape (M,)
         Arcs that are to have errors.
     errors : Errors
-        Of which kind; not rounded to what formats hold.
+        Kind of the errors; they are not rounded to the digits of a format.
     rng : numpy.random.Generator
     """
     sigma = np.stack([arcs.sigma_ra, arcs.sigma_dec])

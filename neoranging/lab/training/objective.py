@@ -1,18 +1,16 @@
-"""What training makes small, term by term, and what it tells of the validation arcs."""
+"""Loss of training, term by term, and metrics of the validation arcs."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from neoranging.constants import R_EARTH
 from neoranging.lab.training.config import TrainingConfig
 from neoranging.lab.training.data import TrainingArcs
-from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.losses import DATA_LOSSES, physics_loss, transport_loss
 from neoranging.nn.modules import RangingNetwork, RangingState
 from neoranging.nn.physics import SightGeometry, jerks, residuals
-from neoranging.nn.region import earth_energy, energy_coefficients, sun_energy
+from neoranging.nn.region import energy_coefficients, is_admissible
 from neoranging.nn.scaling import Scaling
 
 
@@ -23,7 +21,7 @@ class Objective:
     ----------
     config : TrainingConfig
     population : Scaling
-        Of range and range-rate to the space in which distributions are compared.
+        Scaling of range and range-rate to the space in which distributions are compared.
     """
 
     def __init__(self, config: TrainingConfig, population: Scaling) -> None:
@@ -37,8 +35,9 @@ class Objective:
         if self.config.model == "mlp":
             state = network(arcs.inputs)
             return {"total": self._errors(network, state, arcs)}, state
-        tangent = self._tangent(network.origin, arcs)
-        state, rate = network.with_tangent(arcs.inputs, tangent)
+        # the geocentric inputs hold no third derivative; the others take theirs from the truth
+        third = () if network.origin == "geocenter" else jerks(arcs.inputs, arcs.rho, arcs.rho_dot)
+        state, rate = network.with_tangent(arcs.inputs, arcs.inputs.tangent(*third))
         geometry = SightGeometry.of(arcs.inputs, network.origin)
         physics = physics_loss(residuals(geometry, state, rate))
         terms = {
@@ -66,15 +65,10 @@ class Objective:
             start=torch.zeros((), dtype=truth.dtype, device=truth.device),
         )
 
-    @staticmethod
-    def _tangent(origin: str, arcs: TrainingArcs) -> ArcInputs:
-        if origin == "geocenter":
-            return arcs.inputs.tangent()
-        return arcs.inputs.tangent(*jerks(arcs.inputs, arcs.rho, arcs.rho_dot))
-
 
 def metrics(network: RangingNetwork, state: RangingState, arcs: TrainingArcs) -> dict[str, float]:
-    """How well arcs are estimated: errors, correlation, share of admissible estimates."""
+    """Errors of the estimates, their correlation with the truth, and the admissible share."""
+    admissible = is_admissible(energy_coefficients(arcs.inputs, network.origin), *state)
     error = (state.rho - arcs.rho).abs()
     both = torch.stack([state.rho, arcs.rho])
     return {
@@ -82,11 +76,5 @@ def metrics(network: RangingNetwork, state: RangingState, arcs: TrainingArcs) ->
         "median_relative_error": float((error / arcs.rho).median()),
         "correlation_rho": float(torch.corrcoef(both)[0, 1]) if len(arcs) > 1 else 0.0,
         "medae_rho_dot_au_d": float((state.rho_dot - arcs.rho_dot).abs().median()),
-        "admissible": float(_admissible(network, state, arcs.inputs).double().mean()),
+        "admissible": float(admissible.double().mean()),
     }
-
-
-def _admissible(network: RangingNetwork, state: RangingState, inputs: ArcInputs) -> Tensor:
-    c = energy_coefficients(inputs, network.origin)
-    outside = state.rho > R_EARTH
-    return outside & (sun_energy(c, *state) <= 0.0) & (earth_energy(c, *state) >= 0.0)

@@ -7,10 +7,8 @@ https://github.com/IAU-ADES/ADES-Master.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
-import erfa
 import numpy as np
 
 from neoranging.constants import AU_KM, DAY_S
@@ -19,16 +17,21 @@ from neoranging.observations.fixed_width import (
     BLANK,
     ascii_matrix,
     calendar_to_mjd,
+    float_or_nan,
     parse_float,
     parse_int,
 )
+from neoranging.observations.places import geodetic_to_itrf
 from neoranging.observations.report import Reason
 from neoranging.observations.utc import seconds_in_day
 from neoranging.records import Rejections
-from neoranging.typing import BoolArray, ByteArray, FloatArray, IntArray, StrArray
+from neoranging.typing import AnyArray, BoolArray, FloatArray, StrArray
 
 EARTH_SURFACE_KM: Final = (6300.0, 6500.0)
 """Distances from the geocentre at which a roving observer can stand or fly."""
+
+_TIME_WIDTH: Final = 31  # seconds with ten decimals
+_TIME_DIGITS: Final = [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18]
 
 
 class Fields:
@@ -48,14 +51,14 @@ class Fields:
         return np.array(self.columns[name], dtype=np.str_)
 
     def given(self, *names: str) -> BoolArray:
-        """Which records carry any of the fields, (N,)."""
-        found = np.zeros(self.n, dtype=bool)
+        """True for records that carry any of the fields, (N,)."""
+        carried = np.zeros(self.n, dtype=bool)
         for name in names:
             if name in self.columns:
                 if name not in self._given:
                     self._given[name] = np.fromiter(map(bool, self.columns[name]), bool, self.n)
-                found |= self._given[name]
-        return found
+                carried |= self._given[name]
+        return carried
 
     def number(self, name: str) -> FloatArray:
         """Finite numbers, NaN where absent or unreadable (then also marked so), (N,)."""
@@ -73,45 +76,44 @@ class Fields:
 
 
 def _floats(texts: list[str]) -> FloatArray:
+    """Numbers of texts, NaN where a text is empty or no number."""
     together = "".join(texts)
     # float() takes Python's "1_000" and the digits of every script, ADES does not
     if together.isascii() and "_" not in together:
         try:
             return np.array([float(text) if text else np.nan for text in texts])
         except ValueError:
-            pass
-    return np.array([_float(text) for text in texts])
+            pass  # some text is no number
+    # nor does it have the exponent of Fortran, which the fixed-width formats know
+    return np.array(
+        [np.nan if "D" in t else float_or_nan(t.encode("ascii", "replace")) for t in texts]
+    )
 
 
-def _float(text: str) -> float:
-    try:
-        return float(text) if text.isascii() and "_" not in text else np.nan
-    except ValueError:
-        return np.nan
-
-
-@dataclass(frozen=True)
-class Instants:
-    """Times of observation (UTC): whole MJD, fraction of the day, and the year; (N,) each.
-
-    ``rounded`` are those written with second 60 of a minute that has none.
-    """
-
-    day: IntArray
-    fraction: FloatArray
-    year: FloatArray
-    rounded: BoolArray
-
-
-def read_obstime(fields: Fields, rejections: Rejections) -> Instants:
-    """Read ``YYYY-MM-DDThh:mm:ss[.s...]Z`` (UTC).
+def read_obstime(fields: Fields, rejections: Rejections) -> dict[str, AnyArray]:
+    """Times ``YYYY-MM-DDThh:mm:ss[.s...]Z`` (UTC).
 
     A second of 60 is a leap second where there was one, elsewhere the next minute: programs that
     round seconds write it so.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``mjd_day``, ``mjd_fraction``, ``year`` and ``is_rounded``, True for times with a second 60
+        in a minute that has none.
     """
     texts = fields.columns.get("obsTime", [""] * fields.n)
     matrix = ascii_matrix(texts, _TIME_WIDTH)
-    ok = _is_iso(matrix, np.fromiter(map(len, texts), np.int64, fields.n))
+    # Every digit and mark in its place, the Z behind the decimals and nothing after it.
+    digit = (matrix >= ord("0")) & (matrix <= ord("9"))
+    ok = digit[:, _TIME_DIGITS].all(axis=1)
+    ok &= (matrix[:, [4, 7, 10, 13, 16]] == np.frombuffer(b"--T::", dtype=np.uint8)).all(axis=1)
+    end = (matrix == ord("Z")).argmax(axis=1)  # 0 where there is none
+    ok &= (end == 19) | ((end > 20) & (matrix[:, 19] == ord(".")))
+    column = np.arange(_TIME_WIDTH)
+    ok &= (digit | ~((column > 19) & (column < end[:, None]))).all(axis=1)
+    ok &= np.fromiter(map(len, texts), np.int64, fields.n) == end + 1
+
     seconds = matrix[:, 17:-1].copy()
     seconds[seconds == ord("Z")] = BLANK
     second = parse_float(seconds)
@@ -124,41 +126,26 @@ def read_obstime(fields: Fields, rejections: Rejections) -> Instants:
     leap = sixty & (clock >= DAY_S) & (clock < seconds_in_day(mjd))
     rounded = (second.value == 60.0) & ~leap
     ok &= date_ok & second.ok & (hour < 24) & (minute < 60) & (~sixty | leap | rounded)
-    turned = rounded & (clock >= DAY_S)  # the last minute of a day
-    mjd = mjd + turned
-    clock = np.where(turned, 0.0, clock)
-    fraction = np.where(ok, clock / seconds_in_day(mjd), 0.0)
+    next_day = rounded & (clock >= DAY_S)
+    mjd = mjd + next_day
+    clock = np.where(next_day, 0.0, clock)
     rejections.reject(~ok, Reason.MALFORMED, "obsTime is no UTC time YYYY-MM-DDThh:mm:ss.sZ")
-    return Instants(mjd, fraction, year.astype(np.float64), rounded & ok)
+    return {
+        "mjd_day": mjd,
+        "mjd_fraction": np.where(ok, clock / seconds_in_day(mjd), 0.0),
+        "year": year.astype(np.float64),
+        "is_rounded": rounded & ok,
+    }
 
 
-_TIME_WIDTH: Final = 31  # seconds with ten decimals
-_TIME_DIGITS: Final = [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18]
+def read_place(fields: Fields, rejections: Rejections) -> dict[str, AnyArray]:
+    """Places of the location group: system, centre and three coordinates.
 
-
-def _is_iso(matrix: ByteArray, length: IntArray) -> BoolArray:
-    """True for rows of the shape of a time: every digit in its place, and the Z at the end."""
-    digit = (matrix >= ord("0")) & (matrix <= ord("9"))
-    ok = digit[:, _TIME_DIGITS].all(axis=1)
-    ok &= (matrix[:, [4, 7, 10, 13, 16]] == np.frombuffer(b"--T::", dtype=np.uint8)).all(axis=1)
-    end = (matrix == ord("Z")).argmax(axis=1)  # 0 where there is none
-    ok &= (end == 19) | ((end > 20) & (matrix[:, 19] == ord(".")))
-    column = np.arange(_TIME_WIDTH)
-    decimals = (column > 19) & (column < end[:, None])
-    return np.asarray(ok & (digit | ~decimals).all(axis=1) & (length == end + 1))
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the observer was."""
-
-    kind: StrArray
-    itrf: FloatArray
-    gcrs: FloatArray
-
-
-def read_place(fields: Fields, rejections: Rejections) -> Place:
-    """Read the location group: system, centre and three coordinates."""
+    Returns
+    -------
+    dict of str to ndarray
+        ``kind``, ``observer_itrf`` [m] and ``observer_gcrs`` [km], NaN where there is no place.
+    """
     system = fields.text("sys")
     position = np.stack([fields.number(f"pos{axis}") for axis in (1, 2, 3)], axis=1)
     complete = np.isfinite(position).all(axis=1)
@@ -180,8 +167,13 @@ def read_place(fields: Fields, rejections: Rejections) -> Place:
     gcrs, itrf = np.full((2, fields.n, 3), np.nan)
     gcrs[space] = position[space]
     gcrs[system == "ICRF_AU"] *= AU_KM
-    itrf[system == "WGS84"] = _geodetic_to_itrf(position[system == "WGS84"])
-    itrf[system == "ITRF"] = _cylindrical_to_itrf(position[system == "ITRF"])
+    geodetic, cylindrical = system == "WGS84", system == "ITRF"
+    itrf[geodetic] = geodetic_to_itrf(position[geodetic])
+    # East longitude [deg], distances from the axis and the equator [km].
+    longitude, axis_distance, height = position[cylindrical].T
+    angle = np.radians(longitude)
+    xyz = (axis_distance * np.cos(angle), axis_distance * np.sin(angle), height)
+    itrf[cylindrical] = 1e3 * np.stack(xyz, axis=1)
     distance = np.linalg.norm(itrf, axis=1) / 1e3
     low, high = EARTH_SURFACE_KM
     rejections.reject(
@@ -189,49 +181,24 @@ def read_place(fields: Fields, rejections: Rejections) -> Place:
         Reason.ROVING_WITHOUT_POSITION,
         "the place is not near the surface of the Earth",
     )
-    kind = np.where(space, "space", np.where(roving, "roving", "ground"))
-    return Place(kind, itrf, gcrs)
+    kind = np.select([space, roving], ["space", "roving"], "ground")
+    return {"kind": kind, "observer_itrf": itrf, "observer_gcrs": gcrs}
 
 
-def _geodetic_to_itrf(position: FloatArray) -> FloatArray:
-    """East longitude [deg], latitude [deg], altitude [m] on WGS 84 to Earth-fixed metres."""
-    longitude, latitude, altitude = position.T
-    latitude = np.where(np.abs(latitude) <= 90.0, latitude, np.nan)
-    valid = np.isfinite(latitude)
-    itrf = np.full(position.shape, np.nan)
-    itrf[valid] = erfa.gd2gc(
-        1, np.radians(longitude[valid]), np.radians(latitude[valid]), altitude[valid]
-    )
-    return itrf
-
-
-def _cylindrical_to_itrf(position: FloatArray) -> FloatArray:
-    """East longitude [deg], distances from the axis and the equator [km] to metres."""
-    longitude, axis_distance, height = position.T
-    angle = np.radians(longitude)
-    xyz = (axis_distance * np.cos(angle), axis_distance * np.sin(angle), height)
-    return 1e3 * np.stack(xyz, axis=1)
-
-
-def read_direction(fields: Fields, rejections: Rejections) -> tuple[FloatArray, FloatArray]:
-    """ICRF position [deg]: measured, or that of an occulted star plus the measured offset."""
+def read_direction(fields: Fields, rejections: Rejections) -> dict[str, AnyArray]:
+    """ICRF positions ``ra`` and ``dec`` [deg]: measured, or a star and the offset from it."""
     ra, dec = fields.number("ra"), fields.number("dec")
     star = fields.given("raStar", "decStar")
     if star.any():
-        star_ra, star_dec = _occultation(fields)
-        ra, dec = np.where(star, star_ra, ra), np.where(star, star_dec, dec)
+        # Occultations: the offset [arcsec, with cos(dec)] may be given as distance and angle.
+        polar = fields.given("dist")
+        distance, angle = fields.number("dist"), np.radians(fields.number("pa"))
+        delta_ra = np.where(polar, distance * np.sin(angle), fields.number("deltaRA"))
+        delta_dec = np.where(polar, distance * np.cos(angle), fields.number("deltaDec"))
+        star_ra, star_dec = fields.number("raStar"), fields.number("decStar")
+        star_ra = star_ra + delta_ra / 3600.0 / np.cos(np.radians(star_dec))
+        ra = np.where(star, star_ra % 360.0, ra)
+        dec = np.where(star, star_dec + delta_dec / 3600.0, dec)
     ok = (ra >= 0.0) & (ra <= 360.0) & (np.abs(dec) <= 90.0)
     rejections.reject(~ok, Reason.MALFORMED, "no right ascension and declination within range")
-    return ra % 360.0, dec
-
-
-def _occultation(fields: Fields) -> tuple[FloatArray, FloatArray]:
-    delta_ra, delta_dec = fields.number("deltaRA"), fields.number("deltaDec")  # arcsec, cos(dec) in
-    polar = fields.given("dist")
-    if polar.any():
-        distance, angle = fields.number("dist"), np.radians(fields.number("pa"))
-        delta_ra = np.where(polar, distance * np.sin(angle), delta_ra)
-        delta_dec = np.where(polar, distance * np.cos(angle), delta_dec)
-    star_dec = fields.number("decStar")
-    ra = fields.number("raStar") + delta_ra / 3600.0 / np.cos(np.radians(star_dec))
-    return ra % 360.0, star_dec + delta_dec / 3600.0
+    return {"ra": ra % 360.0, "dec": dec}

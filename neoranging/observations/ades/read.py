@@ -8,8 +8,6 @@ https://github.com/IAU-ADES/ADES-Master.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields as dataclass_fields
 from functools import cache
 from typing import Any, Final
 
@@ -26,17 +24,17 @@ from neoranging.observations.ades.fields import (
     read_place,
 )
 from neoranging.observations.ades.scan import TAG, AdesRecords, scan_psv, scan_xml
+from neoranging.observations.cells import translated
+from neoranging.observations.columns import LAYOUT, Observations
 from neoranging.observations.designation import unpack
 from neoranging.observations.field_names import ADES_NAMES, FIELDS, name_columns
 from neoranging.observations.mpc_codes import CATALOG_CODES, NOTE2_OF_MODE
 from neoranging.observations.report import Note, ReadReport, Reason, SetAside
-from neoranging.observations.source import TextSource
+from neoranging.observations.source import TextSource, read_text
 from neoranging.observations.stations import check_stations, station_notes
-from neoranging.observations.table import ObservationColumns, observation_table
-from neoranging.observations.uncertainty import outside_limits, sigma_columns
-from neoranging.observations.wrapping import read_text
+from neoranging.observations.uncertainty import fill_sigmas, outside_limits
 from neoranging.records import Rejections
-from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray, StrArray
+from neoranging.typing import BoolArray, StrArray
 
 IDENTIFIERS: Final = ("permID", "provID", "trkSub", "artSat")
 """Fields that can name the object, the best first."""
@@ -62,7 +60,7 @@ NUMERIC: Final = frozenset(
 )
 """Further fields that hold numbers; NaN where a record has none."""
 
-_COMMON: Final = {item.name for item in dataclass_fields(ObservationColumns)} | {"obstime", "block"}
+_COMMON: Final = {*LAYOUT, "block"}
 
 
 def read_ades_psv(source: TextSource, *, default_sigma: Any = None) -> QTable:
@@ -95,10 +93,15 @@ def read_ades_psv(source: TextSource, *, default_sigma: Any = None) -> QTable:
     ObservationFormatError
         If the text is not ADES PSV; odd records never raise.
     """
+    return parse_ades_psv(source, default_sigma=default_sigma).to_table()
+
+
+def parse_ades_psv(source: TextSource, *, default_sigma: Any = None) -> Observations:
+    """Observations of a text in the pipe-separated form; see `read_ades_psv`."""
     content, name = read_text(source)
     text = content.decode("utf-8", "replace")
     records = scan_psv(text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _table(records, name, default_sigma)
+    return _observations(records, name, default_sigma)
 
 
 def read_ades_xml(source: TextSource, *, default_sigma: Any = None) -> QTable:
@@ -121,12 +124,17 @@ def read_ades_xml(source: TextSource, *, default_sigma: Any = None) -> QTable:
     ObservationFormatError
         If the text is no well-formed ADES XML; odd records never raise.
     """
+    return parse_ades_xml(source, default_sigma=default_sigma).to_table()
+
+
+def parse_ades_xml(source: TextSource, *, default_sigma: Any = None) -> Observations:
+    """Observations of a text in the XML form; see `read_ades_xml`."""
     content, name = read_text(source)
-    return _table(scan_xml(content), name, default_sigma)
+    return _observations(scan_xml(content), name, default_sigma)
 
 
-def _table(records: AdesRecords, source: str, default_sigma: Any) -> QTable:
-    """Interpret scanned records."""
+def _observations(records: AdesRecords, source: str, default_sigma: Any) -> Observations:
+    """Observations of records as they stand in the file."""
     if not records.columns and not records.headers and not records.version:
         msg = (
             "this is no ADES: got neither a '# version' line, a line of column names such as "
@@ -136,63 +144,72 @@ def _table(records: AdesRecords, source: str, default_sigma: Any) -> QTable:
     fields = Fields(records)
     rejections = Rejections(len(records))
     _screen(fields, rejections)
-    instants = read_obstime(fields, rejections)
-    ra, dec = read_direction(fields, rejections)
-    place = read_place(fields, rejections)
-    station = fields.text("stn")
-    unknown = check_stations(station, place.kind, rejections)
-    keep = rejections.usable
-    line = np.array(records.line, dtype=np.int64)
     columns: dict[str, Any] = {
-        "designation": _designation(fields),
-        "mjd_day": instants.day,
-        "mjd_fraction": instants.fraction,
-        "ra": ra,
-        "dec": dec,
-        "station": station,
-        "line": line,
+        **read_obstime(fields, rejections),
+        **read_direction(fields, rejections),
+        **read_place(fields, rejections),
+        "line": np.array(records.line, dtype=np.int64),
+        "station": fields.text("stn"),
         "mag": fields.number("mag"),
-        "band": _known(fields.text("band")),
-        "kind": place.kind,
-        "observer_itrf": place.itrf,
-        "observer_gcrs": place.gcrs,
-        "note2": _translated(fields.text("mode"), NOTE2_OF_MODE),
+        "note2": translated(fields.text("mode"), lambda mode: NOTE2_OF_MODE.get(mode, "")),
         "program": fields.text("prog"),
-        "catalog": _known(fields.text("astCat")),
         "discovery": fields.given("disc"),
+        "sigma_ra": fields.number("rmsRA"),
+        "sigma_dec": fields.number("rmsDec"),
     }
-    columns = {name: column[keep] for name, column in columns.items()}
+    for name, field in (("band", "band"), ("catalog", "astCat")):
+        # UNK is the standard's word for a required field that nobody knows.
+        columns[name] = translated(fields.text(field), lambda text: "" if text == "UNK" else text)
+    columns["is_unknown"] = check_stations(columns["station"], columns["kind"], rejections)
+    keep = rejections.usable
+    # All numbers are read before the notes on those that are none.
     precision = _precision(fields, keep)
-    columns |= _sigmas(fields, keep, columns, instants.year[keep], default_sigma, precision)
-    columns["extra"] = _extras(fields, keep, records) | {
-        name: column for name, column in precision.items() if np.isfinite(column).any()
-    }
+    extra = _extras(fields, keep, records)
+    extra |= {name: unit for name, unit in precision.items() if np.isfinite(unit).any()}
+    line = columns["line"]
     notes = [
-        *_notes(fields, line, keep),
+        *(
+            Note(
+                int(line[row]),
+                f"{name} {fields.columns[name][row]!r} is no number; taken as absent",
+            )
+            for name, bad in fields.unreadable.items()
+            for row in np.flatnonzero(bad & keep)
+        ),
         *(
             Note(int(line[row]), "second 60 of obsTime is read as the next minute")
-            for row in np.flatnonzero(instants.rounded & keep)
+            for row in np.flatnonzero(columns.pop("is_rounded") & keep)
         ),
         *(Note(0, remark) for name in records.columns for remark in _remarks(name)),
-        *station_notes(station, line, keep & unknown),
+        *station_notes(columns["station"], line, keep & columns.pop("is_unknown")),
     ]
-    table = observation_table(
-        ObservationColumns(**columns),
-        ReadReport.of(
-            rejections,
-            line,
-            records.text,
-            notes,
-            unreadable=[
-                SetAside(line, Reason.MALFORMED, text, detail)
-                for line, text, detail in records.broken
-            ],
-            n_ignored_lines=records.n_ignored_lines,
-            source=source,
-        ),
+    report = ReadReport.of(
+        rejections,
+        line,
+        records.text,
+        notes,
+        unreadable=[
+            SetAside(number, Reason.MALFORMED, text, detail)
+            for number, text, detail in records.broken
+        ],
+        n_ignored_lines=records.n_ignored_lines,
+        source=source,
     )
-    table.meta |= {"ades_version": records.version, "ades_headers": tuple(records.headers)}
-    return table
+    columns = {name: column[keep] for name, column in columns.items()}
+    columns["designation"] = _designation(fields)[keep]
+    catalog = columns["catalog"]
+    columns["catalog"] = translated(catalog, lambda name: CATALOG_CODES.get(name, ""))
+    # Without a stated precision decimal degrees resolve far below any sigma.
+    fill_sigmas(
+        columns,
+        default_sigma,
+        year=columns.pop("year"),
+        ra_unit=np.nan_to_num(precision["ra_resolution"].to_value(u.arcsec)),
+        dec_unit=np.nan_to_num(precision["dec_resolution"].to_value(u.arcsec)),
+    )
+    columns["catalog"] = catalog
+    headers = {"ades_version": records.version, "ades_headers": tuple(records.headers)}
+    return Observations.from_reader(columns | extra, {"report": report, **headers})
 
 
 def _screen(fields: Fields, rejections: Rejections) -> None:
@@ -212,36 +229,17 @@ def _screen(fields: Fields, rejections: Rejections) -> None:
 
 
 def _designation(fields: Fields) -> StrArray:
-    """The best identifier of each record, provisional ones unpacked where they are packed."""
-    name = fields.text(IDENTIFIERS[0])
+    """Best identifier of each record, provisional ones unpacked where they are packed."""
+    names = fields.text(IDENTIFIERS[0])
     for identifier in IDENTIFIERS[1:]:
-        text = fields.text(identifier)
+        texts = fields.text(identifier)
         if identifier == "provID":
-            text = _unpacked(text)
-        name = np.where(name == "", text, name)
-    return name
-
-
-def _unpacked(provisional: StrArray) -> StrArray:
-    packed = np.isin(np.strings.str_len(provisional), (7, 8)) & (
-        np.strings.find(provisional, " ") < 0
-    )
-    if not packed.any():
-        return provisional
-    names = {text: unpack(text) for text in dict.fromkeys(provisional[packed].tolist())}
-    return _translated(provisional, names, keep=True)
-
-
-def _known(texts: StrArray) -> StrArray:
-    """UNK is the standard's word for a required field that nobody knows."""
-    return np.where(texts == "UNK", "", texts)
-
-
-def _translated(texts: StrArray, names: Mapping[str, str], *, keep: bool = False) -> StrArray:
-    """Replace texts by their names; those without one stay, or become ``""``."""
-    found, row = np.unique(texts, return_inverse=True)
-    new = [names.get(text, text if keep else "") for text in found.tolist()]
-    return np.array(new, dtype=np.str_)[row] if new else texts
+            texts = translated(
+                texts,
+                lambda name: unpack(name) if len(name) in (7, 8) and " " not in name else name,
+            )
+        names = np.where(names == "", texts, names)
+    return names
 
 
 def _precision(fields: Fields, keep: BoolArray) -> dict[str, u.Quantity]:
@@ -253,36 +251,6 @@ def _precision(fields: Fields, keep: BoolArray) -> dict[str, u.Quantity]:
         "dec_resolution": ("precDec", arcsec),
     }
     return {name: fields.number(key)[keep] * unit for name, (key, unit) in units.items()}
-
-
-def _sigmas(
-    fields: Fields,
-    keep: BoolArray,
-    columns: Mapping[str, Any],
-    year: FloatArray,
-    default_sigma: Any,
-    precision: Mapping[str, u.Quantity],
-) -> dict[str, AnyArray]:
-    """Uncertainties of the kept records: the observer's where given for both coordinates."""
-    ra, dec = fields.number("rmsRA")[keep], fields.number("rmsDec")[keep]
-    given = (ra > 0.0) & (dec > 0.0)
-    rows = ~given
-    if rows.any():
-        # Without a stated precision decimal degrees resolve far below any sigma.
-        unit_ra, unit_dec = (
-            np.nan_to_num(precision[name][rows].to_value(u.arcsec))
-            for name in ("ra_resolution", "dec_resolution")
-        )
-        ra[rows], dec[rows] = sigma_columns(
-            default_sigma,
-            station=columns["station"][rows],
-            note2=columns["note2"][rows],
-            catalog=_translated(columns["catalog"][rows], CATALOG_CODES),
-            year=year[rows],
-            resolution=(unit_ra * np.cos(np.radians(columns["dec"][rows])), unit_dec),
-        )
-    source = np.where(given, "file", "default")
-    return {"sigma_ra": ra, "sigma_dec": dec, "sigma_source": source}
 
 
 def _extras(fields: Fields, keep: BoolArray, records: AdesRecords) -> dict[str, Any]:
@@ -298,14 +266,6 @@ def _extras(fields: Fields, keep: BoolArray, records: AdesRecords) -> dict[str, 
     return extras
 
 
-def _notes(fields: Fields, line: IntArray, keep: BoolArray) -> list[Note]:
-    return [
-        Note(int(line[row]), f"{name} {fields.columns[name][row]!r} is no number; taken as absent")
-        for name, bad in fields.unreadable.items()
-        for row in np.flatnonzero(bad & keep).tolist()
-    ]
-
-
 @cache
 def _remarks(name: str) -> tuple[str, ...]:
     """Remarks on a column that looks like a field of the standard and is not taken for it."""
@@ -314,9 +274,6 @@ def _remarks(name: str) -> tuple[str, ...]:
     field = FIELDS.get(name.lower())
     if field is None:
         return name_columns([name]).remarks
-    meant = next((ADES_NAMES[key] for key in _keys_of(field.column) if key in ADES_NAMES), "")
+    keys = (key for key, other in FIELDS.items() if other.column == field.column)
+    meant = next((ADES_NAMES[key] for key in keys if key in ADES_NAMES), "")
     return (f"the column {name} is not taken; it looks like {meant}",) if meant else ()
-
-
-def _keys_of(column: str) -> list[str]:
-    return [key for key, field in FIELDS.items() if field.column == column]

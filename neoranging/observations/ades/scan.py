@@ -107,19 +107,14 @@ def _keys(fields: Sequence[str]) -> set[str]:
 
 
 def is_column_line(fields: Sequence[str]) -> bool:
-    """Whether these fields name columns: a line of names holds a time and a station field."""
+    """True if these fields name columns: a line of names holds a time and a station field."""
     keys = _keys(fields)
     return "obstime" in keys and not _STATION_FIELDS.isdisjoint(keys)
 
 
 def _means_columns(fields: Sequence[str]) -> bool:
-    """Whether these fields are names of columns, be they the needed ones or not."""
+    """True if these fields are names of columns, be they the needed ones or not."""
     return len(_USUAL_KEYS & _keys(fields)) >= _ENOUGH_FIELDS
-
-
-def _is_plain(fields: Sequence[str]) -> bool:
-    """Whether these name all columns of a plain table, which bars divide as well as commas."""
-    return {"obstime", "ra", "dec", "station"} <= set(name_columns(fields).columns)
 
 
 def scan_psv(text: str) -> AdesRecords:
@@ -147,7 +142,9 @@ def scan_psv(text: str) -> AdesRecords:
     lines = text.removesuffix("\n").split("\n")
     for number, line in enumerate(lines, 1):
         if line.lstrip()[:1] in "#!":  # also true of an empty line
-            if _is_marked_record(line, names):
+            # A line that begins as headers do, with the fields of a record.
+            enough = 0 < len(names) - 1 <= 2 * line.count("|")
+            if names and enough and not _means_columns(_split(line)):
                 detail = f"begins with {line.lstrip()[0]} as a header does"
                 records.broken.append((number, line.strip(), detail))
                 continue
@@ -169,12 +166,6 @@ def scan_psv(text: str) -> AdesRecords:
 
 def _split(line: str) -> list[str]:
     return [part.strip() for part in line.split("|")]
-
-
-def _is_marked_record(line: str, names: Sequence[str]) -> bool:
-    """True if a line that begins as headers do has the fields of a record."""
-    n_pipes = line.count("|")
-    return bool(names) and 0 < len(names) - 1 <= 2 * n_pipes and not _means_columns(_split(line))
 
 
 def _unique(names: list[str], number: int) -> list[str]:
@@ -201,14 +192,11 @@ def _spelled(name: str) -> str:
 
 def _open_block(records: AdesRecords, header: list[str]) -> None:
     """File the header lines met since the last data, if any, as a new block."""
-    if not header:
-        return
     versions = [line for line in header if line[1:].lstrip().startswith("version")]
     for line in versions:
         records.version = records.version or line.partition("=")[2].strip()
-    kept = tuple(line for line in header if line not in versions)
-    if kept:
-        records.headers.append(kept)
+    if others := tuple(line for line in header if line not in versions):
+        records.headers.append(others)
     header.clear()
 
 
@@ -234,25 +222,19 @@ def _flush(records: AdesRecords, names: list[str], lines: list[str], pending: li
         ]
         pending[:] = sorted(set(pending) - set(too_long))
     if rows:
-        if not names[0]:
-            _require_numbers(rows, pending[0])
+        # A first column without a name may hold the numbers of the rows, nothing else.
+        cells = [] if names[0] else [row.partition("|")[0].strip() for row in rows]
+        if odd := next((cell for cell in cells if cell and not cell.isdigit()), ""):
+            msg = (
+                f"the first column of the records from line {pending[0]} on has no name and holds "
+                f"{odd!r}, which is no running number; name it"
+            )
+            raise ObservationFormatError(msg)
         # One split of the whole text is twice as fast as one for each line.
         records.append(names, "|".join(rows).split("|"))
         records.line.extend(pending)
         records.block.extend(repeat(len(records.headers) - 1, len(pending)))
     pending.clear()
-
-
-def _require_numbers(rows: Sequence[str], number: int) -> None:
-    """Refuse a first column without a name unless it holds the numbers of the rows."""
-    cells = [row.partition("|")[0].strip() for row in rows]
-    odd = next((cell for cell in cells if cell and not cell.isdigit()), "")
-    if odd:
-        msg = (
-            f"the first column of the records from line {number} on has no name and holds "
-            f"{odd!r}, which is no running number; name it"
-        )
-        raise ObservationFormatError(msg)
 
 
 def _refuse_incomplete(fields: list[str], number: int) -> None:
@@ -274,7 +256,7 @@ def _refuse_incomplete(fields: list[str], number: int) -> None:
 
 
 def _fitted(line: str, width: int) -> str | None:
-    """Return a line with exactly so many fields, None if it has text in more.
+    """Line with exactly so many fields, None if it has text in more.
 
     The last fields of a record may be left out, and closing pipes may follow them.
     """
@@ -420,7 +402,10 @@ def looks_like_psv(content: bytes) -> bool:
         line = match[0].strip()
         if line and line[:1] not in b"#!":
             fields = _split(line.decode("utf-8", "replace"))
-            return is_column_line(fields) or (_means_columns(fields) and not _is_plain(fields))
+            if is_column_line(fields) or not _means_columns(fields):
+                return is_column_line(fields)
+            # Bars divide the columns of a plain table as well as commas do.
+            return not {"obstime", "ra", "dec", "station"} <= set(name_columns(fields).columns)
         declared |= _is_version(line)
     return declared
 

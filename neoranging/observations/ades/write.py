@@ -9,7 +9,6 @@ from functools import lru_cache
 from math import isnan
 from typing import IO, Any, Final
 
-import erfa
 import numpy as np
 from astropy import units as u
 from astropy.table import QTable
@@ -18,7 +17,15 @@ from neoranging.constants import DAY_S
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.designation import pack
 from neoranging.observations.mpc_codes import CATALOG_NAMES, MODES, PROGRAM_NAMES
-from neoranging.observations.output import angles, numbers, require_columns, texts, write_text
+from neoranging.observations.output import (
+    angles,
+    flags,
+    numbers,
+    observers,
+    require_columns,
+    texts,
+    write_text,
+)
 from neoranging.observations.utc import MJD_1970, seconds_in_day, utc_days
 from neoranging.typing import FloatArray
 
@@ -98,7 +105,7 @@ def write_ades_psv(
 def format_ades_psv(
     table: QTable, *, version: str | None = None, header: Sequence[str] = ()
 ) -> str:
-    """Return an observation table as ADES PSV text; see `write_ades_psv`.
+    """ADES PSV text of an observation table; see `write_ades_psv`.
 
     Notes
     -----
@@ -110,12 +117,14 @@ def format_ades_psv(
     lines = [f"# version={version}"]
     for block, rows in _blocks(table, header):
         lines += block
-        chosen = {
-            name: [column[row] for row in rows]
-            for name, column in columns.items()
-            if any(column[row] for row in rows)
-        }
-        lines += _aligned(chosen)
+        # A line of names and the records below it, in columns of equal width.
+        padded = []
+        for name, column in columns.items():
+            cells = [column[row] for row in rows]
+            if any(cells):
+                width = max(len(name), *map(len, cells))
+                padded.append([text.ljust(width) for text in (name, *cells)])
+        lines += ["|".join(row).rstrip() for row in zip(*padded, strict=True)]
     return "\n".join(lines) + "\n"
 
 
@@ -133,42 +142,72 @@ def _blocks(table: QTable, header: Sequence[str]) -> list[tuple[Sequence[str], l
     ]
 
 
-def _aligned(columns: dict[str, list[str]]) -> list[str]:
-    """A line of names and the records below it, in columns of equal width."""
-    widths = {name: max(len(name), *map(len, column)) for name, column in columns.items()}
-    padded = [
-        [text.ljust(widths[name]) for text in (name, *column)] for name, column in columns.items()
-    ]
-    return ["|".join(row).rstrip() for row in zip(*padded, strict=True)]
-
-
 def _columns(table: QTable) -> dict[str, list[str]]:
     """Text of every ADES field that the table has something for, in the order of the standard."""
     ra, dec = angles(table)
+    kind, places = observers(table)
+    space, roving = kind == "space", kind == "roving"
+    places[roving, 2] = places[roving, 2].round(3)  # altitudes to the millimetre
+    sigma_known = texts(table, "sigma_source", "file") == "file"
+    mag = _fitting(numbers(table, "mag"), _MAG_WIDTH, 5)
     columns = {
         **_identifiers(table),
-        "mode": _mode(table),
+        "mode": [
+            mode or MODES.get(code, "UNK")
+            for mode, code in zip(_text(table, "mode"), _text(table, "note2"), strict=True)
+        ],
         "stn": _text(table, "station"),
-        **_place(table),
-        "prog": _program(table),
+        "sys": np.select([space, roving], ["ICRF_KM", "WGS84"], "").tolist(),
+        "ctr": np.where(space | roving, "399", "").tolist(),
+        **{
+            f"pos{axis + 1}": np.where(
+                space,
+                _fitting(np.where(space, place, np.nan), _POSITION_WIDTH, _KM_DECIMALS),
+                _fitting(np.where(roving, place, np.nan), _POSITION_WIDTH, ANGLE_DECIMALS),
+            ).tolist()
+            for axis, place in enumerate(places.T)
+        },
+        # Codes of programmes have two characters in ADES.
+        "prog": [
+            code if len(code) != 1 else PROGRAM_NAMES.get(code, "")
+            for code in texts(table, "program").tolist()
+        ],
         "obsTime": _obstime(table),
-        "ra": _decimals(ra, ANGLE_DECIMALS),
-        "dec": _decimals(dec, ANGLE_DECIMALS),
-        **_sigmas(table),
+        "ra": [_shortest(angle, ANGLE_DECIMALS) for angle in ra.round(ANGLE_DECIMALS).tolist()],
+        "dec": [_shortest(angle, ANGLE_DECIMALS) for angle in dec.round(ANGLE_DECIMALS).tolist()],
+        # Sigmas that came from no file are not the observer's.
+        **{
+            field: _fitting(
+                np.where(sigma_known, numbers(table, name, u.arcsec), np.nan), _SIGMA_WIDTH, 5
+            )
+            for field, name in (("rmsRA", "sigma_ra"), ("rmsDec", "sigma_dec"))
+        },
         "astCat": [CATALOG_NAMES.get(name, name) or "UNK" for name in _text(table, "catalog")],
-        **_photometry(table),
-        **_precisions(table),
-        "disc": ["*" if flag == "True" else "" for flag in _text(table, "discovery")],
+        # The standard wants magnitude and band together.
+        "mag": mag,
+        "band": [
+            (band or "UNK") if value else ""
+            for value, band in zip(mag, _text(table, "band"), strict=True)
+        ],
+        # Units of the last digits: 1e-6 d, seconds of right ascension and arcseconds.
+        **{
+            field: ["" if isnan(unit) else f"{unit:.10g}" for unit in column.tolist()]
+            for field, column in (
+                ("precTime", numbers(table, "time_resolution", u.s) / DAY_S * _MICRO),
+                ("precRA", numbers(table, "ra_resolution", u.arcsec) / 15.0),
+                ("precDec", numbers(table, "dec_resolution", u.arcsec)),
+            )
+        },
+        "disc": np.where(flags(table, "discovery"), "*", "").tolist(),
     }
-    known = {name: columns[name] for name in ORDER if name in columns}
     for name in table.colnames:
         if name in ORDER and name not in _DERIVED:
-            known[name] = _plain(table, name)
-    return {name: known[name] for name in ORDER if name in known}
+            columns[name] = _plain(table, name)
+    return {name: columns[name] for name in ORDER if name in columns}
 
 
 def _identifiers(table: QTable) -> dict[str, list[str]]:
-    """The identifiers a table has, and for records without one what its designation is."""
+    """Identifiers of the table, and of records without one what their designation is."""
     columns = {name: _text(table, name) for name in ("permID", "provID", "artSat", "trkSub")}
     for row, designation in enumerate(_text(table, "designation")):
         if not any(column[row] for column in columns.values()):
@@ -179,7 +218,7 @@ def _identifiers(table: QTable) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=4096)
 def _identifier(designation: str) -> tuple[str, str]:
-    """Which field holds a designation, and how it is spelled there."""
+    """Name of the field that holds a designation, and its spelling there."""
     if _NUMBERED.fullmatch(designation):
         return "permID", designation
     if _PROVISIONAL.fullmatch(designation):
@@ -195,61 +234,6 @@ def _identifier(designation: str) -> tuple[str, str]:
         "provID or trkSub column"
     )
     raise ObservationFormatError(msg)
-
-
-def _mode(table: QTable) -> list[str]:
-    pairs = zip(_text(table, "mode"), _text(table, "note2"), strict=True)
-    return [mode or MODES.get(code, "UNK") for mode, code in pairs]
-
-
-def _program(table: QTable) -> list[str]:
-    """Codes of programmes, of two characters in ADES."""
-    return [
-        code if len(code) != 1 else PROGRAM_NAMES.get(code, "")
-        for code in texts(table, "program").tolist()
-    ]
-
-
-def _precisions(table: QTable) -> dict[str, list[str]]:
-    """Units of the last digits written, where the table knows them.
-
-    The standard has them in 1e-6 d, in seconds of right ascension and in arcseconds.
-    """
-    units = {
-        "precTime": numbers(table, "time_resolution", u.s) / DAY_S * _MICRO,
-        "precRA": numbers(table, "ra_resolution", u.arcsec) / 15.0,
-        "precDec": numbers(table, "dec_resolution", u.arcsec),
-    }
-    return {
-        name: ["" if isnan(value) else f"{value:.10g}" for value in column.tolist()]
-        for name, column in units.items()
-    }
-
-
-def _place(table: QTable) -> dict[str, list[str]]:
-    """The location group of spacecraft (ICRF_KM) and roving observers (WGS84)."""
-    kind = texts(table, "kind", "ground")
-    systems = {"space": "ICRF_KM", "roving": "WGS84"}
-    columns = {
-        "sys": [systems.get(text, "") for text in kind.tolist()],
-        "ctr": ["399" if text in systems else "" for text in kind.tolist()],
-    }
-    position = np.full((len(table), 3), np.nan)
-    space, roving = (kind == wanted for wanted in systems)
-    if space.any():
-        position[space] = numbers(table[space], "observer_gcrs", u.km)
-    if roving.any():
-        itrf = numbers(table[roving], "observer_itrf", u.m)
-        longitude, latitude, altitude = erfa.gc2gd(1, itrf)
-        degrees = np.degrees(longitude) % 360.0, np.degrees(latitude)
-        position[roving] = np.stack([*degrees, np.round(altitude, 3)], axis=1)
-    decimals = np.where(roving, ANGLE_DECIMALS, _KM_DECIMALS)
-    for axis in range(3):
-        columns[f"pos{axis + 1}"] = [
-            _fitting(value, _POSITION_WIDTH, places)
-            for value, places in zip(position[:, axis].tolist(), decimals.tolist(), strict=True)
-        ]
-    return columns
 
 
 def _obstime(table: QTable) -> list[str]:
@@ -268,45 +252,29 @@ def _obstime(table: QTable) -> list[str]:
     return [text.rstrip("0").rstrip(".") + "Z" for text in stamps]
 
 
-def _sigmas(table: QTable) -> dict[str, list[str]]:
-    """Sigmas that came from a file; those are the observer's or an error model's."""
-    known = texts(table, "sigma_source", "file") == "file"
-    columns = {}
-    for field, name in (("rmsRA", "sigma_ra"), ("rmsDec", "sigma_dec")):
-        values = np.where(known, numbers(table, name, u.arcsec), np.nan)
-        columns[field] = [_fitting(value, _SIGMA_WIDTH, 5) for value in values.tolist()]
-    return columns
-
-
-def _photometry(table: QTable) -> dict[str, list[str]]:
-    """Magnitude and band, which the standard wants together."""
-    mag = [_fitting(value, _MAG_WIDTH, 5) for value in numbers(table, "mag").tolist()]
-    bands = zip(mag, _text(table, "band"), strict=True)
-    return {"mag": mag, "band": [(band or "UNK") if text else "" for text, band in bands]}
-
-
-def _fitting(value: float, width: int, decimals: int) -> str:
-    """Shortest text of a number, rounded until it fits; blank for NaN."""
-    if isnan(value):
-        return ""
-    for places in range(decimals, -1, -1):
-        text = _shortest(round(value, places), places)
-        if len(text) <= width:
-            return text
-    msg = f"{value!r} does not fit the {width} characters that ADES gives it"
-    raise ObservationFormatError(msg)
+def _fitting(values: FloatArray, width: int, decimals: int) -> list[str]:
+    """Shortest texts of numbers, rounded until they fit; blank for NaN."""
+    fitting = []
+    for value in values.tolist():
+        text, places = "", decimals
+        if not isnan(value):
+            text = _shortest(round(value, places), places)
+            while len(text) > width and places:
+                places -= 1
+                text = _shortest(round(value, places), places)
+        if len(text) > width:
+            msg = f"{value!r} does not fit the {width} characters that ADES gives it"
+            raise ObservationFormatError(msg)
+        fitting.append(text)
+    return fitting
 
 
 def _shortest(value: float, decimals: int) -> str:
+    """Text of a rounded number without exponent and closing zeros."""
     text = repr(value + 0.0)  # no negative zero
     if "e" in text:
         text = f"{value:.{decimals}f}".rstrip("0")
     return text.removesuffix(".0").removesuffix(".") or "0"
-
-
-def _decimals(values: FloatArray, decimals: int) -> list[str]:
-    rounded = np.round(np.asarray(values, dtype=np.float64), decimals).tolist()
-    return [_shortest(value, decimals) for value in rounded]
 
 
 def _plain(table: QTable, name: str) -> list[str]:

@@ -52,12 +52,12 @@ class Records(NamedTuple):
     n_long: int  # lines with text beyond the last column
 
     def text(self, row: int) -> str:
-        """Return the first line of a record."""
+        """First line of a record."""
         return self.first[row].tobytes().decode("ascii")
 
 
 def find_records(lines: Lines, name: str) -> tuple[Records, int]:
-    """Find the records and pair the lines of those that take two."""
+    """Records of a file, lines of those that take two paired, and the number of other lines."""
     head = lines.matrix(HEAD_WIDTH)
     dated = _has_date(head)
     is_record = _is_record(lines, head, dated)
@@ -78,7 +78,7 @@ def find_records(lines: Lines, name: str) -> tuple[Records, int]:
 
 
 def _has_date(matrix: ByteArray) -> BoolArray:
-    """Whether columns 16-25 hold ``YYYY MM DD``, (N,)."""
+    """True for lines with ``YYYY MM DD`` in columns 16-25, (N,)."""
     digit = (matrix >= ord("0")) & (matrix <= ord("9"))
     blank = matrix == BLANK
     return np.asarray(
@@ -90,7 +90,7 @@ def _has_date(matrix: ByteArray) -> BoolArray:
 
 
 def _is_record(lines: Lines, head: ByteArray, dated: BoolArray) -> BoolArray:
-    """Whether each line is meant as a record, readable or not, (n_lines,)."""
+    """True for lines that are meant as records, readable or not, (n_lines,)."""
     is_record = dated.copy()
     for row in np.flatnonzero(~dated & (lines.length > 24)).tolist():
         is_record[row] = _is_broken_record(lines.text(row))
@@ -106,7 +106,7 @@ def _is_commented(lines: Lines, head: ByteArray, among: BoolArray) -> BoolArray:
 
 
 def _is_broken_record(text: str) -> bool:
-    """Whether a line without a date in its place was a record once: a date elsewhere, or nearly."""
+    """True if a line without a date in its place was a record once: a date elsewhere, or nearly."""
     if text[:4].rstrip() in HEADER_WORDS:
         return False
     if _DATE_ANYWHERE.search(text):
@@ -124,23 +124,20 @@ def _is_second(matrix: ByteArray) -> BoolArray:
 
 
 def _pair(matrix: ByteArray, line: IntArray, n_long: int) -> Records:
-    """Join each second line to the record before it."""
+    """Records of lines, each second line joined to the record before it."""
     second = _is_second(matrix)
+    # Both lines have the same date, station, and either number or provisional designation.
+    same = matrix[:-1] == matrix[1:]
+    same_exposure = same[:, 15:32].all(axis=1) & same[:, 77:80].all(axis=1)
+    same_exposure &= same[:, :5].all(axis=1) | same[:, 5:12].all(axis=1)
     joined = np.zeros(len(matrix), dtype=bool)
-    joined[1:] = second[1:] & ~second[:-1] & _same_exposure(matrix[:-1], matrix[1:])
+    joined[1:] = second[1:] & ~second[:-1] & same_exposure
     first = np.flatnonzero(~joined)
     has_second = np.append(joined, False)[first + 1]
     partner = np.full((len(first), WIDTH), BLANK, dtype=np.uint8)
     partner[has_second] = matrix[first[has_second] + 1]
-    # Columns become contiguous: every parser below walks along them.
+    # Columns become contiguous: every parser walks along them.
     return Records(np.asfortranarray(matrix[first]), partner, has_second, line[first], n_long)
-
-
-def _same_exposure(first: ByteArray, second: ByteArray) -> BoolArray:
-    """Whether lines agree in date, station, and either number or provisional designation."""
-    same = first == second
-    same_object = same[:, :5].all(axis=1) | same[:, 5:12].all(axis=1)
-    return np.asarray(same_object & same[:, 15:32].all(axis=1) & same[:, 77:80].all(axis=1))
 
 
 def _not_this_format(lines: Lines, is_record: BoolArray, name: str) -> str:

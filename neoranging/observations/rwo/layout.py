@@ -16,15 +16,13 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.fixed_width import BLANK, Lines, split_lines
 from neoranging.typing import BoolArray, ByteArray, IntArray
-
-Number = TypeVar("Number", int, float)
 
 OBJECT_WIDTH: Final = 9
 """Columns of the object name in the usual layout."""
@@ -42,7 +40,12 @@ _CASE: Final = ord("s") - ord("S")
 _N_SNIFFED: Final = 200  # records that suffice to tell the layout
 _OPTICAL_LENGTHS: Final = (OPTICAL_WIDTH, OPTICAL_WIDTH - FIRST_VERSION_SHIFT)
 _END_OF_HEADER: Final = "END_OF_HEADER"
-_HEADER_NAMES: Final = frozenset({"version", "errmod", "RMSast", "RMSmag"})
+_HEADER_TYPES: Final[dict[str, Callable[[str], Any]]] = {
+    "version": int,
+    "errmod": lambda text: text.strip("'").strip(),
+    "RMSast": float,
+    "RMSmag": float,
+}
 _RECORD: Final = re.compile(r" (.{9,12}?) [OSRV] . . [12]\d{3} [01]\d [0-3]\d")
 _ANYWHERE: Final = re.compile(rb" [OSRV] . . [12]\d{3} [01]\d [0-3]\d[. ]")
 
@@ -56,44 +59,11 @@ class Layout:
     shift : int
         Columns by which the object field is wider than usual.
     has_catalog : bool
-        Whether there is a column for the star catalogue (versions 2 and 3).
+        True with a column for the star catalogue (versions 2 and 3).
     """
 
     shift: int = 0
     has_catalog: bool = True
-
-
-@dataclass(frozen=True)
-class RwoHeader:
-    """What stands above ``END_OF_HEADER``; None where the file does not say.
-
-    Attributes
-    ----------
-    version : int
-        Version of the format.
-    errmod : str
-        Error model that gave the a-priori sigmas.
-    rms_ast, rms_mag : float
-        RMS of the weighted astrometric residuals and of the magnitude residuals [mag].
-    unreadable : tuple of str
-        Names of numbers that cannot be read.
-    """
-
-    version: int | None = None
-    errmod: str | None = None
-    rms_ast: float | None = None
-    rms_mag: float | None = None
-    unreadable: tuple[str, ...] = ()
-
-    def meta(self) -> dict[str, Any]:
-        """The header as it goes into the meta of a table, under the names of the format."""
-        named = {
-            "version": self.version,
-            "errmod": self.errmod,
-            "RMSast": self.rms_ast,
-            "RMSmag": self.rms_mag,
-        }
-        return {name: value for name, value in named.items() if value is not None}
 
 
 def looks_like_rwo(content: bytes) -> bool:
@@ -139,7 +109,7 @@ class RwoRecords:
     second : ndarray of int, shape (N,)
         Index of the second line, -1 where there is none.
     optical, radar, orphan : ndarray of bool, shape (N,)
-        What the record is; an orphan is a second line without its first.
+        Kind of the record; an orphan is a second line without its first.
     space, roving : ndarray of bool, shape (N,)
         Optical records that need a second line.
     """
@@ -156,7 +126,10 @@ class RwoRecords:
         follows = np.zeros(len(rows), dtype=bool)
         follows[1:] = is_second[1:] & (technique[:-1] == technique[1:] - _CASE)
         follows[1:] &= is_optical[:-1] & (name[:-1] == name[1:]).all(axis=1)
-        follows[1:] &= _same_date(matrix[:-1], matrix[1:])
+        # Second lines show five decimals of the date at most.
+        date, next_date = matrix[:-1, _DATE], matrix[1:, _DATE]
+        same = (date == next_date) | (date == BLANK) | (next_date == BLANK)
+        follows[1:] &= same.all(axis=1)
         first = np.flatnonzero(~follows)
         self.matrix = np.asfortranarray(matrix[first])  # the parsers walk along columns
         self.name, self.line = name[first], rows[first] + 1
@@ -173,7 +146,7 @@ class RwoRecords:
         return len(self.line)
 
     def text(self, row: int) -> str:
-        """Return the lines of one record as they stand in the file."""
+        """Lines of one record as they stand in the file."""
         text = self._lines.text(int(self.line[row]) - 1)
         second = int(self.second[row])
         return text if second < 0 else f"{text}\n{self._lines.text(second)}"
@@ -200,15 +173,17 @@ def _in_one_layout(
     return name, matrix
 
 
-def _same_date(first: ByteArray, second: ByteArray) -> BoolArray:
-    """Whether dates agree, of which second lines show five decimals at most."""
-    same = first[:, _DATE] == second[:, _DATE]
-    mask: BoolArray = (same | (first[:, _DATE] == BLANK) | (second[:, _DATE] == BLANK)).all(axis=1)
-    return mask
+def scan_rwo(lines: Lines) -> tuple[dict[str, Any], list[str], RwoRecords]:
+    """Header and records of a file.
 
-
-def scan_rwo(lines: Lines) -> tuple[RwoHeader, RwoRecords]:
-    """Tell the records of a file from the lines around them.
+    Returns
+    -------
+    header : dict
+        ``version``, ``errmod`` (the error model that gave the a-priori sigmas), ``RMSast`` and
+        ``RMSmag`` (of the weighted residuals and of the magnitudes), as far as the file has them.
+    unreadable : list of str
+        Names of numbers of the header that are none.
+    records : RwoRecords
 
     Raises
     ------
@@ -216,7 +191,7 @@ def scan_rwo(lines: Lines) -> tuple[RwoHeader, RwoRecords]:
         If nothing in the file looks like ``.rwo``.
     """
     comment = lines.matrix(1)[:, 0] == ord("!")
-    header, is_header = _read_header(lines, comment)
+    header, unreadable, is_header = _read_header(lines, comment)
     rows = np.flatnonzero((lines.length > 0) & ~comment & ~is_header)
     designs = _designs(lines, np.flatnonzero(comment))
     sniffed = _sniff(lines, rows[rows < designs[0][0]] if designs else rows)
@@ -228,48 +203,32 @@ def scan_rwo(lines: Lines) -> tuple[RwoHeader, RwoRecords]:
         raise ObservationFormatError(msg)
     layouts = [sniffed or Layout(), *(layout for _, layout in designs)]
     layout = np.searchsorted([row for row, _ in designs], rows)
-    return header, RwoRecords(lines, rows, layouts, layout)
+    return header, unreadable, RwoRecords(lines, rows, layouts, layout)
 
 
-def _read_header(lines: Lines, comment: BoolArray) -> tuple[RwoHeader, BoolArray]:
-    """Read ``name = value`` lines; of files strung together the first header counts."""
-    candidate = _lines_holding(lines, ord("=")) | (lines.matrix(1)[:, 0] == ord("E"))
+def _read_header(lines: Lines, comment: BoolArray) -> tuple[dict[str, Any], list[str], BoolArray]:
+    """Values of ``name = value`` lines; of files strung together the first header counts."""
+    candidate = lines.matrix(1)[:, 0] == ord("E")
+    equals = np.flatnonzero(lines.data == ord("="))
+    candidate[np.searchsorted(lines.start, equals, side="right") - 1] = True
     is_header = np.zeros(len(lines.start), dtype=bool)
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for row in np.flatnonzero(candidate & ~comment).tolist():
         text = lines.text(row)
-        name, _, value = (part.strip() for part in text.partition("="))
-        named = "=" in text and name in _HEADER_NAMES
-        if named:
-            found.setdefault(name, value)
-        is_header[row] = named or text.startswith(_END_OF_HEADER)
-    errmod = found.get("errmod")
-    version = _number(int, found.get("version"))
-    rms = {name: _number(float, found.get(name)) for name in ("RMSast", "RMSmag")}
-    numbers = {"version": version, **rms}
-    header = RwoHeader(
-        version=version,
-        errmod=None if errmod is None else errmod.strip("'").strip(),
-        rms_ast=rms["RMSast"],
-        rms_mag=rms["RMSmag"],
-        unreadable=tuple(name for name in numbers if name in found and numbers[name] is None),
-    )
-    return header, is_header
-
-
-def _number(kind: Callable[[str], Number], text: str | None) -> Number | None:
-    """A number of the header, None where there is none or where it cannot be read."""
-    try:
-        return None if text is None else kind(text)
-    except ValueError:
-        return None
-
-
-def _lines_holding(lines: Lines, byte: int) -> BoolArray:
-    holding = np.zeros(len(lines.start), dtype=bool)
-    where = np.flatnonzero(lines.data == byte)
-    holding[np.searchsorted(lines.start, where, side="right") - 1] = True
-    return holding
+        name, equals_sign, value = (part.strip() for part in text.partition("="))
+        is_named = bool(equals_sign) and name in _HEADER_TYPES
+        if is_named:
+            texts.setdefault(name, value)
+        is_header[row] = is_named or text.startswith(_END_OF_HEADER)
+    header: dict[str, Any] = {}
+    unreadable = []
+    for name, convert in _HEADER_TYPES.items():
+        try:
+            if name in texts:
+                header[name] = convert(texts[name])
+        except ValueError:
+            unreadable.append(name)
+    return header, unreadable, is_header
 
 
 def _designs(lines: Lines, comments: IntArray) -> list[tuple[int, Layout]]:
@@ -284,15 +243,15 @@ def _designs(lines: Lines, comments: IntArray) -> list[tuple[int, Layout]]:
 
 
 def _sniff(lines: Lines, rows: IntArray) -> Layout | None:
-    """Measure the layout on the records themselves; None if no line looks like one."""
-    found: Counter[Layout] = Counter()
+    """Layout measured on the records themselves; None if no line looks like one."""
+    layouts: Counter[Layout] = Counter()
     for row in rows[:_N_SNIFFED].tolist():
         text = lines.text(row)
         if match := _RECORD.match(text):
             shift = len(match[1]) - OBJECT_WIDTH
             length = len(text) - shift
             if length in _OPTICAL_LENGTHS:
-                found[Layout(shift, length == OPTICAL_WIDTH)] += 1
+                layouts[Layout(shift, length == OPTICAL_WIDTH)] += 1
             else:
-                found[Layout(shift)] += 0
-    return found.most_common(1)[0][0] if found else None
+                layouts[Layout(shift)] += 0
+    return layouts.most_common(1)[0][0] if layouts else None

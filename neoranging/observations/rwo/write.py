@@ -6,28 +6,38 @@ import os
 from math import isnan
 from typing import IO, Any, Final
 
-import erfa
 import numpy as np
 import numpy.typing as npt
 from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.exceptions import ObservationFormatError
-from neoranging.observations.mpc_codes import CATALOG_CODES, join_note1
-from neoranging.observations.output import angles, numbers, require_columns, texts, write_text
+from neoranging.observations.mpc_codes import join_note1
+from neoranging.observations.output import (
+    angles,
+    band_letters,
+    catalog_letters,
+    decimal_dates,
+    flags,
+    numbers,
+    observers,
+    record_types,
+    require_columns,
+    sexagesimal,
+    station_codes,
+    texts,
+    write_text,
+)
 from neoranging.observations.report import ReadReport, Reason
 from neoranging.observations.rwo.layout import OBJECT_WIDTH
-from neoranging.observations.utc import MJD_1970, utc_days
-from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
+from neoranging.observations.utc import utc_days
+from neoranging.typing import FloatArray, IntArray
 
 VERSIONS: Final = (1, 2, 3)
 WIDE_OBJECT: Final = 12
 MAX_DAY_DECIMALS: Final = 10
-RA_STEPS: Final = 24 * 3_600_000
-"""Steps of 0.001 s, the last digit of right ascension, in a full turn."""
-
-DEC_STEPS: Final = 360_000
-"""Steps of 0.01 arcsec, the last digit of declination, in a degree."""
+RA_DECIMALS: Final = 3  # of seconds
+DEC_DECIMALS: Final = 2
 
 _OPTICAL_HEADER: Final = (
     "! Object{pad}   Obser ============= Date ============= ================== Right Ascension "
@@ -91,7 +101,7 @@ def write_rwo(
 
 
 def format_rwo(table: QTable, *, version: int | None = None, set_aside: bool = False) -> str:
-    """Return an observation table as the text of a ``.rwo`` file; see `write_rwo`.
+    """Text of a ``.rwo`` file of an observation table; see `write_rwo`.
 
     Notes
     -----
@@ -104,42 +114,30 @@ def format_rwo(table: QTable, *, version: int | None = None, set_aside: bool = F
         msg = f"version {version} of .rwo is not known; give one of {VERSIONS}"
         raise ObservationFormatError(msg)
     names = np.strings.replace(np.asarray(table["designation"], dtype=np.str_), " ", "")
-    width = _object_width(table, names)
-    names = np.strings.ljust(names, width)
-    first = _first_lines(table, names, version)
-    second = _second_lines(table, names)
-    records = [f"{a}\n{b}" if b else a for a, b in zip(first, second, strict=True)]
-    lines = [*_header(table, version), *_column_lines(version, width)]
-    if set_aside:
-        records = _with_set_aside(records, table, version)
-    return "\n".join([*lines, *records]) + "\n"
-
-
-def _object_width(table: QTable, names: StrArray) -> int:
     longest = max(map(len, names.tolist()), default=0)
     if longest > WIDE_OBJECT:
         msg = f"a designation of {longest} characters does not fit the {WIDE_OBJECT} of .rwo"
         raise ObservationFormatError(msg)
-    usual = table.meta.get("object_width", OBJECT_WIDTH)
-    return int(usual) if longest <= usual else WIDE_OBJECT
-
-
-def _header(table: QTable, version: int) -> list[str]:
-    lines = [f"version = {version:3d}", f"errmod  = '{table.meta.get('errmod') or ' '}'"]
-    lines += [
-        f"{key}  = {table.meta[key]:13.5E}" for key in ("RMSast", "RMSmag") if key in table.meta
-    ]
-    return [*lines, "END_OF_HEADER"]
-
-
-def _column_lines(version: int, width: int) -> list[str]:
+    usual = int(table.meta.get("object_width", OBJECT_WIDTH))
+    width = usual if longest <= usual else WIDE_OBJECT
+    records = _records(table, np.strings.ljust(names, width).tolist(), version)
+    if set_aside:
+        records = _with_set_aside(records, table, version)
     pad = " " * (width - OBJECT_WIDTH)
     ast, cat = ("", "") if version == 1 else (" Ast", " Cat")
-    return [line.format(pad=pad, ast=ast, cat=cat) for line in _OPTICAL_HEADER]
+    lines = [
+        f"version = {version:3d}",
+        f"errmod  = '{table.meta.get('errmod') or ' '}'",
+        *(f"{key}  = {table.meta[key]:13.5E}" for key in ("RMSast", "RMSmag") if key in table.meta),
+        "END_OF_HEADER",
+        *(line.format(pad=pad, ast=ast, cat=cat) for line in _OPTICAL_HEADER),
+        *records,
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _with_set_aside(records: list[str], table: QTable, version: int) -> list[str]:
-    """Merge the records of the report by line; radar follows its own column lines."""
+    """Records merged with those of the report by line; radar follows its own column lines."""
     report = table.meta.get("report")
     if not isinstance(report, ReadReport):
         return records
@@ -153,115 +151,76 @@ def _with_set_aside(records: list[str], table: QTable, version: int) -> list[str
     return lines
 
 
-def _first_lines(table: QTable, names: StrArray, version: int) -> list[str]:
-    """Format the optical records, field by field in the order of the columns."""
-    time = _Dates(table)
+def _records(table: QTable, names: list[str], version: int) -> list[str]:
+    """Optical records, field by field in the order of the columns, with their second lines."""
     ra, dec = angles(table)
-    codes = _codes(table, version)
-    kind = np.where(texts(table, "kind", "ground") == "space", "S", "O")
+    kind, places = observers(table)
+    types = record_types(table, kind)
+    station = station_codes(table)
+    day, fraction = utc_days(table["obstime"])
+    decimals = _day_decimals(table, fraction)
+    dates = decimal_dates(day, fraction, decimals)
+    ra_text = sexagesimal(ra / 15.0, np.full(len(table), RA_DECIMALS), full_turn=24)
+    dec_text = sexagesimal(np.abs(dec), np.full(len(table), DEC_DECIMALS))
+    catalog = [""] * len(table) if version == 1 else _joined(" %3s", catalog_letters(table))
+    program, notes = (texts(table, name).tolist() for name in ("program", "notes"))
     fields = [
-        _joined(" %s %s %s %s ", names, kind, codes["technique"], codes["program"]),
-        _joined("%s %-13s", time.month, time.day),
-        _number(_accuracy(table, "time_accuracy", time.accuracy), "%11.3E"),
-        *_coordinate(table, "ra", _sexagesimal_ra(ra), 0.015 * np.cos(np.radians(dec))),
-        *_coordinate(table, "dec", _sexagesimal_dec(dec), np.full(len(table), 0.01)),
+        _joined(" %s %s", names, np.where(kind == "space", "S", "O")),
+        _joined(" %s %s ", types, join_note1(program, notes, station)),
+        _joined("%-21s", dates),
+        _number(_accuracy(table, "time_accuracy", 10.0 ** -decimals.astype(float)), "%11.3E"),
+        *_coordinate(table, "ra", _joined(" %s", ra_text), 0.015 * np.cos(np.radians(dec))),
+        *_coordinate(
+            table,
+            "dec",
+            _joined(" %s%s", np.where(np.signbit(dec), "-", "+"), dec_text),
+            np.full(len(table), 0.01),
+        ),
         _magnitude(table),
-        codes["band"],
+        band_letters(table),
         _number(numbers(table, "sigma_mag"), "%6.2f"),
         _number(numbers(table, "mag_residual"), "%7.2f"),
-        codes["observatory"],
+        catalog,
+        _joined(" %s", station),
         _number(numbers(table, "chi"), "%10.2f"),
-        _selection(table),
+        _joined(" %d %d", flags(table, "selected", fill=True), flags(table, "mag_selected")),
     ]
-    return list(map("".join, zip(*fields, strict=True)))
+    records = list(map("".join, zip(*fields, strict=True)))
+    for row in np.flatnonzero(kind != "ground").tolist():
+        # The second line holds five decimals of the day at most.
+        date = f"{dates[row][:16]:16}"
+        x, y, z = places[row].tolist()
+        if kind[row] == "space":
+            mark, place = "S s", f"1{x:24.12f}{y:24.12f}{z:24.12f}"
+        else:
+            mark, place = "O v", f"{x:10.6f}{y:11.6f}{z:9.1f}"
+        records[row] += f"\n {names[row]} {mark}   {date} {place} {station[row]}"
+    return records
 
 
 def _coordinate(table: QTable, name: str, angle: list[str], digit: FloatArray) -> list[list[str]]:
-    """Return the six fields of one coordinate; ``digit`` is the unit of the last one written."""
-    forced = _flags(table, f"{name}_forced", default=False)
-    accuracy = _accuracy(table, f"{name}_accuracy", digit)
+    """Six fields of one coordinate; ``digit`` is the unit of the last one written [arcsec]."""
     has_bias = f"{name}_bias" in table.colnames
     bias = numbers(table, f"{name}_bias", u.arcsec) if has_bias else np.zeros(len(table))
     return [
-        [f" {text}" for text in angle],
-        _number(accuracy, "%11.3E"),
+        angle,
+        _number(_accuracy(table, f"{name}_accuracy", digit), "%11.3E"),
         _number(numbers(table, f"sigma_{name}", u.arcsec), "%9.3f"),
-        [" T" if flag else " F" for flag in forced],
+        np.where(flags(table, f"{name}_forced"), " T", " F").tolist(),
         _number(bias, "%9.3f"),
         _number(numbers(table, f"{name}_residual", u.arcsec), "%9.3f"),
     ]
 
 
-def _second_lines(table: QTable, names: StrArray) -> list[str]:
-    """Format the places of spacecraft and roving observers; "" for records of one line."""
-    kind = texts(table, "kind", "ground")
-    lines = np.full(len(table), "", dtype=object)
-    if not (kind != "ground").any():
-        return lines.tolist()
-    time, station = _Dates(table), texts(table, "station")
-    dates = _joined("%s %-8.8s", time.month, time.day)
-    for row in np.flatnonzero(kind != "ground").tolist():
-        mark = "S s" if kind[row] == "space" else "O v"
-        place = _space(table, row) if kind[row] == "space" else _roving(table, row)
-        lines[row] = f" {names[row]} {mark}   {dates[row]} {place} {station[row]}"
-    return lines.tolist()
-
-
-def _space(table: QTable, row: int) -> str:
-    """Unit flag 1 (km) and the three coordinates."""
-    return "1" + "".join(f"{x:24.12f}" for x in table["observer_gcrs"][row].to_value(u.km))
-
-
-def _roving(table: QTable, row: int) -> str:
-    """East longitude, latitude [deg] and altitude [m] on WGS 84."""
-    longitude, latitude, altitude = erfa.gc2gd(1, table["observer_itrf"][row].to_value(u.m))
-    return f"{np.degrees(longitude) % 360.0:10.6f}{np.degrees(latitude):11.6f}{altitude:9.1f}"
-
-
-class _Dates:
-    """Dates of a table as text, and the unit of the last digit shown [d]."""
-
-    def __init__(self, table: QTable) -> None:
-        whole, fraction = utc_days(table["obstime"])
-        decimals = self._decimals(table, fraction)
-        ticks = np.rint(fraction * 10.0**decimals)
-        turned = ticks >= 10.0**decimals
-        ticks[turned] = 0.0
-        date = (whole + turned - MJD_1970).astype("datetime64[D]")
-        days = np.datetime_as_string(date).tolist()
-        self.month = [f"{text[:4]} {text[5:7]}" for text in days]
-        self.day = [
-            f"{text[8:]}.{int(tick):0{places}d}" if places else text[8:]
-            for text, tick, places in zip(days, ticks, decimals.tolist(), strict=True)
-        ]
-        self.accuracy: FloatArray = 10.0 ** -decimals.astype(np.float64)
-
-    @staticmethod
-    def _decimals(table: QTable, fraction: FloatArray) -> IntArray:
-        """As many as the accuracy says, or as the value needs, at most ten."""
-        needed = np.full(len(fraction), MAX_DAY_DECIMALS)
-        for places in reversed(range(MAX_DAY_DECIMALS)):
-            scaled = fraction * 10.0**places
-            fits = np.abs(scaled - np.rint(scaled)) < 10.0 ** (places - MAX_DAY_DECIMALS) / 2
-            needed[fits] = places
-        stated = -np.log10(_accuracy(table, "time_accuracy", np.ones(len(fraction))))
-        stated = np.clip(np.rint(stated), 0, MAX_DAY_DECIMALS).astype(np.int64)
-        return np.maximum(needed, stated)
-
-
-def _sexagesimal_ra(ra: FloatArray) -> list[str]:
-    ticks = np.rint(ra / 360.0 * RA_STEPS).astype(np.int64) % RA_STEPS
-    seconds, milli = np.divmod(ticks, 1000)
-    minutes, seconds = np.divmod(seconds, 60)
-    return _joined("%02d %02d %02d.%03d", *np.divmod(minutes, 60), seconds, milli)
-
-
-def _sexagesimal_dec(dec: FloatArray) -> list[str]:
-    sign = np.where(np.signbit(dec), "-", "+")
-    ticks = np.rint(np.abs(dec) * DEC_STEPS).astype(np.int64)
-    seconds, centi = np.divmod(ticks, 100)
-    minutes, seconds = np.divmod(seconds, 60)
-    return _joined("%s%02d %02d %02d.%02d", sign, *np.divmod(minutes, 60), seconds, centi)
+def _day_decimals(table: QTable, fraction: FloatArray) -> IntArray:
+    """Decimals of the days that the accuracy tells or that the values need, at most ten."""
+    needed = np.full(len(fraction), MAX_DAY_DECIMALS)
+    for places in reversed(range(MAX_DAY_DECIMALS)):
+        scaled = fraction * 10.0**places
+        fits = np.abs(scaled - np.rint(scaled)) < 10.0 ** (places - MAX_DAY_DECIMALS) / 2
+        needed[fits] = places
+    stated = -np.log10(_accuracy(table, "time_accuracy", np.ones(len(fraction))))
+    return np.maximum(needed, np.clip(np.rint(stated), 0, MAX_DAY_DECIMALS).astype(np.int64))
 
 
 def _magnitude(table: QTable) -> list[str]:
@@ -275,47 +234,13 @@ def _magnitude(table: QTable) -> list[str]:
     ]
 
 
-def _codes(table: QTable, version: int) -> dict[str, StrArray | list[str]]:
-    """One-letter codes; those of other formats are translated, or blank if they have none."""
-    catalog = [
-        name if len(name) <= 1 else CATALOG_CODES.get(name, "")
-        for name in texts(table, "catalog").tolist()
-    ]
-    technique = np.select(
-        [texts(table, "kind", "ground") == "space", texts(table, "kind", "ground") == "roving"],
-        ["S", "V"],
-        texts(table, "note2"),
-    )
-    station = texts(table, "station")
-    program = join_note1(
-        texts(table, "program").tolist(), texts(table, "notes").tolist(), station.tolist()
-    )
-    if any(len(code) != 3 for code in station.tolist()):
-        msg = ".rwo holds station codes of three characters; write ADES for longer ones"
-        raise ObservationFormatError(msg)
-    return {
-        "technique": np.where(technique == "", " ", technique),
-        "program": program,
-        # Two-letter bands of ADES end in the letter that the 80-column format uses.
-        "band": [band[-1:] or " " for band in texts(table, "band").tolist()],
-        "observatory": (
-            _joined(" %s", station) if version == 1 else _joined(" %3s %s", catalog, station)
-        ),
-    }
-
-
-def _selection(table: QTable) -> list[str]:
-    selected = _flags(table, "selected", default=True)
-    with_mag = _flags(table, "mag_selected", default=False)
-    return _joined(" %d %d", selected, with_mag)
-
-
 def _joined(template: str, *columns: npt.ArrayLike) -> list[str]:
+    """Rows of columns put into a template of Python's ``%``."""
     return list(map(template.__mod__, zip(*(np.asarray(c).tolist() for c in columns), strict=True)))
 
 
 def _number(values: FloatArray, template: str) -> list[str]:
-    """Format numbers, blank for NaN; fixed-point ones of a thousand and more with an exponent."""
+    """Numbers as text, blank for NaN; fixed-point ones of a thousand and more with an exponent."""
     width = len(template % 0.0)
     short = f"%{width}.1E"
     limit = 1000.0 if template.endswith(".3f") else np.inf
@@ -329,9 +254,3 @@ def _accuracy(table: QTable, name: str, fallback: FloatArray) -> FloatArray:
     """Unit of the last digit of a column, where the table tells it."""
     stated = numbers(table, name)
     return np.where(np.isfinite(stated), stated, fallback)
-
-
-def _flags(table: QTable, name: str, *, default: bool) -> BoolArray:
-    if name not in table.colnames:
-        return np.full(len(table), default)
-    return np.asarray(table[name], dtype=bool)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -50,27 +49,21 @@ def test_info_tells_what_there_is(folder):
     assert "1 set aside: no longer than 0.001 d" in text
 
 
-def test_split_divides_and_scales(folder, tmp_path):
+def test_split_divides(folder, tmp_path):
     never = tmp_path / "never.csv"
     never.write_text("designation\nS0\nS1\n")
     text = good("split", folder, "--seed", "5", "--never-train", never, "--unseen", "3")
     assert "unseen       10 arcs of      5 objects" in text
+    assert "2 of the 2 objects never to train on are in the set" in text
     stored = read_arcs(folder, ("designation", "split"))
     assert set(stored["split"][np.isin(stored["designation"], ["S0", "S1"])]) == {"unseen"}
-    scaling = json.loads((folder / "scaling.json").read_text())
-    assert scaling["n_arcs"] == (stored["split"] == "train").sum()
     assert "train: " in good("info", folder)
 
 
-def test_a_set_of_unseen_objects_has_no_scaling(folder):
-    good("split", folder)
+def test_another_division_removes_the_csv_files(folder):
     good("csv", folder)
-    assert (folder / "scaling.json").exists()
-    result = run("split", folder, "--unseen", "50")
-    assert result.exit_code == 0
-    assert "no training part" in result.stderr
-    left_over = [name for name in ("scaling.json", "observations.csv") if (folder / name).exists()]
-    assert left_over == []
+    good("split", folder)
+    assert not (folder / "observations.csv").exists()
 
 
 def test_csv_writes_both_files(folder):

@@ -11,7 +11,7 @@ from astropy.time import Time
 from neoranging import read_tracklets
 from neoranging.constants import ARCSEC
 from neoranging.exceptions import DatasetError
-from neoranging.lab.sets.arcs import Quality, form_arcs, local_night, make_arcs, to_core
+from neoranging.lab.sets.arcs import form_arcs, local_night, make_arcs, to_core
 from neoranging.records import RecordCount
 
 MJD = 60_000.3  # night at G96
@@ -86,7 +86,7 @@ def test_poor_arcs_are_dropped_each_for_its_reason():
             "no faster than 0.0001 rad/d": 1,
         },
     )
-    assert len(form_arcs(source, group_by="night", quality=Quality(0.0, 0.0))[0]) == 3
+    assert len(form_arcs(source, group_by="night", least_motion=0.0, least_span=0.0)[0]) == 3
 
 
 def test_stations_of_a_night_are_kept_apart_or_joined():

@@ -25,9 +25,10 @@ from neoranging.core.geometry import (
 )
 from neoranging.core.kepler import propagate
 from neoranging.core.prediction import sight
+from neoranging.ephemeris.states import KERNEL
 from neoranging.exceptions import DatasetError, EphemerisError, MissingDependencyError
 from neoranging.lab.sets.arcs import form_arcs, make_arcs, to_core
-from neoranging.lab.sets.truth import label_arcs, pseudo_true_elements, truth
+from neoranging.lab.sets.truth import label_arcs, truth
 from neoranging.observations import observatories
 from neoranging.orbits.catalogue import load_catalogue, read_orbits
 from neoranging.orbits.nbody import NBodyIntegrator, nbody_states
@@ -218,17 +219,6 @@ class TestGate:
         np.testing.assert_array_equal(shuffled["rho_geo_au"], straight["rho_geo_au"][order])
 
 
-class TestPseudoTruth:
-    def test_is_the_orbit_where_nothing_disturbs(self, catalogue, rows, t2):
-        # from the geocentre, without noise: only the curvature of an hour stands between
-        steps = np.array([-0.02, 0.0, 0.02])
-        table = observe(catalogue, rows, t2, station="500", steps=steps)
-        labelled, _ = label_arcs(table, catalogue)
-        elements = pseudo_true_elements(labelled)
-        np.testing.assert_allclose(elements.q, labelled["q_au"], rtol=1e-2)
-        np.testing.assert_allclose(elements.inc, labelled["inc_rad"], atol=2e-3)
-
-
 class TestNBody:
     def test_there_and_back(self, catalogue, rows, integrator):
         one = catalogue.take(rows[4:5])
@@ -361,7 +351,7 @@ class TestRemedies:
     def test_with_the_excerpt_of_the_package(self):
         pytest.importorskip("assist")
         with pytest.raises(EphemerisError, match="lacks the bodies"):
-            NBodyIntegrator(ephemeris.KERNEL)
+            NBodyIntegrator(KERNEL)
 
     def test_with_half_a_download(self, tmp_path):
         pytest.importorskip("assist")

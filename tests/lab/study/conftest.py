@@ -1,17 +1,16 @@
 """Labelled arcs, a method that knows the answers and can be made to spoil them, made-up scores."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from neoranging.core.answers import Solutions
-from neoranging.core.prediction import object_state
+from neoranging.core.answers import Answers
 from neoranging.core.status import RangeStatus
 from neoranging.estimators.base import RangingEstimator
 from neoranging.lab.sets.splits import split_set
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.study.methods import Contender
 from neoranging.lab.study.run import run_study
-from neoranging.lab.study.scores import ScoredArcs
 from neoranging.lab.study.selection import Selection
 
 TRUTH = {
@@ -52,13 +51,8 @@ class Oracle(RangingEstimator):
         order = np.argsort(self.epochs)
         begins = arcs.t[arcs.offsets[:-1]]
         rho, rho_dot = self.answers[:, order[np.searchsorted(self.epochs[order], begins)]]
-        a = attributables
-        state = object_state(
-            a.ra, a.dec, a.ra_rate, a.dec_rate, a.position, a.velocity, rho, rho_dot
-        )
         status = np.where(np.isfinite(rho), RangeStatus.OK.code, RangeStatus.NO_ROOT.code)
-        covariance = np.full((len(rho), 2, 2), np.nan)
-        return Solutions(rho, rho_dot, covariance, *state, a.epoch, status.astype(np.int8))
+        return Answers.of(attributables, rho, rho_dot, status)
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +61,7 @@ def oracle():
 
 
 def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns):
-    """`ScoredArcs` of what is given; each arc of an object of its own, all good, by default."""
+    """Scores of what is given; each arc of an object of its own, all good, by default."""
     rho, rho_true = (np.asarray(x, dtype=float) for x in (rho, rho_true))
     m, answered = len(rho), np.isfinite(rho)
     with np.errstate(all="ignore"):
@@ -77,6 +71,7 @@ def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns)
         "rho_dot": 0.01 * rho,
         "rho_dot_true": 0.01 * rho_true,
         "status": np.where(answered, RangeStatus.OK.code, RangeStatus.NO_ROOT.code).astype("i1"),
+        "answered": answered,
         "ok": answered,
         "relative_error": np.abs(rho / rho_true - 1.0),
         "log10_error": dex,
@@ -92,10 +87,11 @@ def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns)
         "object": np.arange(m),
     }
     values = defaults | {name: np.asarray(column) for name, column in columns.items()}
-    names = np.char.mod("S%d", np.arange(values["object"].max(initial=0) + 1))
-    return ScoredArcs(
-        method=method, origin=origin, rho=rho, rho_true=rho_true, designations=names, **values
+    scores = pd.DataFrame(
+        {"rho": rho, "rho_true": rho_true, "low": np.nan, "high": np.nan} | values
     )
+    scores.attrs = {"method": method, "origin": origin, "seconds": np.nan}
+    return scores
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from neoranging.lab.study.classical import (
     mutually_solved,
 )
 from neoranging.lab.study.predictions import predict
-from neoranging.lab.study.scores import score
+from neoranging.lab.study.scores import score, select
 
 NAN = np.nan
 
@@ -69,7 +69,7 @@ def test_errors(four):
     with pytest.raises(EvaluationError, match="no classical method"):
         mutually_solved([])
     with pytest.raises(EvaluationError, match="'network' are scored on different arcs"):
-        classical_comparison(four[:1], [four[3].take([1, 0, 2, 3, 4, 5])])
+        classical_comparison(four[:1], [select(four[3], [1, 0, 2, 3, 4, 5])])
 
 
 def test_from_the_geocentre_roots_collapse(table):

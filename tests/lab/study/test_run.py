@@ -2,22 +2,20 @@
 
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from neoranging.core.conformal import Answers
 from neoranging.core.status import RangeStatus
 from neoranging.estimators.conformal import ConformalEstimator
 from neoranging.estimators.gauss import GaussEstimator
 from neoranging.estimators.learned import default_weights
 from neoranging.exceptions import EvaluationError, NotTrainedError, UnknownMethodError
+from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.store import ArcWriter
-from neoranging.lab.study.calibration import HeldOut, calibrate, cross_conformal
+from neoranging.lab.study.calibration import HeldOut, MethodIntervals, calibrate, cross_conformal
 from neoranging.lab.study.checks import check_answers, check_labels, check_twins
 from neoranging.lab.study.folder import begin
-from neoranging.lab.study.intervals import _together_if_few
 from neoranging.lab.study.methods import Contender, ask, contenders
 from neoranging.lab.study.published import PUBLISHED
 from neoranging.lab.study.run import HEADLINE, run_study
@@ -105,17 +103,24 @@ def test_kept_predictions_are_used_while_they_hold(table, tmp_path, monkeypatch)
     monkeypatch.setattr(
         type(gauss.estimator), "_solve", lambda *args: calls.append(1) or solve(*args)
     )
-    first = ask(gauss, table, tmp_path)
+
+    def asked(contender, table, progress=None):
+        origins = ("topocenter", "geocenter")
+        arcs = {origin: to_core(table, origin) for origin in origins}
+        truths = {origin: ArcTruth.of(table, origin, arcs[origin]) for origin in origins}
+        return ask(contender, table, truths, arcs, tmp_path, progress)
+
+    first = asked(gauss, table)
     done = []
-    again = ask(gauss, table, tmp_path, done.append)
+    again = asked(gauss, table, done.append)
     np.testing.assert_array_equal(again.rho, first.rho)
     assert (len(calls), done) == (1, [len(table)])
-    ask(Contender("gauss", Contender.of("gauss@geocenter").estimator), table, tmp_path)
+    asked(Contender("gauss", Contender.of("gauss@geocenter").estimator), table)
     assert len(calls) == 2  # other options
-    ask(gauss, table.take(slice(0, 9)), tmp_path)
+    asked(gauss, table.take(slice(0, 9)))
     assert len(calls) == 3  # other arcs
     (tmp_path / "gauss.npz").write_bytes(b"damaged")
-    ask(gauss, table.take(slice(0, 9)), tmp_path)
+    asked(gauss, table.take(slice(0, 9)))
     assert len(calls) == 4
 
 
@@ -248,7 +253,7 @@ def test_a_study_judges_every_method_on_the_same_arcs(study):
     assert study.labels == ["gauss", "laplace", "honest"]
     assert [each.label for each in study.twins] == ["gauss (geocentre)", "laplace (geocentre)"]
     assert {len(each) for each in study.scored.values()} == {len(study.table)}
-    assert [each.method for each in study.learned] == ["honest"]
+    assert [each.attrs["method"] for each in study.learned] == ["honest"]
     assert len(study.classical) == 4
     assert not [remark for remark in study.remarks if remark.subject == "honest"]
 
@@ -305,7 +310,7 @@ def test_crosswise_intervals_are_those_of_the_calibrations(study, arcs, oracle, 
     assert sum(row["n_arcs"] for row in spans) == n_answered
     # the same by way of the estimator
     held = HeldOut.of(oracle(arcs, noisy), [study.table])
-    direct = cross_conformal(held, levels=(0.68,), folds=4).interval(0.68)
+    direct = cross_conformal(held, levels=(0.68,), folds=4)[0.68]
     scored = study.scored["honest"]
     np.testing.assert_allclose(np.column_stack([scored.low, scored.high]), direct, rtol=1e-12)
 
@@ -315,7 +320,7 @@ def test_single_objects_are_unseen_ones(study, folder):
     cases = study.cases
     assert cases.are_unseen
     assert cases.objects == sorted(set(unseen["designation"]))
-    assert [each.method for each in cases.scored] == study.labels
+    assert [each.attrs["method"] for each in cases.scored] == study.labels
     assert len(study.tables["cases"]) == len(study.labels) * len(cases.table)
     honest = [row for row in study.tables["cases"] if row["method"] == "honest"]
     assert all(row["low_au"] < row["rho_au"] < row["high_au"] for row in honest)
@@ -367,36 +372,39 @@ def test_the_identity_of_each_method_is_kept(study):
 # ---------------------------------------------------------------------- intervals
 
 
-def held_out(ok, objects):
-    """Arcs with an answer a tenth off, OK or not, of objects."""
-    m = len(ok)
-    ones = np.ones(m)
-    answers = Answers(0.9 * ones, np.full(m, np.nan), np.asarray(ok), 0.01 * ones, 0.02 * ones)
-    limits = np.stack([1e-4 * ones, 3.0 * ones], axis=1)
-    return HeldOut({"method": "made"}, answers, limits, ones, np.asarray(objects))
+def held_out(made_answers, rho, ok, objects):
+    """Arcs with an answer, OK or not, of objects at one au."""
+    answers = made_answers(rho, np.nan, ok)
+    ones = np.ones(len(answers))
+    limits, nothing = np.stack([1e-4 * ones, 3.0 * ones], axis=1), np.full((len(ones), 5), np.nan)
+    a, names = answers.attributables, np.asarray(objects)
+    truth = ArcTruth("topocenter", a, limits, ones, ones, nothing, 0.02 * ones, names)
+    return HeldOut({"method": "made"}, answers, truth)
 
 
-def test_one_object_with_most_answers_does_not_take_the_intervals_away():
+def test_one_object_with_most_answers_does_not_take_the_intervals_away(made_answers):
     """Without it the others would be too few to be calibrated apart: all are taken together."""
     ok = np.arange(400) < 38
     objects = np.where(np.arange(400) < 20, "one", np.arange(400).astype(str))
-    together, why = _together_if_few(held_out(ok, objects), 10)
-    assert "only 38 answers are usable" in why
-    crosswise = cross_conformal(together, levels=(0.68, 0.95), folds=10)
-    assert np.isfinite(crosswise.interval(0.95)).all()
-    apart, why = _together_if_few(held_out(np.arange(400) < 200, np.arange(400).astype(str)), 10)
-    assert why == ""
-    assert apart.answers.usable.sum() == 200
+    together = MethodIntervals.of(held_out(made_answers, 0.9, ok, objects), {})
+    assert "only 38 answers are usable" in together.why
+    assert not together.held.answers.usable.any()
+    assert {row["level"] for row in together.rows} == {0.68, 0.95}
+    assert np.isfinite(together.bounds).all()
+    ok, objects = np.arange(400) < 200, np.arange(400).astype(str)
+    apart = MethodIntervals.of(held_out(made_answers, 0.9, ok, objects), {})
+    assert apart.why == ""
+    assert apart.held.answers.usable.sum() == 200
 
 
-def test_one_object_with_hundreds_of_arcs_does_not_make_the_intervals():
+def test_one_object_with_hundreds_of_arcs_does_not_make_the_intervals(made_answers):
     """1000 arcs of it are a tenth off, one arc of each of 400 others by the factor 1.5."""
     objects = np.r_[np.full(1000, "one"), np.arange(400).astype(str)]
-    held = held_out(np.ones(1400, dtype=bool), objects)
-    rho = np.where(np.arange(1400) < 1000, 0.9, 1.5)
-    calibration = replace(held, answers=held.answers._replace(rho=rho)).calibration("log")
-    bounds = calibration.bounds(held.answers, held.limits, 0.68)
-    np.testing.assert_allclose(bounds[:, 1] / held.answers.rho, 1.5, rtol=1e-4)
+    ok, rho = np.ones(1400, dtype=bool), np.where(np.arange(1400) < 1000, 0.9, 1.5)
+    calibration = held_out(made_answers, rho, ok, objects).calibration("log")
+    new = held_out(made_answers, 0.9, ok, objects)
+    bounds = new.intervals(calibration, 0.68)
+    np.testing.assert_allclose(bounds[:, 1] / new.answers.rho, 1.5, rtol=1e-4)
     assert calibration.description["most_of_an_object"] == 20
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from neoranging import OrbitalElements, d_sh
 from neoranging.exceptions import DatasetError, EvaluationError
 from neoranging.lab.study.predictions import predict
-from neoranging.lab.study.scores import ArcTruth, score
+from neoranging.lab.study.scores import ArcTruth, score, select
 
 FIELDS = (
     *("rho", "rho_true", "rho_dot", "rho_dot_true", "relative_error", "log10_error"),
@@ -22,7 +22,7 @@ FIELDS = (
 @pytest.mark.parametrize("origin", ["topocenter", "geocenter"])
 def test_the_truth_has_no_error(table, oracle, origin):
     scored = score(table, predict(oracle(table, origin=origin), table))
-    assert scored.origin == origin
+    assert scored.attrs["origin"] == origin
     np.testing.assert_array_equal(scored.relative_error, 0.0)
     np.testing.assert_array_equal(scored.log10_error, 0.0)
     np.testing.assert_array_equal(scored.rho_dot, scored.rho_dot_true)
@@ -99,10 +99,11 @@ def test_distance_is_that_of_the_public_function(table, oracle):
 
 def test_objects_have_numbers(table, oracle):
     scored = score(table, predict(oracle(table), table))
-    np.testing.assert_array_equal(scored.designations[scored.object], table["designation"])
-    assert scored.n_objects == len(np.unique(table["designation"])) == 50
-    assert scored.take(slice(0, 4)).n_objects == 1
-    assert repr(scored) == "<ScoredArcs: oracle, 200 arcs of 50 objects, 200 answered>"
+    np.testing.assert_array_equal(scored.designation.astype(str), table["designation"])
+    names = scored.designation.cat.categories
+    np.testing.assert_array_equal(names[scored.object], table["designation"])
+    assert scored.object.nunique() == len(np.unique(table["designation"])) == 50
+    assert select(scored, slice(0, 4)).object.nunique() == 1
 
 
 def test_truth_serves_all_methods_of_its_origin(table, oracle):
@@ -120,7 +121,7 @@ def test_predictions_of_other_arcs_are_refused(table, oracle):
     found = predict(oracle(table), table)
     with pytest.raises(EvaluationError, match="another order"):
         score(table, found.take(np.arange(len(table))[::-1]))
-    with pytest.raises(EvaluationError, match="199 predictions for 200 arcs"):
+    with pytest.raises(EvaluationError, match="199 answers for 200 arcs"):
         score(table, found.take(slice(1, None)))
 
 
@@ -151,8 +152,9 @@ def test_order_of_arcs_does_not_matter(table, oracle, seed):
 
 def test_some_of_them(table, oracle):
     whole = predict(oracle(table), table)
-    scored = score(table, whole.with_interval(0.5 * whole.rho, 2.0 * whole.rho))
-    few = scored.take(scored.rho > np.median(scored.rho))
+    scored = score(table, whole).assign(low=0.5 * whole.rho, high=2.0 * whole.rho)
+    few = select(scored, scored.rho > np.median(scored.rho))
     assert len(few) == 100
     assert few.low.shape == few.high.shape == (100,)
-    assert len(few.designations) == 50
+    assert list(few.index) == list(range(100))
+    assert few.attrs == scored.attrs

@@ -9,6 +9,7 @@ import pytest
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.study import tables
 from neoranging.lab.study.metrics import METRICS, compare, summarise
+from neoranging.lab.study.scores import select
 from neoranging.lab.study.strata import AXES, CROSS_METRICS, Strata, cross, stratify
 
 
@@ -122,7 +123,7 @@ def test_errors(scored, other):
     with pytest.raises(EvaluationError, match="no axis 'colour'; there are eta, rho"):
         Strata.of(scored, "colour")
     with pytest.raises(EvaluationError, match="different arcs"):
-        stratify([scored, other.take(slice(0, 50))])
+        stratify([scored, select(other, slice(0, 50))])
     with pytest.raises(EvaluationError, match="at least one"):
         stratify([])
 

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import torch
 
+from neoranging.estimators.mlp import MLPEstimator
 from neoranging.exceptions import DatasetError, TrainingError
 from neoranging.lab.training.config import TrainingConfig
 from neoranging.lab.training.data import load_arcs
-from neoranging.lab.training.fit import fit, fit_set, pick_device
+from neoranging.lab.training.fit import fit_network, pick_device, train
 from neoranging.lab.training.objective import Objective
 from neoranging.nn import checkpoint
 from neoranging.nn.modules import NetworkConfig
@@ -64,8 +65,10 @@ def stop_after(epoch):
 def test_a_run_and_what_it_leaves(model, representation, parts, tmp_path):
     config = recipe(model, representation)
     origin = "topocenter" if representation == "invariant" else "geocenter"
-    train, validation = parts[origin]
-    result = fit(config, train, validation, tmp_path / "run", device="cpu", notes={"why": "test"})
+    arcs, validation = parts[origin]
+    result = fit_network(
+        config, arcs, validation, tmp_path / "run", device="cpu", notes={"why": "test"}
+    )
     assert len(result.history) == 4
     assert TrainingConfig.load(tmp_path / "run" / "config.json") == config
     loaded, card = checkpoint.load(tmp_path / "run" / "network.safetensors")
@@ -73,7 +76,7 @@ def test_a_run_and_what_it_leaves(model, representation, parts, tmp_path):
     assert card == json.loads(json.dumps(result.card))
     assert card["model"] == model
     assert card["why"] == "test"
-    assert card["train"]["n_arcs"] == len(train)
+    assert card["train"]["n_arcs"] == len(arcs)
     assert card["best_epoch"] == 1 + int(np.argmin([row["val_total"] for row in result.history]))
     assert card["metrics"]["validation"]["total"] == min(r["val_total"] for r in result.history)
     assert set(card["domain"]) == set(loaded.features.scaling.names)
@@ -82,12 +85,11 @@ def test_a_run_and_what_it_leaves(model, representation, parts, tmp_path):
     assert [float(row["val_total"]) for row in rows] == [r["val_total"] for r in result.history]
     terms = {"residual", "motion", "kinematic", "transport"} if model == "pinn" else set()
     assert {f"train_{term}" for term in {"total", *terms}} <= set(rows[0])
-    assert (tmp_path / "run" / "events.out.tfevents.training").stat().st_size > 500
 
 
 def test_the_total_is_the_weighted_sum(parts, tmp_path):
     config = recipe("pinn", epochs=1)
-    (row,) = fit(config, *parts["topocenter"], tmp_path, device="cpu").history
+    (row,) = fit_network(config, *parts["topocenter"], tmp_path, device="cpu").history
     for part in ("train", "val"):
         weighted = sum(w * row[f"{part}_{name}"] for name, w in config.weights._asdict().items())
         assert row[f"{part}_total"] == pytest.approx(weighted, rel=1e-5)
@@ -95,7 +97,7 @@ def test_the_total_is_the_weighted_sum(parts, tmp_path):
 
 def test_it_learns(parts, tmp_path):
     config = recipe(epochs=40, learning_rate=3e-3, two_epoch_fraction=0.0)
-    history = fit(config, *parts["topocenter"], tmp_path, device="cpu").history
+    history = fit_network(config, *parts["topocenter"], tmp_path, device="cpu").history
     assert history[-1]["train_total"] < 0.6 * history[0]["train_total"]
     assert history[-1]["val_total"] < 0.8 * history[0]["val_total"]
     assert history[-1]["val_correlation_rho"] > 0.5
@@ -105,7 +107,9 @@ def test_it_learns(parts, tmp_path):
 def test_the_same_seed_gives_the_same_weights(model, parts, tmp_path):
     arcs = parts["topocenter"]
     first, again, other = (
-        fit(recipe(model, seed=seed, epochs=2), *arcs, tmp_path / str(k), device="cpu").network
+        fit_network(
+            recipe(model, seed=seed, epochs=2), *arcs, tmp_path / str(k), device="cpu"
+        ).network
         for k, seed in enumerate((1, 1, 2))
     )
     assert_same_weights(first, again)
@@ -116,7 +120,7 @@ def test_a_run_leaves_the_global_state_alone(parts, tmp_path):
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    fit(recipe(epochs=1), *parts["topocenter"], tmp_path, device="cpu", threads=1)
+    fit_network(recipe(epochs=1), *parts["topocenter"], tmp_path, device="cpu", threads=1)
     assert torch.equal(torch.rand(3), expected)
     assert torch.get_num_threads() == 1
 
@@ -126,12 +130,14 @@ def test_a_run_leaves_the_global_state_alone(parts, tmp_path):
 def test_it_goes_on_where_it_stopped(model, representation, parts, tmp_path):
     arcs = parts["topocenter" if representation == "invariant" else "geocenter"]
     config = recipe(model, representation)
-    straight = fit(config, *arcs, tmp_path / "straight", device="cpu")
+    straight = fit_network(config, *arcs, tmp_path / "straight", device="cpu")
     folder = tmp_path / "stopped"
     for epoch in (1, 3):
         with pytest.raises(StoppedError):
-            fit(config, *arcs, folder, resume=True, device="cpu", on_epoch=stop_after(epoch))
-    resumed = fit(config, *arcs, folder, resume=True, device="cpu")
+            fit_network(
+                config, *arcs, folder, resume=True, device="cpu", on_epoch=stop_after(epoch)
+            )
+    resumed = fit_network(config, *arcs, folder, resume=True, device="cpu")
     assert_same_weights(straight.network, resumed.network)
     for one, other in zip(straight.history, resumed.history, strict=True):
         assert {**one, "seconds": 0.0} == {**other, "seconds": 0.0}
@@ -144,7 +150,8 @@ import os, signal, sys
 from pathlib import Path
 import torch
 from neoranging.lab.training.config import TrainingConfig
-from neoranging.lab.training.fit import fit_set
+from neoranging.estimators.mlp import MLPEstimator
+from neoranging.lab.training.fit import train
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -170,7 +177,7 @@ if sys.argv[1] == "writing":
 else:
     torch.nn.utils.clip_grad_norm_ = a_step_of_the_third_epoch
 config = TrainingConfig.load(sys.argv[2])
-fit_set(config, sys.argv[3], sys.argv[5], device="cpu", threads=1)
+train(MLPEstimator(), sys.argv[3], sys.argv[5], recipe=config, device="cpu", threads=1)
 """
 
 
@@ -179,7 +186,8 @@ def test_it_survives_a_kill(instant, arc_set, tmp_path):
     """Killed by the system in the midst of an epoch, or of what it leaves; and given once more."""
     config, folder = recipe(batch_size=32), tmp_path / "killed"
     config.save(tmp_path / "recipe.json")
-    whole = fit_set(config, arc_set, tmp_path / "whole", device="cpu", threads=1)
+    options = {"recipe": config, "device": "cpu", "threads": 1}
+    straight = train(MLPEstimator(), arc_set, tmp_path / "straight", **options)
     steps = len(load_arcs(arc_set, "train")) // config.batch_size
     arguments = (tmp_path / "recipe.json", arc_set, 2 * steps + steps // 2, folder)
     victim = subprocess.run(
@@ -187,14 +195,14 @@ def test_it_survives_a_kill(instant, arc_set, tmp_path):
     )
     assert victim.returncode == -signal.SIGKILL
     assert torch.load(folder / "state.pt", weights_only=True)["state"]["epoch"] == 2
-    again = fit_set(config, arc_set, folder, device="cpu", threads=1, resume=True)
-    assert_same_weights(whole.network, again.network)
+    again = train(MLPEstimator(), arc_set, folder, resume=True, **options)
+    assert_same_weights(straight.network, again.network)
 
 
 def test_a_finished_run_is_not_run_again(parts, tmp_path):
     config = recipe(epochs=2)
-    first = fit(config, *parts["topocenter"], tmp_path, device="cpu")
-    again = fit(config, *parts["topocenter"], tmp_path, device="cpu", resume=True)
+    first = fit_network(config, *parts["topocenter"], tmp_path, device="cpu")
+    again = fit_network(config, *parts["topocenter"], tmp_path, device="cpu", resume=True)
     assert again.history == first.history
     assert_same_weights(first.network, again.network)
 
@@ -202,21 +210,25 @@ def test_a_finished_run_is_not_run_again(parts, tmp_path):
 def test_a_folder_that_holds_a_run(parts, tmp_path):
     train, validation = parts["topocenter"]
     config = recipe(epochs=1)
-    fit(config, train, validation, tmp_path, device="cpu")
+    fit_network(config, train, validation, tmp_path, device="cpu")
     with pytest.raises(TrainingError, match="holds a run already"):
-        fit(config, train, validation, tmp_path, device="cpu")
+        fit_network(config, train, validation, tmp_path, device="cpu")
     with pytest.raises(TrainingError, match="differs in epochs, seed"):
-        fit(recipe(epochs=2, seed=9), train, validation, tmp_path, device="cpu", resume=True)
+        fit_network(
+            recipe(epochs=2, seed=9), train, validation, tmp_path, device="cpu", resume=True
+        )
     with pytest.raises(TrainingError, match="differs in train"):
-        fit(config, train.map(lambda x: x[1:]), validation, tmp_path, device="cpu", resume=True)
-    fit(recipe(epochs=2), train, validation, tmp_path, device="cpu", overwrite=True)
+        fit_network(
+            config, train.map(lambda x: x[1:]), validation, tmp_path, device="cpu", resume=True
+        )
+    fit_network(recipe(epochs=2), train, validation, tmp_path, device="cpu", overwrite=True)
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04" + bytes(200)])
 def test_a_damaged_state(content, parts, tmp_path):
     (tmp_path / "state.pt").write_bytes(content)
     with pytest.raises(TrainingError, match=r"overwrite"):
-        fit(recipe(epochs=1), *parts["topocenter"], tmp_path, device="cpu", resume=True)
+        fit_network(recipe(epochs=1), *parts["topocenter"], tmp_path, device="cpu", resume=True)
 
 
 def test_a_state_that_would_run_code_is_refused(parts, tmp_path):
@@ -226,12 +238,12 @@ def test_a_state_that_would_run_code_is_refused(parts, tmp_path):
 
     torch.save({"config": Harm()}, tmp_path / "state.pt")
     with pytest.raises(TrainingError, match="cannot go on"):
-        fit(recipe(epochs=1), *parts["topocenter"], tmp_path, device="cpu", resume=True)
+        fit_network(recipe(epochs=1), *parts["topocenter"], tmp_path, device="cpu", resume=True)
 
 
 def test_it_stops_when_nothing_gets_better(parts, tmp_path):
     config = recipe(epochs=50, patience=3, learning_rate=1e-12, averaging=0.0, warmup_epochs=0.0)
-    result = fit(config, *parts["topocenter"], tmp_path, device="cpu")
+    result = fit_network(config, *parts["topocenter"], tmp_path, device="cpu")
     assert result.card["epochs_done"] < 50
     assert result.card["epochs_done"] == result.card["best_epoch"] + 3
 
@@ -242,24 +254,26 @@ def test_values_that_are_not_finite(parts, tmp_path):
     rho[::2] = -1.0  # of which there is no logarithm
     broken = dataclasses.replace(train, rho=rho)
     with pytest.raises(DatasetError, match="log_rho"):
-        fit(recipe(), broken, validation, tmp_path / "labels", device="cpu")
+        fit_network(recipe(), broken, validation, tmp_path / "labels", device="cpu")
     wild = recipe(learning_rate=1e12, warmup_epochs=0.0, clip_norm=1e9)
     with pytest.raises(TrainingError, match="lower the learning rate"):
-        fit(wild, train, validation, tmp_path / "rate", device="cpu")
+        fit_network(wild, train, validation, tmp_path / "rate", device="cpu")
     # one step, whose loss is that of the network before it
     wild = wild.with_changes(learning_rate=1e30, epochs=1, batch_size=len(train))
     with pytest.raises(TrainingError, match="validation of epoch 1 is not finite"):
-        fit(wild, train, validation, tmp_path / "last", device="cpu")
+        fit_network(wild, train, validation, tmp_path / "last", device="cpu")
 
 
 def test_drawings_of_arcs_and_recipe_are_the_same(parts, tmp_path):
     with pytest.raises(TrainingError, match=r"asks for 3 drawings .* have 1"):
-        fit(recipe(drawings=3), *parts["topocenter"], tmp_path, device="cpu")
+        fit_network(recipe(drawings=3), *parts["topocenter"], tmp_path, device="cpu")
 
 
 def test_learning_rates(parts, tmp_path):
     config = recipe(epochs=10, warmup_epochs=2.0, learning_rate=1e-3, final_fraction=0.1)
-    rates = [r["learning_rate"] for r in fit(config, *parts["topocenter"], tmp_path).history]
+    rates = [
+        r["learning_rate"] for r in fit_network(config, *parts["topocenter"], tmp_path).history
+    ]
     assert rates[1] == pytest.approx(1e-3)
     assert rates[0] == pytest.approx(5e-4)
     assert np.all(np.diff(rates[1:]) < 0)
@@ -268,7 +282,9 @@ def test_learning_rates(parts, tmp_path):
 
 def test_a_learning_rate_that_does_not_fall(parts, tmp_path):
     config = recipe(epochs=3, warmup_epochs=0.0, learning_rate=1e-3, final_fraction=1.0)
-    rates = [r["learning_rate"] for r in fit(config, *parts["topocenter"], tmp_path).history]
+    rates = [
+        r["learning_rate"] for r in fit_network(config, *parts["topocenter"], tmp_path).history
+    ]
     assert rates == pytest.approx([1e-3] * 3, rel=1e-12)
 
 
@@ -276,7 +292,7 @@ def test_the_best_epoch_is_that_of_the_validation_arcs(parts, tmp_path):
     """Its errors are those of the network that was kept, on them and on no others."""
     train, validation = parts["topocenter"]
     config = recipe(epochs=2, averaging=0.0)
-    result = fit(config, train, validation, tmp_path, device="cpu")
+    result = fit_network(config, train, validation, tmp_path, device="cpu")
     objective = Objective(config, Scaling(("rho", "rho_dot")))
     told = result.card["metrics"]["validation"]["total"]
     with torch.no_grad():
@@ -297,7 +313,7 @@ def test_the_optimizer_is_that_of_the_recipe(parts, tmp_path):
             epochs=1, batch_size=len(train), clip_norm=clip_norm, weight_decay=0.02, averaging=0.0
         )
         folder = tmp_path / str(clip_norm)
-        fit(config, train, validation, folder, device="cpu")
+        fit_network(config, train, validation, folder, device="cpu")
         saved = torch.load(folder / "state.pt", weights_only=True)["optimizer"]
         (group,) = saved["param_groups"]
         assert group["amsgrad"] is True
@@ -320,6 +336,6 @@ def test_devices():
 
 
 def test_straight_from_a_stored_set(arc_set, tmp_path):
-    result = fit_set(recipe(epochs=1), arc_set, tmp_path, device="cpu")
-    assert result.card["train"]["set"] == "small"
-    assert result.card["validation"]["n_objects"] > 0
+    estimator = train(MLPEstimator(), arc_set, tmp_path, recipe=recipe(epochs=1), device="cpu")
+    assert estimator.card["train"]["set"] == "small"
+    assert estimator.card["validation"]["n_objects"] > 0

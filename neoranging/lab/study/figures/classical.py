@@ -20,15 +20,16 @@ from neoranging.lab.study.figures.estimates import (
     width_of,
 )
 from neoranging.lab.study.metrics import COLLAPSED
+from neoranging.lab.study.scores import select
 from neoranging.plotting import style
 from neoranging.typing import FloatArray
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from neoranging.lab.study.diurnal import DiurnalSignal
-    from neoranging.lab.study.scores import ScoredArcs
 
     Array = FloatArray
     Limits = tuple[float, float]
@@ -39,17 +40,17 @@ _FEW: Final = 20
 
 
 def plot_classical(
-    classical: Sequence[ScoredArcs],
-    others: Sequence[ScoredArcs] = (),
+    classical: Sequence[pd.DataFrame],
+    others: Sequence[pd.DataFrame] = (),
     fig: Figure | None = None,
 ) -> Figure:
     """Draw methods against the truth on the arcs that the classical ones of an origin all solve.
 
     Parameters
     ----------
-    classical : sequence of ScoredArcs
+    classical : sequence of DataFrame
         Answers of classical methods, of one origin or of both, all on the same arcs.
-    others : sequence of ScoredArcs
+    others : sequence of DataFrame
         Answers of other methods to the same arcs, drawn beside; each is judged by the truth of
         its own origin.
     fig : matplotlib.figure.Figure, optional
@@ -70,8 +71,8 @@ def plot_classical(
         If matplotlib is not installed.
     """
     mutually_solved([*classical, *others])  # of the same arcs, or an error
-    origins = list(dict.fromkeys(each.origin for each in classical))
-    alike = [[each for each in classical if each.origin == origin] for origin in origins]
+    origins = list(dict.fromkeys(each.attrs["origin"] for each in classical))
+    alike = [[each for each in classical if each.attrs["origin"] == origin] for origin in origins]
     with study_style.print_size():
         width = width_of(len(others) + max(len(each) for each in alike))
         fig = study_style.figure_or_new(fig, width, 4.2 * len(origins))
@@ -82,27 +83,30 @@ def plot_classical(
 
 
 def _draw_origin(
-    fig: Any, origin: str, classical: Sequence[ScoredArcs], others: Sequence[ScoredArcs]
+    fig: Any, origin: str, classical: Sequence[pd.DataFrame], others: Sequence[pd.DataFrame]
 ) -> None:
     rows = np.flatnonzero(mutually_solved(classical))
     if not len(rows):
         raise EvaluationError(f"no arc is solved by all classical methods from the {origin}")
     everyone = [*classical, *others]
-    taken = [each.take(rows) for each in everyone]
+    taken = [select(each, rows) for each in everyone]
     lines = panels(fig, 2, len(taken))
-    draw_row(fig, lines[0], taken, RHO, titles=[each.method for each in taken])
+    draw_row(fig, lines[0], taken, RHO, titles=[each.attrs["method"] for each in taken])
     draw_row(fig, lines[1], taken, RHO_DOT)
     for ax in lines[0]:
         ax.axhline(COLLAPSED, color=style.VERMILION, linewidth=0.8, linestyle=":")
-    solved = {s.method: f"{s.method} ({100 * s.answered.mean():.1f} % solved)" for s in everyone}
+    solved = {
+        s.attrs["method"]: f"{s.attrs['method']} ({100 * s.answered.mean():.1f} % solved)"
+        for s in everyone
+    }
     share = f"{100 * len(rows) / len(classical[0]):.1f} %"
     title = f"From the {origin}: {study_style.count(len(rows))} solved by all classical methods"
     draw_legend(fig, solved, title=f"{title} ({share} of all)")
 
 
 def plot_collapse(
-    geocentric: ScoredArcs,
-    topocentric: ScoredArcs,
+    geocentric: pd.DataFrame,
+    topocentric: pd.DataFrame,
     signal: DiurnalSignal | None = None,
     fig: Figure | None = None,
 ) -> Figure:
@@ -110,7 +114,7 @@ def plot_collapse(
 
     Parameters
     ----------
-    geocentric, topocentric : ScoredArcs
+    geocentric, topocentric : DataFrame
         Answers of one method, Gauss's say, to the same M arcs with the observer at the centre of
         the Earth and where it stood.
     signal : neoranging.lab.study.diurnal.DiurnalSignal, optional
@@ -141,7 +145,7 @@ def plot_collapse(
         width = study_style.ONE_COLUMN if n_panels == 1 else study_style.TWO_COLUMNS
         fig = study_style.figure_or_new(fig, width, 2.75)
         axes = fig.subplots(1, n_panels, squeeze=False)[0]
-        pair = geocentric.take(both), topocentric.take(both)
+        pair = select(geocentric, both), select(topocentric, both)
         _draw_pair(axes[0], *pair)
         if signal is not None:
             _draw_shares(axes[1], (geocentric, topocentric), signal)
@@ -149,8 +153,8 @@ def plot_collapse(
     return fig
 
 
-def _draw_pair(ax: Axes, geocentric: ScoredArcs, topocentric: ScoredArcs) -> None:
-    x, y = topocentric.rho, geocentric.rho
+def _draw_pair(ax: Axes, geocentric: pd.DataFrame, topocentric: pd.DataFrame) -> None:
+    x, y = topocentric.rho.to_numpy(), geocentric.rho.to_numpy()
     kept = (x > 0.0) & (y > 0.0)
     across, upward = study_style.log_limits(x[kept]), study_style.log_limits(y[kept])
     _density(ax, x[kept], y[kept], across, upward)
@@ -163,7 +167,7 @@ def _draw_pair(ax: Axes, geocentric: ScoredArcs, topocentric: ScoredArcs) -> Non
     ax.set(xlim=across, ylim=upward)
     ax.set_xlabel(rf"topocentric {study_style.RHO} [au]")
     ax.set_ylabel(rf"geocentric {study_style.RHO} [au]")
-    ax.set_title(f"(a) {topocentric.method}, {study_style.count(len(x))}", loc="left")
+    ax.set_title(f"(a) {topocentric.attrs['method']}, {study_style.count(len(x))}", loc="left")
     ax.legend(loc="upper left", handlelength=1.4)
     study_style.dress(ax)
 
@@ -173,7 +177,7 @@ def _density(ax: Axes, x: Array, y: Array, across: Limits, upward: Limits) -> No
     study_style.density(ax, x, y, extent=extent, xscale="log", yscale="log")
 
 
-def _draw_shares(ax: Axes, pair: Sequence[ScoredArcs], signal: DiurnalSignal) -> None:
+def _draw_shares(ax: Axes, pair: Sequence[pd.DataFrame], signal: DiurnalSignal) -> None:
     """Share of answers that collapse, by bins of the significance."""
     edges = np.geomspace(1e-3, 1e3, 13)
     for scored, color, mark, name in zip(
@@ -196,7 +200,7 @@ def _draw_shares(ax: Axes, pair: Sequence[ScoredArcs], signal: DiurnalSignal) ->
 
 
 def _draw_roots(
-    ax: Axes, geocentric: ScoredArcs, topocentric: ScoredArcs, signal: DiurnalSignal
+    ax: Axes, geocentric: pd.DataFrame, topocentric: pd.DataFrame, signal: DiurnalSignal
 ) -> None:
     """Collapsed ranges against topocentric ones, shrunk by what is known of the station."""
     x = signal.shrinkage * topocentric.rho

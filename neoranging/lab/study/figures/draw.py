@@ -19,11 +19,11 @@ from neoranging.lab.study.report import Picture
 from neoranging.plotting import style
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
     from neoranging.lab.sets.schema import ArcTable
     from neoranging.lab.study.run import Study
-    from neoranging.lab.study.scores import ScoredArcs
 
 
 RESOLUTION: Final = 160
@@ -118,7 +118,7 @@ def _drawings(study: Study) -> Iterator[_Drawing]:
         "Best and median orbit of each method by D_SH from the pseudo-true orbit. Each method has "
         "its own ranking: this is no comparison arc by arc.",
         lambda: plot_orbits(
-            study.table, study.judged, [study.predictions[label] for label in study.labels]
+            study.table, study.judged, [study.answers[label] for label in study.labels]
         ),
     )
     yield from _strata(study)
@@ -160,15 +160,18 @@ def _classical(study: Study) -> Iterator[_Drawing]:
         lambda: plot_classical(study.classical, study.learned),
     )
     for twin in study.twins:
-        here = next(s for s in study.judged if s.method == twin.label.removesuffix(" (geocentre)"))
+        here = next(
+            s for s in study.judged if s.attrs["method"] == twin.label.removesuffix(" (geocentre)")
+        )
         yield _collapse(study.table, study.scored[twin.label], here)
 
 
-def _collapse(table: ArcTable, geocentric: ScoredArcs, topocentric: ScoredArcs) -> _Drawing:
+def _collapse(table: ArcTable, geocentric: pd.DataFrame, topocentric: pd.DataFrame) -> _Drawing:
     return _Drawing(
-        f"collapse-{topocentric.method}",
+        f"collapse-{topocentric.attrs['method']}",
         "classical",
-        f"{topocentric.method} with the observer in the centre of the Earth and where it stood: "
+        f"{topocentric.attrs['method']} with the observer in the centre of the Earth and where it "
+        "stood: "
         "diurnal parallax taken for orbital motion puts the root beside the observer.",
         lambda: plot_collapse(geocentric, topocentric, diurnal_signal(table)),
     )

@@ -13,10 +13,9 @@ from neoranging.plotting import style
 from neoranging.typing import FloatArray
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from neoranging.lab.study.scores import ScoredArcs
 
     Array = FloatArray
     Limits = tuple[float, float]
@@ -40,12 +39,12 @@ _BINS: Final = 60
 """Of a distribution."""
 
 
-def plot_estimates(scored: Sequence[ScoredArcs], fig: Figure | None = None) -> Figure:
+def plot_estimates(scored: Sequence[pd.DataFrame], fig: Figure | None = None) -> Figure:
     """Draw the estimates of methods against the truth, and the distributions of both.
 
     Parameters
     ----------
-    scored : sequence of ScoredArcs
+    scored : sequence of DataFrame
         One for each method, on the same arcs.
     fig : matplotlib.figure.Figure, optional
         Where to draw; a new one by default.
@@ -66,13 +65,13 @@ def plot_estimates(scored: Sequence[ScoredArcs], fig: Figure | None = None) -> F
     """
     if not scored:
         raise EvaluationError("there is no method to draw: give at least one")
-    titles = [f"{s.method}\n{study_style.count(int(s.answered.sum()))}" for s in scored]
+    titles = [f"{s.attrs['method']}\n{study_style.count(int(s.answered.sum()))}" for s in scored]
     with study_style.print_size():
         fig = study_style.figure_or_new(fig, width_of(len(scored)), 4.1)
         lines = panels(fig, 2, len(scored))
         draw_row(fig, lines[0], scored, RHO, titles=titles)
         draw_row(fig, lines[1], scored, RHO_DOT)
-        draw_legend(fig, {each.method: each.method for each in scored})
+        draw_legend(fig, {each.attrs["method"]: each.attrs["method"] for each in scored})
     return fig
 
 
@@ -121,7 +120,7 @@ def draw_legend(fig: Any, labels: Mapping[str, str], title: str = "") -> None:
 def draw_row(
     fig: Any,
     axes: Sequence[Axes],
-    scored: Sequence[ScoredArcs],
+    scored: Sequence[pd.DataFrame],
     quantity: Quantity,
     *,
     titles: Sequence[str] = (),
@@ -133,7 +132,7 @@ def draw_row(
     fig : matplotlib.figure.Figure or SubFigure
     axes : sequence of matplotlib.axes.Axes
         One for each method, and one.
-    scored : sequence of ScoredArcs
+    scored : sequence of DataFrame
     quantity : Quantity
         `RHO` or `RHO_DOT`.
     titles : sequence of str
@@ -160,14 +159,14 @@ def _one_scale(cells: Sequence[Any]) -> None:
         each.set_norm(LogNorm(1.0, most))
 
 
-def _columns(scored: ScoredArcs, quantity: Quantity) -> tuple[Array, Array]:
+def _columns(scored: pd.DataFrame, quantity: Quantity) -> tuple[Array, Array]:
     """Truth and estimate of the answered arcs; of positive numbers where the axis needs them."""
-    truth, found = getattr(scored, f"{quantity.name}_true"), getattr(scored, quantity.name)
+    truth, found = (scored[name].to_numpy() for name in (f"{quantity.name}_true", quantity.name))
     known = np.isfinite(found) & ((found > 0.0) | (not quantity.log))
     return truth[known], found[known]
 
 
-def _view(scored: Sequence[ScoredArcs], quantity: Quantity) -> tuple[Limits, Limits]:
+def _view(scored: Sequence[pd.DataFrame], quantity: Quantity) -> tuple[Limits, Limits]:
     """Limits of both axes; rates, which classical methods exceed at will, by the truth alone."""
     columns = [_columns(each, quantity) for each in scored]
     truth, found = (np.concatenate(each) for each in zip(*columns, strict=True))
@@ -178,7 +177,9 @@ def _view(scored: Sequence[ScoredArcs], quantity: Quantity) -> tuple[Limits, Lim
     return across, (min(across[0], upward[0]), max(across[1], upward[1]))
 
 
-def _density(ax: Axes, scored: ScoredArcs, quantity: Quantity, view: tuple[Limits, Limits]) -> Any:
+def _density(
+    ax: Axes, scored: pd.DataFrame, quantity: Quantity, view: tuple[Limits, Limits]
+) -> Any:
     """Cells of one method."""
     truth, found = _columns(scored, quantity)
     across, upward = view
@@ -207,7 +208,7 @@ def _density(ax: Axes, scored: ScoredArcs, quantity: Quantity, view: tuple[Limit
 
 
 def _populations(
-    ax: Axes, scored: Sequence[ScoredArcs], quantity: Quantity, view: tuple[Limits, Limits]
+    ax: Axes, scored: Sequence[pd.DataFrame], quantity: Quantity, view: tuple[Limits, Limits]
 ) -> None:
     """Distributions along the axis that the densities share."""
     low, high = view[1]
@@ -216,9 +217,9 @@ def _populations(
     ax.stairs(
         _shares(truth, edges), edges, orientation="horizontal", fill=True, color=study_style.TRUTH
     )
-    marks = study_style.marks([each.method for each in scored])
+    marks = study_style.marks([each.attrs["method"] for each in scored])
     for each in scored:
-        mark = marks[each.method]
+        mark = marks[each.attrs["method"]]
         ax.stairs(
             _shares(_columns(each, quantity)[1], edges),
             edges,

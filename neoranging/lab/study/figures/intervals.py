@@ -14,11 +14,11 @@ from neoranging.plotting import style
 from neoranging.typing import FloatArray, IntArray, StrArray
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from neoranging.lab.sets.schema import ArcTable
-    from neoranging.lab.study.scores import ScoredArcs
 
 
 Coverage = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -162,7 +162,7 @@ def plot_half_widths(
 
 def plot_unseen(
     table: ArcTable,
-    scored: Sequence[ScoredArcs],
+    scored: Sequence[pd.DataFrame],
     fig: Figure | None = None,
     *,
     objects: Sequence[str] | None = None,
@@ -177,7 +177,7 @@ def plot_unseen(
     ----------
     table : ArcTable
         M arcs with ``designation`` and ``t2_mjd_tdb``; those of the split ``unseen``, say.
-    scored : sequence of ScoredArcs
+    scored : sequence of DataFrame
         Methods on the same arcs, with ``low`` and ``high`` where they have intervals.
     fig : matplotlib.figure.Figure, optional
         Where to draw; a new one by default.
@@ -243,7 +243,7 @@ def _drawn(designations: StrArray, n: int, seed: int) -> list[str]:
 
 
 def _draw_object(
-    ax: Axes, name: str, table: ArcTable, scored: Sequence[ScoredArcs], n_arcs: int
+    ax: Axes, name: str, table: ArcTable, scored: Sequence[pd.DataFrame], n_arcs: int
 ) -> None:
     rows = np.flatnonzero(table["designation"] == name)
     if not len(rows):
@@ -254,10 +254,10 @@ def _draw_object(
     ax.plot(
         place, scored[0].rho_true[some], color=style.BLACK, linewidth=1.1, label="truth", zorder=4
     )
-    methods = [each.method for each in scored]
+    methods = [each.attrs["method"] for each in scored]
     marks = study_style.marks(methods)
     for k, each in enumerate(scored):
-        mark = marks[each.method]
+        mark = marks[each.attrs["method"]]
         shift = 0.22 * (k - 0.5 * (len(scored) - 1))
         ax.errorbar(
             place + shift,
@@ -269,7 +269,7 @@ def _draw_object(
             color=mark.color,
             elinewidth=0.8,
             capsize=1.5,
-            label=each.method,
+            label=each.attrs["method"],
         )
     ax.set_yscale("log")
     ends = [0, len(some) - 1] if len(some) > 1 else [0]
@@ -286,9 +286,9 @@ def _dates(mjd_tdb: FloatArray) -> list[str]:
     return Time(mjd_tdb, format="mjd", scale="tdb").utc.strftime("%Y-%m-%d").tolist()
 
 
-def _bars(scored: ScoredArcs, rows: IntArray) -> Any:
+def _bars(scored: pd.DataFrame, rows: IntArray) -> Any:
     """Lengths of error bars, shape (2, n); None without intervals."""
-    if scored.low is None or scored.high is None:
+    if scored.low.isna().all():
         return None
     found = scored.rho[rows]
     return np.maximum([found - scored.low[rows], scored.high[rows] - found], 0.0)

@@ -20,12 +20,12 @@ from neoranging.plotting import style
 from neoranging.typing import FloatArray
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from neoranging.core.answers import Answers
     from neoranging.lab.sets.schema import ArcTable
-    from neoranging.lab.study.predictions import Predictions
-    from neoranging.lab.study.scores import ScoredArcs
 
 
 class _Body(NamedTuple):
@@ -54,8 +54,8 @@ _SIDE: Final = 0.35
 
 def plot_orbits(
     table: ArcTable,
-    scored: Sequence[ScoredArcs],
-    predictions: Sequence[Predictions],
+    scored: Sequence[pd.DataFrame],
+    predictions: Sequence[Answers],
     fig: Figure | None = None,
 ) -> Figure:
     """Draw the median and the best orbit of each method by its D from the pseudo-truth.
@@ -64,9 +64,9 @@ def plot_orbits(
     ----------
     table : ArcTable
         The M arcs, with what `neoranging.lab.study.scores.score` needs and ``t2_mjd_tdb``.
-    scored : sequence of ScoredArcs
+    scored : sequence of DataFrame
         Methods on these arcs, a row each.
-    predictions : sequence of Predictions
+    predictions : sequence of Answers
         Of the same methods in the same order: the states that the orbits come from.
     fig : matplotlib.figure.Figure, optional
         Where to draw; a new one by default.
@@ -99,10 +99,8 @@ def plot_orbits(
     return fig
 
 
-def _check(
-    table: ArcTable, scored: Sequence[ScoredArcs], predictions: Sequence[Predictions]
-) -> None:
-    judged, asked = [s.method for s in scored], [p.method for p in predictions]
+def _check(table: ArcTable, scored: Sequence[pd.DataFrame], predictions: Sequence[Answers]) -> None:
+    judged, asked = [s.attrs["method"] for s in scored], [p.method for p in predictions]
     lengths = {len(table), *map(len, scored), *map(len, predictions)}
     if not judged or judged != asked or len(lengths) > 1:
         raise EvaluationError(
@@ -111,21 +109,21 @@ def _check(
         )
 
 
-def _ranked(scored: ScoredArcs) -> dict[str, int]:
+def _ranked(scored: pd.DataFrame) -> dict[str, int]:
     """Arcs with the median and the least D."""
     known = np.flatnonzero(np.isfinite(scored.d_sh_pseudo))
     if not len(known):
-        raise EvaluationError(f"{scored.method!r} has no elliptic orbit to draw")
+        raise EvaluationError(f"{scored.attrs['method']!r} has no elliptic orbit to draw")
     order = known[np.argsort(scored.d_sh_pseudo[known], kind="stable")]
     return {"median": int(order[len(order) // 2]), "best": int(order[0])}
 
 
 def _states(
-    table: ArcTable, scored: ScoredArcs, found: Predictions, arc: int
+    table: ArcTable, scored: pd.DataFrame, found: Answers, arc: int
 ) -> list[tuple[FloatArray, FloatArray]]:
     """Ecliptic states of the Earth, the pseudo-truth and the estimate, each of shape (1, 3)."""
     rows = [arc]
-    a = from_fit(to_core(table.take(rows), scored.origin))
+    a = from_fit(to_core(table.take(rows), scored.attrs["origin"]))
     true = object_state(
         a.ra,
         a.dec,
@@ -133,8 +131,8 @@ def _states(
         a.dec_rate,
         a.position,
         a.velocity,
-        scored.rho_true[rows],
-        scored.rho_dot_true[rows],
+        scored.rho_true[rows].to_numpy(),
+        scored.rho_dot_true[rows].to_numpy(),
     )
     states = ephemeris.earth_state(table["t2_mjd_tdb"][rows]), true, (found.r[rows], found.v[rows])
     return [(equatorial_to_ecliptic(r), equatorial_to_ecliptic(v)) for r, v in states]
@@ -173,10 +171,10 @@ def _paths(r: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
     return near, whole
 
 
-def _words(table: ArcTable, scored: ScoredArcs, name: str, arc: int) -> str:
+def _words(table: ArcTable, scored: pd.DataFrame, name: str, arc: int) -> str:
     utc = Time(table["t2_mjd_tdb"][arc], format="mjd", scale="tdb").utc
     return (
-        f"{scored.method}, {name}: {study_style.D_SH} = {scored.d_sh_pseudo[arc]:.2g}\n"
+        f"{scored.attrs['method']}, {name}: {study_style.D_SH} = {scored.d_sh_pseudo[arc]:.2g}\n"
         f"{table['designation'][arc]}, {utc.strftime('%Y-%m-%d %H:%M')} UTC, "
         f"arc {24.0 * scored.span[arc]:.2f} h"
     )

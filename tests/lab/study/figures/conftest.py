@@ -1,10 +1,10 @@
 """Made-up scores and coverages, a small labelled table, and figures closed after each test."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from neoranging.core.status import RangeStatus
-from neoranging.lab.study.scores import ScoredArcs
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 
 @pytest.fixture
 def made():
-    """`ScoredArcs` of a method whose ranges are off by some dex, and that fails now and then."""
+    """Scores of a method whose ranges are off by some dex, and that fails now and then."""
 
     def make(method="mlp", *, m=400, dex=0.1, failing=0, origin="topocenter", seed=1, **columns):
         rng = np.random.default_rng(7)  # the same arcs whatever the method
@@ -31,7 +31,10 @@ def made():
             "rho_true": rho_true,
             "rho_dot_true": rho_dot_true,
             "status": status.astype(np.int8),
+            "answered": answered,
             "ok": answered,
+            "low": np.nan,
+            "high": np.nan,
             "relative_error": np.abs(rho / rho_true - 1.0),
             "log10_error": np.abs(np.log10(rho / rho_true)),
             "d_sh_pseudo": distance,
@@ -45,8 +48,9 @@ def made():
             "span": span,
             "object": np.arange(m) // 4,
         }
-        names = np.char.mod("S%d", np.arange(m // 4 + 1))
-        return ScoredArcs(method=method, origin=origin, designations=names, **values | columns)
+        scores = pd.DataFrame(values | columns)
+        scores.attrs = {"method": method, "origin": origin, "seconds": np.nan}
+        return scores
 
     return make
 

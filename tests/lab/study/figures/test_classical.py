@@ -11,7 +11,7 @@ from neoranging.lab.study.figures.classical import plot_classical, plot_collapse
 @pytest.fixture
 def geocentric(made):
     found = made("gauss (geocentre)", failing=200, origin="geocenter")
-    found.rho[:] *= 1e-4
+    found["rho"] *= 1e-4
     return found
 
 
@@ -43,7 +43,7 @@ def test_other_arcs(made):
 
 def test_nothing_solved_alike(made):
     first, second = made("gauss", failing=200), made("laplace")
-    second.rho[200:] = np.nan
+    second.loc[200:, ["rho", "answered"]] = np.nan, False
     with pytest.raises(EvaluationError, match="no arc is solved"):
         plot_classical([first, second])
 

@@ -18,7 +18,7 @@ def test_panels_and_counts(made, drawn):
 
 def test_what_is_out_of_view_is_told(made, drawn):
     wild = made("laplace")
-    wild.rho_dot[:40] = 5.0
+    wild.loc[:39, "rho_dot"] = 5.0
     assert "10 %\nout of view" in drawn(plot_estimates([wild]))
 
 
@@ -42,13 +42,13 @@ def test_densities_of_a_row_count_alike(made):
 
 def test_a_constant_method_is_drawn(made, drawn):
     constant = made("mine")
-    constant.rho[:], constant.rho_dot[:] = 0.3, 0.0
+    constant = constant.assign(rho=0.3, rho_dot=0.0)
     drawn(plot_estimates([constant]))
 
 
 def test_negative_ranges_do_not_stop_it(made, drawn):
     odd = made("mine")
-    odd.rho[:10] = -1.0
+    odd.loc[:9, "rho"] = -1.0
     drawn(plot_estimates([odd]))
 
 

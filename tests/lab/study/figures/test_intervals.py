@@ -1,12 +1,11 @@
 """Intervals: coverage by arc and by object, widths by decile, single objects by epoch."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.study.figures.intervals import plot_half_widths, plot_reliability, plot_unseen
+from neoranging.lab.study.scores import select
 
 
 def test_reliability_by_arc_and_by_object(coverage, drawn):
@@ -39,7 +38,7 @@ def test_half_widths_of_another_level(coverage):
 
 
 def with_bars(scored):
-    return replace(scored, low=0.8 * scored.rho, high=1.5 * scored.rho)
+    return scored.assign(low=0.8 * scored.rho, high=1.5 * scored.rho)
 
 
 def test_unseen_objects_by_epoch(made, table, drawn):
@@ -80,7 +79,7 @@ def test_objects_that_are_not_there(made, table):
     with pytest.raises(EvaluationError, match="'X' has no arc"):
         plot_unseen(table, [made(m=len(table))], objects=["X"])
     some = [0, 20, 40]
-    scored = made(m=len(table)).take(some)
+    scored = select(made(m=len(table)), some)
     with pytest.raises(EvaluationError, match="no object has 4 arcs"):
         plot_unseen(table.take(some), [scored])
 

@@ -69,7 +69,6 @@ def test_scores_and_predictions_must_match(table, judged):
 
 def test_nothing_elliptic(table, judged):
     scored, predictions = judged
-    lost = scored.take(slice(None))
-    lost.d_sh_pseudo[:] = np.nan
+    lost = scored.assign(d_sh_pseudo=np.nan)
     with pytest.raises(EvaluationError, match="no elliptic orbit"):
         plot_orbits(table, [lost], [predictions])

@@ -66,7 +66,7 @@ def test_blue_is_for_the_second_method(pair, drawn):
 
 def test_a_figure_that_should_be_high_turns_the_colours(made):
     poor, good = made("mlp"), made("pinn")
-    poor.admissible[::2] = False
+    poor.loc[::2, "admissible"] = False
     (ax,) = plot_cross(cross(poor, good, metrics=("p_ar",), n_boot=0)).axes
     assert np.nanmin(np.ma.filled(ax.images[0].get_array(), 1.0)) >= 0.0
     (ax,) = plot_cross(cross(good, poor, metrics=("p_ar",), n_boot=0)).axes
