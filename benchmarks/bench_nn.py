@@ -16,7 +16,8 @@ import numpy as np
 import torch
 
 from neoranging.constants import GM_SUN
-from neoranging.lab.training import TrainingArcs, TrainingConfig
+from neoranging.lab.training import NetworkConfig, TrainingConfig
+from neoranging.lab.training.data import TrainingArcs
 from neoranging.lab.training.memory import keep_freed_memory
 from neoranging.lab.training.objective import Objective
 from neoranging.nn.inputs import ArcInputs
