@@ -130,7 +130,7 @@ class HeldOut:
     def calibration(
         self, score: str | None = None, description: Mapping[str, Any] | None = None
     ) -> Calibration:
-        """Calibration for new arcs, by at most `ARCS_OF_OBJECT` of each object.
+        """Calibration for new arcs, by at most ``ARCS_OF_OBJECT`` of each object.
 
         See `Calibration.fit`.
         """
