@@ -104,9 +104,9 @@ def load(
     path = Path(path)
     try:
         config, tensors, digest = _read(path)
-        config = NetworkConfig(**{**config, "widths": tuple(config["widths"])})
+        shape = NetworkConfig(**{**config, "widths": tuple(config["widths"])})
         with torch.random.fork_rng(devices=[]):  # reading draws no random number of the caller's
-            network = RangingNetwork(config)
+            network = RangingNetwork(shape)
         network.load_state_dict(tensors)
     except CheckpointError:
         raise

@@ -49,20 +49,17 @@ class Features(nn.Module):
     ----------
     scaling : Scaling
         Scaling of the raw columns, with their names and the domain of training.
+    size : int
+        Number of features F.
     origin : {"geocenter", "topocenter"}
         Origin of the ranges that belong to these features.
     """
 
     origin: Literal["geocenter", "topocenter"]
 
-    def __init__(self, scaling: Scaling) -> None:
+    def __init__(self, scaling: Scaling, size: int) -> None:
         super().__init__()
-        self.scaling = scaling
-
-    @property
-    def size(self) -> int:
-        """Number of features F."""
-        raise NotImplementedError
+        self.scaling, self.size = scaling, size
 
     def fit(self, inputs: ArcInputs) -> None:
         """Fit the scaling on training arcs."""
@@ -127,13 +124,8 @@ class PaperFeatures(Features):
 
     origin = "geocenter"
 
-    def __init__(self, scaling: Scaling | None = None) -> None:
-        super().__init__(scaling or Scaling(_PAPER))
-
-    @property
-    def size(self) -> int:
-        """Eleven."""
-        return len(_PAPER)
+    def __init__(self) -> None:
+        super().__init__(Scaling(_PAPER), len(_PAPER))
 
     def fit(self, inputs: ArcInputs) -> None:
         """Fit the scaling on training arcs."""
@@ -172,13 +164,9 @@ class InvariantFeatures(Features):
 
     origin = "topocenter"
 
-    def __init__(self, scaling: Scaling | None = None) -> None:
-        super().__init__(scaling or Scaling((*_STRAIGHT, *_CURVED)))
-
-    @property
-    def size(self) -> int:
-        """Columns of the scaling and the flag."""
-        return len(self.scaling.names) + 1
+    def __init__(self) -> None:
+        names = (*_STRAIGHT, *_CURVED)
+        super().__init__(Scaling(names), len(names) + 1)
 
     def fit(self, inputs: ArcInputs) -> None:
         """Fit the scaling on training arcs; those with two epochs are left out."""

@@ -74,10 +74,6 @@ class ArcInputs(NamedTuple):
         """Apply a function to every column, as in ``inputs.map(lambda x: x[rows])``."""
         return ArcInputs(*(function(column) for column in self))
 
-    def to(self, *args: object, **kwargs: object) -> ArcInputs:
-        """Every column by `torch.Tensor.to`."""
-        return self.map(lambda column: column.to(*args, **kwargs))
-
     def motion(self) -> TripletMotion:
         """Three-point motion of the triplet within the envelope of the paper."""
         raw = three_point(self.dt1, self.dt3, self.ra, self.dec)

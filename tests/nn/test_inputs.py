@@ -117,4 +117,3 @@ def test_inputs_are_mapped_column_by_column(night_inputs):
     few = night_inputs.map(lambda x: x[:7])
     assert len(few.dt1) == 7
     assert few.observer.shape == (7, 3)
-    assert night_inputs.to(torch.float32).ra.dtype == torch.float32

@@ -122,7 +122,7 @@ def train(
         options["weights"] = LossWeights(*options["weights"])
     shape = {name: options.pop(name) for name in _NETWORK if name in options}
     config = TrainingConfig.default(model, representation, **options)
-    config = config.with_changes(network=replace(config.network, **shape))
+    config = replace(config, network=replace(config.network, **shape))
     keep_freed_memory()  # of the whole process, which is that of this command
     kind = PINNEstimator if model == "pinn" else MLPEstimator
     estimator = train_estimator(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -151,10 +151,6 @@ class TrainingConfig:
             )
         recipe = cls.paper if representation == "paper" else cls.invariant
         return recipe(**{"model": model, **changes})
-
-    def with_changes(self, **changes: Any) -> Self:
-        """Recipe with other attributes."""
-        return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:
         """Recipe as plain data."""

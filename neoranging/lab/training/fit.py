@@ -136,7 +136,7 @@ def train(
             f"estimator is of {kind[0]!r}, {kind[1]!r}"
         )
     origin = FEATURES[config.network.representation].origin
-    parts = (
+    arcs, validation = (
         load_arcs(
             data,
             split,
@@ -147,7 +147,7 @@ def train(
         )
         for split, drawings in (("train", config.drawings), ("val", 0))
     )
-    fit_network(config, *parts, out, **options)
+    fit_network(config, arcs, validation, out, **options)
     return type(estimator)(
         representation=estimator.representation,
         weights=Path(out) / WEIGHTS,

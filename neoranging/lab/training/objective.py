@@ -35,16 +35,21 @@ class Objective:
         if self.config.model == "mlp":
             state = network(arcs.inputs)
             return {"total": self._errors(network, state, arcs)}, state
-        # the geocentric inputs hold no third derivative; the others take theirs from the truth
+        # a triplet moves by its own parabola; third derivatives of the fit come from the truth
         third = () if network.origin == "geocenter" else jerks(arcs.inputs, arcs.rho, arcs.rho_dot)
         state, rate = network.with_tangent(arcs.inputs, arcs.inputs.tangent(*third))
         geometry = SightGeometry.of(arcs.inputs, network.origin)
         physics = physics_loss(residuals(geometry, state, rate))
+        estimate, truth = (
+            self.population(torch.stack(pair, dim=-1)) for pair in (state, (arcs.rho, arcs.rho_dot))
+        )
+        dec = torch.asin(geometry.direction[..., 2].clamp(-1.0, 1.0))
+        transport = transport_loss(estimate, truth, geometry.proper_motion_square, dec)
         terms = {
             "residual": self._errors(network, state, arcs),
             "motion": physics.motion,
             "kinematic": physics.kinematic,
-            "transport": self._transport(state, arcs, geometry),
+            "transport": sum(transport, start=torch.zeros_like(transport.order)),
         }
         total = sum(getattr(self.config.weights, name) * term for name, term in terms.items())
         return {"total": torch.as_tensor(total), **terms}, state
@@ -52,18 +57,6 @@ class Objective:
     def _errors(self, network: RangingNetwork, state: RangingState, arcs: TrainingArcs) -> Tensor:
         space = network.output.normalise
         return self._data_loss(space(*state), space(arcs.rho, arcs.rho_dot))
-
-    def _transport(
-        self, state: RangingState, arcs: TrainingArcs, geometry: SightGeometry
-    ) -> Tensor:
-        estimate, truth = (
-            self.population(torch.stack(pair, dim=-1)) for pair in (state, (arcs.rho, arcs.rho_dot))
-        )
-        dec = torch.asin(geometry.direction[..., 2].clamp(-1.0, 1.0))
-        return sum(
-            transport_loss(estimate, truth, geometry.proper_motion_square, dec),
-            start=torch.zeros((), dtype=truth.dtype, device=truth.device),
-        )
 
 
 def metrics(network: RangingNetwork, state: RangingState, arcs: TrainingArcs) -> dict[str, float]:

@@ -315,7 +315,7 @@ def test_command_writes_a_set_and_tells_of_it(tmp_path):
     result = CliRunner().invoke(main, [*arguments, "--close-fraction", "0.2"])
     assert result.exit_code == 0, result.output
     assert "published" in result.output
-    assert "40874 read, 60 used" in result.output
+    assert "40874 objects, 60 used" in result.output
     manifest = read_manifest(out)
     assert manifest["settings"]["objects"] == 60
     assert json.dumps(manifest["marginals"])

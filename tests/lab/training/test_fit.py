@@ -259,7 +259,7 @@ def test_values_that_are_not_finite(parts, tmp_path):
     with pytest.raises(TrainingError, match="lower the learning rate"):
         fit_network(wild, train, validation, tmp_path / "rate", device="cpu")
     # one step, whose loss is that of the network before it
-    wild = wild.with_changes(learning_rate=1e30, epochs=1, batch_size=len(train))
+    wild = dataclasses.replace(wild, learning_rate=1e30, epochs=1, batch_size=len(train))
     with pytest.raises(TrainingError, match="validation of epoch 1 is not finite"):
         fit_network(wild, train, validation, tmp_path / "last", device="cpu")
 
