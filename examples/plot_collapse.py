@@ -17,18 +17,18 @@ assumption: that the observer stands in the centre of the Earth.
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from astropy import units as u
 from astropy.constants import au
 
 import neoranging as nr
 from neoranging.lab.simulation import Twin
 from neoranging.lab.study import (
-    as_text,
     diurnal_signal,
-    pivot,
     plot_collapse,
     predict,
     score,
+    side_by_side,
     summarise,
 )
 
@@ -107,8 +107,8 @@ for origin in ("geocenter", "topocenter"):
 # it counts.
 
 figures = ("solved", "ok", "collapsed", "p_ar", "median_rho", "median_rho_true")
-rows = [row for each in scored.values() for row in summarise(each, metrics=figures)]
-print(as_text(pivot(rows)))
+table = pd.concat(summarise(scores, metrics=figures) for scores in scored.values())
+print(side_by_side(table).to_string(index=False))
 
 # %%
 # The cause, predicted

@@ -26,7 +26,6 @@ from neoranging.lab.simulation import Twin
 from neoranging.lab.study import (
     HeldOut,
     Selection,
-    as_text,
     coverage,
     cross_conformal,
     plot_half_widths,
@@ -126,10 +125,11 @@ crosswise = {
     for name, each in held.items()
 }
 covered = {name: coverage(held[name], each) for name, each in crosswise.items()}
-columns = ("level", "n_arcs", "n_objects", "per_arc", "per_object", "median_ratio")
+columns = ["level", "n_arcs", "n_objects", "per_arc", "per_object", "median_ratio"]
 for name, rows in covered.items():
     print(name)
-    print(as_text([row for row in rows if row["stratum"] == "answered"], columns))
+    answered = rows.loc[rows["stratum"] == "answered", columns]
+    print(answered.to_string(index=False, float_format="{:.3g}".format))
 
 # %%
 # Promised on one axis, kept on the other. Hollow marks count asteroids instead of arcs, lest those

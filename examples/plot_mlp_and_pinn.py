@@ -24,18 +24,18 @@ nights are sorted first.
 # other nights. Whether that flatters it is checked at the end.
 
 import matplotlib.pyplot as plt
+import pandas as pd
 
 import neoranging as nr
 from neoranging.exceptions import NotTrainedError
 from neoranging.lab.simulation import Twin
 from neoranging.lab.study import (
-    as_text,
     cross,
-    pivot,
     plot_cross,
     plot_strata,
     predict,
     score,
+    side_by_side,
     stratify,
     summarise,
 )
@@ -71,8 +71,8 @@ for representation in ("paper", "invariant"):
 # drawing asteroids anew.
 
 figures = ("medae_rho", "median_relative_error", "corr_rho", "p_ar", "d_sh_pseudo")
-rows = [row for each in scored.values() for row in summarise(each, metrics=figures)]
-print(as_text(pivot(rows)))
+table = pd.concat(summarise(scores, metrics=figures) for scores in scored.values())
+print(side_by_side(table).to_string(index=False))
 
 # %%
 # By kind of night

@@ -23,6 +23,7 @@ arcs as the networks, and given intervals that hold, although nobody ever derive
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from astropy import units as u
 
 import neoranging as nr
@@ -32,11 +33,10 @@ from neoranging.lab.simulation import Twin
 from neoranging.lab.study import (
     HeldOut,
     Selection,
-    as_text,
-    pivot,
     plot_estimates,
     predict,
     score,
+    side_by_side,
     summarise,
 )
 
@@ -96,8 +96,8 @@ print(arcs)
 
 scored = [score(arcs, predict(name, arcs)) for name in ("gauss", "rule-of-thumb", "mlp")]
 figures = ("solved", "ok", "median_relative_error", "corr_rho", "p_ar", "d_sh_pseudo")
-rows = [row for each in scored for row in summarise(each, metrics=figures)]
-print(as_text(pivot(rows)))
+table = pd.concat(summarise(scores, metrics=figures) for scores in scored)
+print(side_by_side(table).to_string(index=False))
 
 # %%
 # The figures are of the arcs that a method answers, and Gauss's does not answer all of them: look
@@ -105,9 +105,9 @@ print(as_text(pivot(rows)))
 # these arcs alone:
 
 vouched = scored[0].ok.to_numpy()
-rows = [row for each in scored for row in summarise(each, rows=vouched, metrics=figures[2:3])]
+ok_alone = [summarise(scores, rows=vouched, metrics=figures[2:3]) for scores in scored]
 print(f"{vouched.sum()} arcs")
-print(as_text(pivot(rows)))
+print(side_by_side(pd.concat(ok_alone)).to_string(index=False))
 
 # %%
 # All answers against the truth, ranges above and range-rates below, and how both are distributed:

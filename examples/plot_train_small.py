@@ -21,12 +21,13 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 import neoranging as nr
 from neoranging.estimators import MLPEstimator
 from neoranging.lab.sets import read_arcs, split_set
 from neoranging.lab.simulation import Twin, make_twin
-from neoranging.lab.study import as_text, pivot, plot_estimates, predict, score, summarise
+from neoranging.lab.study import plot_estimates, predict, score, side_by_side, summarise
 from neoranging.lab.training import NetworkConfig, TrainingConfig, train
 
 folder = tempfile.TemporaryDirectory()
@@ -103,8 +104,8 @@ scored = [
     score(arcs, predict("mlp", arcs, label="mlp of the package")),
 ]
 figures = ("median_relative_error", "medae_rho", "corr_rho", "p_ar", "d_sh_pseudo")
-rows = [row for each in scored for row in summarise(each, metrics=figures)]
-print(as_text(pivot(rows)))
+table = pd.concat(summarise(scores, metrics=figures) for scores in scored)
+print(side_by_side(table).to_string(index=False))
 
 # %%
 # The brackets are 95 % intervals by drawing the asteroids of the examination anew. Below are all

@@ -37,9 +37,9 @@ from neoranging.exceptions import (
 )
 from neoranging.files import FolderLock, replacing
 from neoranging.lab.simulation.workers import in_processes
-from neoranging.lab.study.tables import as_csv, as_markdown, as_text
 from neoranging.lab.training import fit
 from neoranging.samples import sample
+from neoranging.tables import csv_table, markdown_table, text_table
 
 IMPACTORS = str(sample("impactors"))
 COMMAND = [sys.executable, "-m", "neoranging"]
@@ -283,16 +283,17 @@ def test_control_characters_are_shown():
 @pytest.mark.parametrize("text", EVIL[1:7])
 def test_formulas_are_text_in_csv(text):
     assert spreadsheet_cell(text).startswith("'")
-    rows = list(csv.reader(io.StringIO(as_csv([{"name": text, "x": -1.5}]))))
+    rows = list(csv.reader(io.StringIO(csv_table({"name": [text], "x": [-1.5]}))))
     assert rows[1][0].startswith("'")
     assert rows[1][1] == "-1.5"
 
 
 def test_hostile_labels_in_tables():
-    rows = [{"method": text, "x": 1.0} for text in EVIL]
-    assert "\x1b" not in as_text(rows) + as_markdown(rows) + as_csv(rows)
-    assert "<script" not in as_markdown(rows)
-    assert len(as_text(rows).splitlines()) == 2 + len(EVIL)
+    table = {"method": EVIL, "\x1b[31mx": [1.0] * len(EVIL)}
+    assert "\x1b" not in text_table(table) + markdown_table(table)
+    assert "<script" not in markdown_table(table)
+    assert len(text_table(table).splitlines()) == 1 + len(EVIL)
+    assert "\x1b" not in csv_table({"method": EVIL})
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from sphinx.util.docutils import SphinxDirective
 import neoranging
 from neoranging import Calibration
 from neoranging.lab.study import METRICS
-from neoranging.lab.study.page import number
+from neoranging.tables import number
 
 DATA = Path(neoranging.__file__).parent / "data"
 FIGURES = "value, low, high"

@@ -40,13 +40,14 @@ def judged(path: Path, model: str, folder: Path, selection: Selection) -> dict[s
     """Figures of a network on arcs of a set, with 95 % intervals by object."""
     table = selection.read(folder)
     estimator = METHODS[model].from_pretrained(path)  # type: ignore[attr-defined]
-    rows = summarise(score(table, predict(estimator, table)), metrics=FIGURES)
-    figures = {
-        row["metric"]: [float(f"{row[key]:.4g}") for key in ("value", "low", "high")]
-        for row in rows
+    figures = summarise(score(table, predict(estimator, table)), metrics=FIGURES)
+    values = {
+        row.metric: [float(f"{x:.4g}") for x in (row.value, row.low, row.high)]
+        for row in figures.itertuples()
     }
-    counts = {"n_arcs": len(table), "n_objects": rows[0]["n_objects"], "cap": selection.cap}
-    return {**counts, "value, low, high": figures}
+    n_objects = int(figures["n_objects"].iloc[0])
+    counts = {"n_arcs": len(table), "n_objects": n_objects, "cap": selection.cap}
+    return {**counts, "value, low, high": values}
 
 
 def portable(card: dict[str, Any]) -> dict[str, Any]:

@@ -24,9 +24,9 @@ import numpy as np
 from neoranging.estimators import LearnedEstimator
 from neoranging.estimators.learned import default_weights
 from neoranging.lab.study import strata as evaluation
-from neoranging.lab.study.page import number
 from neoranging.lab.study.published import SOURCE
 from neoranging.nn.features import FEATURES
+from neoranging.tables import number
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
 MINUS = "\N{MINUS SIGN}"

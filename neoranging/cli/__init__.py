@@ -8,14 +8,20 @@ import click
 
 from neoranging._version import __version__
 from neoranging.cli.demo import demo
-from neoranging.cli.errors import SpeakingGroup
+from neoranging.cli.errors import ErrorReportingGroup
 from neoranging.cli.estimate import estimate
+from neoranging.cli.lazy import LazyGroup
 from neoranging.cli.methods import methods
 from neoranging.cli.region import region
 
 
+class _CommandLine(ErrorReportingGroup, LazyGroup):
+    """Commands of the package and of others, whose errors are single lines."""
+
+
 @click.group(
-    cls=SpeakingGroup,
+    cls=_CommandLine,
+    entry_points=entry_points(group="neoranging.commands"),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Every command explains itself: neoranging COMMAND --help.",
 )
@@ -33,5 +39,3 @@ def main() -> None:
 
 for command in (estimate, region, methods, demo):
     main.add_command(command)
-for entry_point in entry_points(group="neoranging.commands"):
-    main.add_command(entry_point.load(), entry_point.name)

@@ -1,4 +1,4 @@
-"""``neoranging demo``: what the methods make of real tracklets of known range."""
+"""``neoranging demo``: estimates of real tracklets beside their known range."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from neoranging.cli.errors import echo
-from neoranging.cli.listing import TextColumn, number, text_table, tracks
+from neoranging.cli.listing import track_rows, track_texts
+from neoranging.tables import significant, text_table
 from neoranging.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ EXPLANATION = """\
 3. From the centre of the Earth, parallax is mistaken for motion of the asteroid and the solutions
    collapse onto the observer. This is why the station is the default.
 4. The network (pinn) always answers, with the range that objects which move like this mostly have:
-   quote its interval, not the number. The interval contains the truth for {held} of {n} tracklets
+   quote its interval, not the number. The interval contains the truth for {within} of {n} tracklets
    here, for simulated arcs in {level} of 100 cases, and for real ones in fewer. Objects about to
    hit the Earth are unlike those that it has learnt from.
 """
@@ -73,7 +74,7 @@ def demo() -> None:
 
 
 def _command() -> str:
-    """How to call this command from here; an environment need not be activated."""
+    """Command line that calls this command from here; an environment need not be activated."""
     script = Path(sys.executable).with_name("neoranging")
     if shutil.which("neoranging"):
         return "neoranging"
@@ -81,6 +82,7 @@ def _command() -> str:
 
 
 def _shortest(path: Path) -> str:
+    """Path from the working directory, where it lies below."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
@@ -88,42 +90,48 @@ def _shortest(path: Path) -> str:
 def _comparison(
     tracklets: TrackletSet, estimates: Estimates, network: RangeEstimate, true: FloatArray
 ) -> str:
-    track = tracks(tracklets)
-    best = estimates["gauss", "topocenter"]
-    columns = [
-        TextColumn("", "object", track["designation"].tolist(), "<"),
-        TextColumn("", "station", track["stations"], "<"),
-        TextColumn("", "night", [epoch[:10] for epoch in best.epoch.utc.iso], "<"),
-        TextColumn("", "n", [str(n) for n in track["n_observations"]]),
-        TextColumn("", "arc/h", [f"{arc:.2f}" for arc in track["arc"].value]),
-        TextColumn("", "true", [number(rho) for rho in true.tolist()]),
-    ]
+    """Table of all estimates beside the truth."""
+    gauss = estimates["gauss", "topocenter"]
+    rows = track_texts(track_rows(tracklets, gauss.epoch, {}, {}))
+    columns: dict[tuple[str, str], list[Any]] = {
+        ("", "object"): rows["designation"],
+        ("", "station"): rows["station"],
+        ("", "night"): [epoch[:10] for epoch in rows[("epoch", "UTC")]],
+        ("", "n"): rows["n"],
+        ("", "arc/h"): rows[("arc", "h")],
+        ("", "true"): [significant(rho) for rho in true.tolist()],
+    }
     for (method, origin), estimate in estimates.items():
-        head = f"{origin}:" if method == METHODS[0] else ""
-        columns.append(TextColumn(head, method, _cells(estimate)))
-    columns.append(TextColumn("network:", "pinn", _cells(network)))
-    bounds = [[number(x, 2) for x in pair] for pair in network.interval(LEVEL).value.tolist()]
-    columns.append(TextColumn("", f"{100 * LEVEL:g} %", [" to ".join(pair) for pair in bounds]))
-    columns.append(TextColumn("", "status (gauss)", [s.name for s in best.status], "<"))
-    return text_table(columns)
+        columns[f"{origin}:", method] = _cells(estimate)
+    bounds = [[significant(x, 2) for x in pair] for pair in network.interval(LEVEL).value.tolist()]
+    columns |= {
+        ("network:", "pinn"): _cells(network),
+        ("", f"{100 * LEVEL:g} %"): [" to ".join(pair) for pair in bounds],
+        ("", "status (gauss)"): [status.name for status in gauss.status],
+    }
+    return text_table(columns, align="<<<>>>" + ">" * (len(estimates) + 2) + "<")
 
 
 def _cells(estimate: RangeEstimate) -> list[str]:
-    texts = [number(rho) for rho in estimate.range.value.tolist()]
+    """Ranges, in parentheses unless the observations determine them."""
+    cells = [significant(rho) for rho in estimate.range.value.tolist()]
     return [
-        text if ok or text == "-" else f"({text})"
-        for text, ok in zip(texts, estimate.ok, strict=True)
+        cell if ok or cell == "-" else f"({cell})"
+        for cell, ok in zip(cells, estimate.ok, strict=True)
     ]
 
 
 def _counts(estimates: Estimates, network: RangeEstimate, true: FloatArray) -> dict[str, int]:
     """Figures that the notes below the table quote."""
-    determined = (each for (_, origin), each in estimates.items() if origin == ORIGINS[0])
-    errors = [abs(each.range.value / true - 1.0)[each.ok].max(initial=0.0) for each in determined]
+    errors = [
+        abs(estimate.range.value / true - 1.0)[estimate.ok].max(initial=0.0)
+        for (_, origin), estimate in estimates.items()
+        if origin == ORIGINS[0]
+    ]
     low, high = network.interval(LEVEL).value.T
     return {
         "error": math.ceil(100.0 * max(errors)),
-        "held": int(((low <= true) & (true <= high)).sum()),
+        "within": int(((low <= true) & (true <= high)).sum()),
         "n": len(true),
         "level": round(100.0 * LEVEL),
     }
@@ -135,8 +143,8 @@ def _true_ranges(tracklets: TrackletSet, estimate: RangeEstimate) -> FloatArray:
 
     from neoranging.samples import reference_ranges
 
-    known = reference_ranges()
-    same = known["designation"] == tracklets.designation[:, None]
-    distance = np.abs(known["obstime"].mjd - estimate.epoch.utc.mjd[:, None])
+    reference = reference_ranges()
+    same = reference["designation"] == tracklets.designation[:, None]
+    distance = np.abs(reference["obstime"].mjd - estimate.epoch.utc.mjd[:, None])
     nearest = np.where(same, distance, np.inf).argmin(axis=1)
-    return known["range"].value[nearest]
+    return reference["range"].value[nearest]

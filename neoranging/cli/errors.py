@@ -1,4 +1,4 @@
-"""Exit codes, and errors and warnings told in one line on standard error."""
+"""Exit codes, and errors and warnings as single lines on standard error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ARGUMENT: Final = re.compile(r"\b(method|origin|dynamics|score)='(\w+)'")
 
 
 class ExitCode(IntEnum):
-    """What the shell gets to see."""
+    """Exit codes of the command line."""
 
     DONE = 0
     FAILED = 1
@@ -44,7 +44,7 @@ Exit codes:
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Tell on standard output, or on standard error; control characters are shown, not obeyed."""
+    """Write to standard output or standard error; control characters are shown, not obeyed."""
     click.echo(visible(str(text)), err=err, nl=nl)
 
 
@@ -54,34 +54,32 @@ def in_options(text: str) -> str:
 
 
 class CommandError(click.ClickException):
-    """An error to be told without a traceback."""
+    """An error without a traceback, which ends the command.
 
-    exit_code = ExitCode.FAILED
+    Parameters
+    ----------
+    message : str
+    exit_code : ExitCode
+    """
+
+    def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code  # type: ignore[misc]  # click sets it by class
 
     def format_message(self) -> str:
         """The message, fit for a terminal."""
         return visible(in_options(self.message))
 
 
-class UnreadableError(CommandError):
-    """A file that is not there, or holds no observations."""
-
-    exit_code = ExitCode.UNREADABLE
-
-
-class NoTrackletError(CommandError):
-    """Observations of which no two belong together."""
-
-    exit_code = ExitCode.NO_TRACKLET
+def reason(error: OSError) -> str:
+    """Complaint of the operating system, with the file if it names one."""
+    text = error.strerror or str(error)
+    if error.filename is not None:
+        return f"{click.format_filename(error.filename)}: {text}"
+    return f"the output cannot be written: {text}" if error.errno == errno.ENOSPC else text
 
 
-class NotOkError(CommandError):
-    """Estimates that observations do not determine, where the user insists on it."""
-
-    exit_code = ExitCode.NOT_OK
-
-
-class SpeakingGroup(click.Group):
+class ErrorReportingGroup(click.Group):
     """Group of commands in which errors, warnings and interrupts reach the user as text."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
@@ -89,13 +87,13 @@ class SpeakingGroup(click.Group):
         try:
             return super().main(*arguments, **options)
         except OSError as error:  # of the help, say, which comes before any command
-            echo(f"Error: {_reason(error)}", err=True)
-            _forget_output()
+            echo(f"Error: {reason(error)}", err=True)
+            _discard_output()
             sys.exit(ExitCode.FAILED)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        with _warnings_told():
+        with _warnings_as_lines():
             try:
                 return super().invoke(ctx)
             except UnknownMethodError as error:
@@ -109,23 +107,15 @@ class SpeakingGroup(click.Group):
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise  # the reader has left, and click ends without a word
-                _forget_output()
-                raise CommandError(_reason(error)) from error
+                _discard_output()
+                raise CommandError(reason(error)) from error
             except EOFError as error:
                 raise CommandError(f"a file ends too early: {error}") from error
             except MemoryError as error:
                 raise CommandError(f"the memory does not suffice: {error}") from error
 
 
-def _reason(error: OSError) -> str:
-    """Complaint of the system, with the file if there is one."""
-    reason = error.strerror or str(error)
-    if error.filename is not None:
-        return f"{click.format_filename(error.filename)}: {reason}"
-    return f"the output cannot be written: {reason}" if error.errno == errno.ENOSPC else reason
-
-
-def _forget_output() -> None:
+def _discard_output() -> None:
     """Let what standard output did not take be lost, or Python tries again at its end and fails."""
     try:
         sys.stdout.flush()
@@ -136,13 +126,15 @@ def _forget_output() -> None:
 
 
 @contextmanager
-def _warnings_told() -> Iterator[None]:
-    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+def _warnings_as_lines() -> Iterator[None]:
+    """Show warnings as single lines on standard error."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
         echo(f"Warning: {in_options(str(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.filterwarnings("always", category=NeoRangingWarning)
         # old dates: the warning of the package says what it means for the observer's place
         warnings.filterwarnings("ignore", message="ERFA function .*dubious year")
-        warnings.showwarning = tell
+        warnings.showwarning = show
         yield

@@ -3,54 +3,40 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from neoranging._version import __version__
-from neoranging.cli.errors import EXIT_CODES, CommandError, NotOkError, echo, in_options
-from neoranging.cli.listing import (
-    TextColumn,
-    deliver,
-    numbers,
+from neoranging.cli.errors import EXIT_CODES, CommandError, ExitCode, echo, in_options
+from neoranging.cli.listing import TRACK_ALIGN, deliver, texts, track_rows, track_texts
+from neoranging.cli.options import (
+    FILE,
+    Number,
+    input_options,
+    method_option,
+    origin_option,
     output_options,
-    text_table,
-    track_columns,
-    tracks,
-    utc,
 )
-from neoranging.cli.options import Number
-from neoranging.cli.reading import Reading, input_options, read_files
+from neoranging.cli.reading import read_files
 from neoranging.exceptions import NeoRangingError
+from neoranging.tables import text_table
 
 if TYPE_CHECKING:
     from astropy.table import QTable
 
-    from neoranging.estimate import RangeEstimate
+    from neoranging.core.status import RangeStatus
     from neoranging.estimators.base import RangingEstimator
-    from neoranging.tracklet import TrackletSet
 
 
 @click.command(epilog=EXIT_CODES)
 @input_options
-@click.option(
-    "--method",
-    default="gauss",
-    show_default=True,
-    metavar="NAME",
-    help="Method, as listed by 'neoranging methods': NAME[@REPRESENTATION][@ORIGIN], or a file of "
-    "weights (.safetensors).",
-)
-@click.option(
-    "--origin",
-    type=click.Choice(["topocenter", "geocenter"]),
-    show_default="topocenter",
-    help="Where the observer is taken to stand: at the station or at the centre of the Earth.",
-)
+@method_option(default="gauss", show_default=True)
+@origin_option
 @click.option(
     "--calibration",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Where intervals come from, as of 'neoranging calibrate'; else that of the method.",
 )
@@ -78,8 +64,7 @@ def estimate(
     Reads MPC 80-column, ADES (PSV, XML) and OrbFit .rwo files, and tables with columns obstime
     (UTC), ra, dec [deg], station, as ADES and the surveys name them too (CSV, ECSV, Parquet, FITS,
     VOTable, JSON); plain or compressed, and "-" is standard input. One row per tracklet goes to
-    standard output or --out, the account of the reading to
-    standard error.
+    standard output or --out, the account of the reading to standard error.
 
     Look at the status first. OK means that the observations determine the range, POPULATION that a
     network tells where objects that move like this mostly are; every number but those with OK
@@ -97,17 +82,30 @@ def estimate(
       gunzip -c night.obs80.gz | neoranging estimate - --format json
     """  # noqa: D301 (the character by which click keeps lines apart)
     estimator = _estimator(method, origin, calibration)  # before the files: they may be large
-    tracklets = read_files(Reading(**reading))
+    tracklets = read_files(**reading)
     result = tracklets.estimate(estimator)
-    deliver(_rows(tracklets, result, level), form, out, _as_text)
+    low, high = result.interval(level).T
+    columns = {
+        "range": result.range,
+        "range_error": result.range_error,
+        "range_rate": result.range_rate,
+        "range_rate_error": result.range_rate_error,
+        "range_low": low,
+        "range_high": high,
+        "status": [status.name for status in result.status],
+    }
+    meta = {"method": result.method, "origin": result.origin, "confidence_level": level}
+    deliver(track_rows(tracklets, result.epoch, columns, meta), form, out, _as_text)
     if form != "table" and not reading["quiet"]:
-        echo(_legend(result.status), err=True, nl=False)
+        echo(_advice(result.status), err=True, nl=False)
     if strict and not result.ok.all():
         failed = int((~result.ok).sum())
-        raise NotOkError(f"{failed} of {len(tracklets)} tracklets have another status than OK")
+        text = f"{failed} of {len(tracklets)} tracklets have another status than OK"
+        raise CommandError(text, ExitCode.NOT_OK)
 
 
 def _estimator(method: str, origin: str | None, calibration: Path | None) -> RangingEstimator:
+    """Estimator of the options, with the calibration around it if one was given."""
     from neoranging.calibration import Calibration
     from neoranging.estimators.conformal import ConformalEstimator
     from neoranging.estimators.registry import get_estimator
@@ -126,65 +124,39 @@ def _estimator(method: str, origin: str | None, calibration: Path | None) -> Ran
     return ConformalEstimator(estimator, Calibration.read(calibration))
 
 
-def _rows(tracklets: TrackletSet, result: RangeEstimate, level: float) -> QTable:
-    from astropy.table import QTable
-
-    interval = result.interval(level)
-    track = tracks(tracklets)
-    names = ("tracklet", "designation", "stations")
-    identity: dict[str, Any] = {name: track.pop(name) for name in names if name in track}
-    return QTable(
-        {
-            **identity,
-            "epoch": utc(result.epoch),
-            **track,
-            "range": result.range,
-            "range_error": result.range_error,
-            "range_rate": result.range_rate,
-            "range_rate_error": result.range_rate_error,
-            "range_low": interval[:, 0],
-            "range_high": interval[:, 1],
-            "status": [status.name for status in result.status],
-        },
-        meta={
-            "neoranging": __version__,
-            "method": result.method,
-            "origin": result.origin,
-            "confidence_level": level,
-        },
-    )
-
-
 def _as_text(rows: QTable) -> str:
     from neoranging.estimate import RangeStatus
 
-    ok = [status == "OK" for status in rows["status"]]
+    statuses = [RangeStatus[name] for name in rows["status"]]
 
-    def doubtful(texts: list[str]) -> list[str]:
-        pairs = zip(texts, ok, strict=True)
-        return [text if good or text == "-" else f"({text})" for text, good in pairs]
+    def doubtful(cells: list[str]) -> list[str]:
+        """Cells in parentheses where the status is not OK."""
+        pairs = zip(cells, statuses, strict=True)
+        return [c if status.name == "OK" or c == "-" else f"({c})" for c, status in pairs]
 
-    bounds = zip(numbers(rows, "range_low", 3), numbers(rows, "range_high", 3), strict=True)
-    interval = ["-" if low == "-" else f"{low:>8} to {high}" for low, high in bounds]
-    text = text_table(
-        [
-            *track_columns(rows),
-            TextColumn("range", "au", doubtful(numbers(rows, "range"))),
-            TextColumn("error", "au", doubtful(numbers(rows, "range_error", 2))),
-            TextColumn("range rate", "au/d", doubtful(numbers(rows, "range_rate", sign="+"))),
-            TextColumn(f"{100 * rows.meta['confidence_level']:g} % interval", "au", interval, "<"),
-            TextColumn("status", "", rows["status"].tolist(), "<"),
-        ]
+    bounds = zip(texts(rows, "range_low", 3), texts(rows, "range_high", 3), strict=True)
+    table = text_table(
+        {
+            **track_texts(rows),
+            ("range", "au"): doubtful(texts(rows, "range")),
+            ("error", "au"): doubtful(texts(rows, "range_error", 2)),
+            ("range rate", "au/d"): doubtful(texts(rows, "range_rate", sign="+")),
+            (f"{100 * rows.meta['confidence_level']:g} % interval", "au"): [
+                "-" if low == "-" else f"{low:>8} to {high}" for low, high in bounds
+            ],
+            "status": rows["status"].tolist(),
+        },
+        align=TRACK_ALIGN + ">>><<",
     )
-    legend = _legend([RangeStatus[name] for name in rows["status"]])
-    return f"{text}\n\n{legend}" if legend else text
+    advice = _advice(statuses)
+    return f"{table}\n\n{advice}" if advice else table
 
 
-def _legend(statuses: Any) -> str:
+def _advice(statuses: Iterable[RangeStatus]) -> str:
     """What to do about each status that occurs, other than OK."""
-    told = [
+    lines = [
         in_options(f"{status.name}: {status.advice}")
         for status in dict.fromkeys(statuses)
         if status.name != "OK"
     ]
-    return "".join(textwrap.fill(text, 98, subsequent_indent="  ") + "\n" for text in told)
+    return "".join(textwrap.fill(line, 98, subsequent_indent="  ") + "\n" for line in lines)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from neoranging.cli.errors import echo
-from neoranging.cli.listing import TextColumn, text_table
+from neoranging.tables import text_table
 
 if TYPE_CHECKING:
     from neoranging.estimators.base import RangingEstimator
@@ -35,17 +35,8 @@ def methods() -> None:
             rows += _rows(name, estimator_class(name))
         except UnknownMethodError as error:  # of a plugin: the others must still be listed
             echo(f"Warning: {error}", err=True)
-    names, needs, learned, lines = (list(column) for column in zip(*rows, strict=True))
-    echo(
-        text_table(
-            [
-                TextColumn("method", "", names, "<"),
-                TextColumn("needs", "", needs, "<"),
-                TextColumn("learned", "", learned, "<"),
-                TextColumn("what it does", "", lines, "<"),
-            ]
-        )
-    )
+    heads = ("method", "needs", "learned", "what it does")
+    echo(text_table(dict(zip(heads, zip(*rows, strict=True), strict=True))))
     click.echo(f"\n{NOTE}")
 
 

@@ -21,7 +21,7 @@ from neoranging.observations.report import Note, ReadReport, Reason
 from neoranging.observations.stations import check_stations, station_codes, station_notes
 from neoranging.observations.uncertainty import ZERO_WEIGHT, outside_limits, sigma_columns
 from neoranging.records import Rejections, many
-from neoranging.typing import FloatArray, StrArray
+from neoranging.typing import BoolArray, FloatArray, StrArray
 
 NEEDED: Final = ("obstime", "ra", "dec", "station")
 AB_ZERO: Final = 31.4
@@ -150,12 +150,7 @@ class _UserTable:
         self, scale: str | None, station: str | None, default_sigma: Any, before: Any
     ) -> Observations:
         """Usable rows; ``before`` is the report of an earlier reading."""
-        time_name = self.naming.columns["obstime"][0]
-        exposure = self._numbers("exposure_time", "s") if "exposure_time" in self.naming else None
-        field = self.naming.fields[time_name]
-        epochs = read_epochs(time_name, self.columns[time_name], field, scale, exposure)
-        self.notes += [Note(0, remark) for remark in epochs.remarks]
-        self.rejections.reject(~epochs.ok, Reason.MALFORMED, "no time")
+        jd1, jd2 = self._julian_date(scale)
         ra, dec = (self._numbers(name, sexagesimal=True) for name in ("ra", "dec"))
         own = [self._numbers(name) for name in ("sigma_ra", "sigma_dec")]
         if self.source is not None:  # rows in memory are judged when tracklets are formed
@@ -181,23 +176,8 @@ class _UserTable:
             unknown = check_stations(codes, kind, self.rejections)
             noted = unknown & self.rejections.usable & (codes != "")
             self.notes += station_notes(codes, self.line, noted)
-        if "sigma_ra" in self.naming and not self._field("sigma_ra").cos_dec:
-            own = [own[0] * np.cos(np.radians(dec)), own[1]]
-        stated = ~(np.isnan(own[0]) | np.isnan(own[1]))
-        jd1, jd2 = epochs.time.jd1, epochs.time.jd2
-        letters = [CATALOG_CODES.get(name, name) for name in catalog.tolist()]
-        default = sigma_columns(
-            default_sigma,
-            station=codes,
-            note2=note2,
-            catalog=np.array(letters, dtype=np.str_),
-            year=2000.0 + (np.floor(jd1 - MJD_JD + jd2) - 51_544.5) / 365.25,
-            resolution=(np.zeros(self.n), np.zeros(self.n)),
-        )
-        sigma = [
-            np.where(one == ZERO_WEIGHT, np.inf, np.where(np.isnan(one), other, one))
-            for one, other in zip(own, default, strict=True)
-        ]
+        year = 2000.0 + (np.floor(jd1 - MJD_JD + jd2) - 51_544.5) / 365.25
+        sigma, stated = self._sigmas(own, dec, default_sigma, codes, note2, catalog, year)
         selected = ~np.isin(np.strings.lower(self.texts("selected")), _REJECTED)
         used = self.rejections.usable
         report = ReadReport.of(
@@ -205,20 +185,10 @@ class _UserTable:
         )
         if isinstance(before, ReadReport) and not report.set_aside and not report.notes:
             report = before
+        band = self.texts("band")
+        columns = Columns(jd1, jd2, ra % 360.0, dec, sigma, codes, itrf, gcrs, mag, band, note2)
         return Observations(
-            columns=Columns(
-                jd1,
-                jd2,
-                ra=ra % 360.0,
-                dec=dec,
-                sigma=np.stack(sigma, axis=1),
-                station=codes,
-                itrf=itrf,
-                gcrs=gcrs,
-                mag=mag,
-                band=self.texts("band"),
-                note2=note2,
-            ).take(used),
+            columns=columns.take(used),
             designation=self.texts("designation")[used],
             kind=kind[used],
             extra={
@@ -233,6 +203,43 @@ class _UserTable:
             },
             meta={"report": report},
         )
+
+    def _julian_date(self, scale: str | None) -> tuple[FloatArray, FloatArray]:
+        name = self.naming.columns["obstime"][0]
+        exposure = self._numbers("exposure_time", "s") if "exposure_time" in self.naming else None
+        field = self.naming.fields[name]
+        epochs = read_epochs(name, self.columns[name], field, scale, exposure)
+        self.notes += [Note(0, remark) for remark in epochs.remarks]
+        self.rejections.reject(~epochs.ok, Reason.MALFORMED, "no time")
+        return epochs.time.jd1, epochs.time.jd2
+
+    def _sigmas(
+        self,
+        own: list[FloatArray],
+        dec: FloatArray,
+        default_sigma: Any,
+        station: StrArray,
+        note2: StrArray,
+        catalog: StrArray,
+        year: FloatArray,
+    ) -> tuple[FloatArray, BoolArray]:
+        """Errors, the observer's ``own`` or else of the station, and True where they are stated."""
+        if "sigma_ra" in self.naming and not self._field("sigma_ra").cos_dec:
+            own = [own[0] * np.cos(np.radians(dec)), own[1]]
+        letters = [CATALOG_CODES.get(name, name) for name in catalog.tolist()]
+        default = sigma_columns(
+            default_sigma,
+            station=station,
+            note2=note2,
+            catalog=np.array(letters, dtype=np.str_),
+            year=year,
+            resolution=(np.zeros(self.n), np.zeros(self.n)),
+        )
+        sigma = [
+            np.where(one == ZERO_WEIGHT, np.inf, np.where(np.isnan(one), other, one))
+            for one, other in zip(own, default, strict=True)
+        ]
+        return np.stack(sigma, axis=1), ~(np.isnan(own[0]) | np.isnan(own[1]))
 
     def _field(self, column: str) -> Field:
         return self.naming.fields[self.naming.columns[column][0]]

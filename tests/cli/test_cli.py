@@ -42,8 +42,8 @@ def good(*arguments, **options):
 
 COMMANDS = [
     (),
-    *((name,) for name in main.commands),
-    *(("dataset", name) for name in main.commands["dataset"].list_commands(None)),
+    *((name,) for name in main.list_commands(None)),
+    *(("dataset", name) for name in main.get_command(None, "dataset").list_commands(None)),
 ]
 
 
@@ -386,6 +386,46 @@ def test_demo_tells_a_command_that_works_from_here(tmp_path, monkeypatch):
     assert "python -m neoranging estimate FILE" in good("demo").stdout
 
 
+# Commands of other packages ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_plugins():
+    """The main group with commands of other packages, of which only one is sound."""
+    group = "neoranging.commands"
+    points = [
+        EntryPoint("sound", "neoranging.cli.methods:methods", group),
+        EntryPoint("gone", "no_such_package:command", group),
+        EntryPoint("wrong", "neoranging.cli.methods:NOTE", group),
+        EntryPoint("estimate", "neoranging.cli.methods:methods", group),
+    ]
+    return type(main)("neoranging", commands=main.commands, entry_points=points)
+
+
+def test_commands_of_other_packages_are_listed_and_broken_ones_do_no_harm(with_plugins):
+    result = CliRunner().invoke(with_plugins, ["--help"])
+    assert result.exit_code == 0
+    listed = re.findall(r"^  (\w+)  ", result.stdout.split("Commands:")[1], re.MULTILINE)
+    assert listed == ["demo", "estimate", "methods", "region", "sound"]
+    gone, wrong = result.stderr.splitlines()
+    assert gone.startswith("Warning: the command 'gone' cannot be loaded from no_such_package:")
+    assert "No module named 'no_such_package'" in gone
+    assert wrong.startswith("Warning: the command 'wrong' cannot be loaded from neoranging.cli")
+
+
+def test_a_broken_command_is_no_command_and_no_end_of_others(with_plugins):
+    def call(*arguments):
+        return CliRunner().invoke(with_plugins, arguments)
+
+    broken = call("gone")
+    assert broken.exit_code == 2
+    assert "Warning: the command 'gone' cannot be loaded" in broken.stderr
+    assert "No such command 'gone'" in broken.stderr
+    assert call("sound").stdout == call("methods").stdout
+    assert call("methods").stderr == ""
+    assert "2008 TC3" in call("estimate", IMPACTORS).stdout  # never that of another package
+
+
 # As a process ------------------------------------------------------------------------------------
 
 
@@ -393,7 +433,8 @@ def test_module_runs_and_loads_nothing_heavy():
     code = (
         "import sys; from neoranging.cli import main\n"
         f"main(['estimate', {YR4!r}, '-q'], standalone_mode=False)\n"
-        "print([m for m in ('torch', 'boinor', 'matplotlib', 'astroquery') if m in sys.modules])"
+        "heavy = ('torch', 'boinor', 'matplotlib', 'astroquery', 'jinja2', 'neoranging.lab')\n"
+        "print([m for m in sys.modules if m.startswith(heavy)])"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -7,39 +7,31 @@ from typing import Final
 
 import click
 
-from neoranging.cli.errors import echo
+from neoranging.cli.errors import CommandError, echo
+from neoranging.cli.options import (
+    NEW_FILE,
+    data_option,
+    method_option,
+    overwrite_option,
+    split_option,
+)
+from neoranging.tables import text_table
 
 LEVELS: Final = (0.68, 0.95)
-"""At which the arcs judge their own intervals."""
+"""Confidence levels at which the arcs judge their own intervals."""
 
 
 @click.command()
-@click.option(
-    "--method",
-    required=True,
-    metavar="NAME",
-    help="Method, as listed by 'neoranging methods': NAME[@REPRESENTATION][@ORIGIN], or a file of "
-    "weights (.safetensors).",
-)
-@click.option(
-    "--data",
-    required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="A divided set of labelled arcs; see 'neoranging dataset'.",
-)
-@click.option(
-    "--split",
-    type=click.Choice(["test", "unseen", "val", "train"]),
-    default="test",
-    show_default=True,
-    help="Arcs that the method was neither trained on nor chosen by: not those of its own 'val'. "
+@method_option(required=True)
+@data_option("A divided set of labelled arcs; see 'neoranging dataset'.")
+@split_option(
+    text="Arcs that the method was neither trained on nor chosen by: not those of its own 'val'. "
     "For networks of the package take 'unseen'.",
 )
 @click.option(
     "--out",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NEW_FILE,
     metavar="FILE",
     help="JSON file of the calibration.",
 )
@@ -48,7 +40,7 @@ LEVELS: Final = (0.68, 0.95)
     type=click.Choice(["log", "absolute", "standard"]),
     help="What is counted: by default standard errors where the method gives them, else log.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace the file if there is one.")
+@overwrite_option("Replace the file if there is one.")
 def calibrate(
     method: str, data: Path, split: str, out: Path, score: str | None, overwrite: bool
 ) -> None:
@@ -62,11 +54,9 @@ def calibrate(
       neoranging calibrate --method run/network.safetensors --data twin --out mine.json
       neoranging estimate night.obs80 --method run/network.safetensors --calibration mine.json
     """  # noqa: D301 (the character by which click keeps lines apart)
-    from neoranging.cli.errors import CommandError
     from neoranging.estimators.registry import get_estimator
     from neoranging.exceptions import ConformalError
     from neoranging.lab.study.calibration import HeldOut, coverage, cross_conformal, provenance
-    from neoranging.lab.study.tables import as_text
 
     if out.exists() and not overwrite:
         raise CommandError(f"{out} is there already: --overwrite replaces it")
@@ -76,22 +66,19 @@ def calibrate(
     calibration.write(out)
     echo(repr(calibration))
     try:
-        crosswise = cross_conformal(held, levels=LEVELS, score=score)
+        rows = coverage(held, cross_conformal(held, levels=LEVELS, score=score))
     except ConformalError as error:
         echo(f"Warning: the arcs are too few to judge their own intervals: {error}", err=True)
     else:
-        rows = [
-            {
-                "level": f"{100.0 * row['level']:g} %",
-                "arcs": row["bin"],
-                "n": row["n_arcs"],
-                "objects": row["n_objects"],
-                "inside, per arc [%]": 100.0 * row["per_arc"],
-                "per object [%]": 100.0 * row["per_object"],
-                "median upper / lower": row["median_ratio"],
-            }
-            for row in coverage(held, crosswise)
-            if row["stratum"] in ("answered", "verdict")
-        ]
-        echo(as_text(rows), nl=False)
+        rows = rows[rows["stratum"].isin(["answered", "verdict"])]
+        columns = {
+            "level": [f"{100.0 * level:g} %" for level in rows["level"]],
+            "arcs": rows["bin"],
+            "n": rows["n_arcs"],
+            "objects": rows["n_objects"],
+            "inside, per arc [%]": 100.0 * rows["per_arc"],
+            "per object [%]": 100.0 * rows["per_object"],
+            "median upper / lower": rows["median_ratio"],
+        }
+        echo(text_table(columns))
     echo(str(out))

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from neoranging.cli.errors import echo
-from neoranging.cli.options import Number
+from neoranging.cli.lazy import LazyGroup
+from neoranging.cli.options import COUNT_OR_NONE, FILE, FOLDER, Number, seed_option
+from neoranging.tables import text_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-MAKERS = ("neodys", "real", "twin")
-"""Commands that make a set: ``command`` of ``neoranging.lab.cli.dataset_<name>``."""
+MAKERS = [
+    EntryPoint(name, f"neoranging.lab.cli.dataset_{name}:command", "neoranging.commands.dataset")
+    for name in ("neodys", "real", "twin")
+]
+"""Commands that make a set."""
 
 
-class _Makers(click.Group):
-    """Group whose makers are imported when they are called for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*MAKERS, *super().list_commands(ctx)})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in MAKERS:
-            return super().get_command(ctx, cmd_name)
-        command: click.Command = import_module(f"neoranging.lab.cli.dataset_{cmd_name}").command
-        return command
-
-
-@click.group(cls=_Makers)
+@click.group(cls=LazyGroup, entry_points=MAKERS)
 def dataset() -> None:
     """Make, divide and look at sets of labelled arcs.
 
@@ -50,8 +42,7 @@ def dataset() -> None:
 
 def set_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument SET, the folder of a set, to a command."""
-    path = click.Path(exists=True, file_okay=False, path_type=Path)
-    return click.argument("folder", metavar="SET", type=path)(command)
+    return click.argument("folder", metavar="SET", type=FOLDER)(command)
 
 
 def echo_account(account: Any) -> None:
@@ -76,7 +67,7 @@ def info(folder: Path) -> None:
 
 @dataset.command()
 @set_argument
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random order.")
+@seed_option("Of the random order.")
 @click.option(
     "--ratios",
     type=(Number(), Number(), Number()),
@@ -86,13 +77,13 @@ def info(folder: Path) -> None:
 )
 @click.option(
     "--never-train",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="CSV",
     help="Objects to keep out of training (a column 'designation'); they become 'unseen'.",
 )
 @click.option(
     "--unseen",
-    type=click.IntRange(min=0),
+    type=COUNT_OR_NONE,
     default=0,
     show_default=True,
     help="Further objects, drawn at random, to keep as 'unseen'.",
@@ -137,17 +128,13 @@ def columns() -> None:
 
     Those with brackets hold one value per observation of the arc.
     """
-    from neoranging.cli.listing import TextColumn, text_table
     from neoranging.lab.sets.schema import COLUMNS
 
-    types = [c.dtype + "[]" * c.per_observation for c in COLUMNS.values()]
-    echo(
-        text_table(
-            [
-                TextColumn("column", "", list(COLUMNS), "<"),
-                TextColumn("type", "", types, "<"),
-                TextColumn("unit", "", [c.unit for c in COLUMNS.values()], "<"),
-                TextColumn("meaning", "", [c.meaning for c in COLUMNS.values()], "<"),
-            ]
-        )
-    )
+    described = COLUMNS.values()
+    columns = {
+        "column": list(COLUMNS),
+        "type": [c.dtype + "[]" * c.per_observation for c in described],
+        "unit": [c.unit for c in described],
+        "meaning": [c.meaning for c in described],
+    }
+    echo(text_table(columns))

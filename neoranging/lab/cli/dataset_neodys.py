@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging.cli.errors import CommandError, echo
-from neoranging.cli.options import Number
-from neoranging.cli.reading import GROUPINGS, group_by_option
+from neoranging.cli.options import (
+    GROUPINGS,
+    NEW_FOLDER,
+    POSITIVE,
+    dynamics_option,
+    folder_option,
+    gate_option,
+    group_by_option,
+    overwrite_option,
+)
 from neoranging.exceptions import NeoRangingError
 from neoranging.lab.cli.dataset import echo_account
 
@@ -18,12 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command("neodys")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Folder of the set.",
-)
+@folder_option("Folder of the set.")
 @click.option("--all", "everything", is_flag=True, help="All objects of the catalogue.")
 @click.option(
     "--objects",
@@ -38,21 +41,10 @@ if TYPE_CHECKING:
     help="Orbits of the truth: one file per object, with its epoch in the middle of the observed "
     "arc or near the present, or the one catalogue near the present.",
 )
-@click.option(
-    "--dynamics",
-    type=click.Choice(["kepler", "nbody"]),
-    default="kepler",
-    show_default=True,
-    help="Motion of the truth: two bodies, as the literature has it, or with the planets.",
+@dynamics_option(
+    "kepler", "Motion of the truth: two bodies, as the literature has it, or with the planets."
 )
-@click.option(
-    "--gate",
-    type=Number(min=0.0, min_open=True, infinite=True),
-    default=10.0,
-    show_default=True,
-    metavar="ARCSEC",
-    help="Labels further than this from an observation are dropped; inf keeps all.",
-)
+@gate_option
 @group_by_option("An arc")
 @click.option(
     "--base-url",
@@ -63,14 +55,14 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--cache",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NEW_FOLDER,
     metavar="DIR",
     help="Folder of the downloads.  [default: neodys in $NEORANGING_CACHE, or in the cache folder "
     "of the user]",
 )
 @click.option(
     "--rate",
-    type=Number(min=0.0, min_open=True),
+    type=POSITIVE,
     default=4.0,
     show_default=True,
     metavar="N",
@@ -87,7 +79,7 @@ if TYPE_CHECKING:
 @click.option("--again", is_flag=True, help="Ask again for what was missing or corrupt before.")
 @click.option("--partial", is_flag=True, help="Make the set even if files did not arrive.")
 @click.option("--download-only", is_flag=True, help="Fetch the files, and make no set.")
-@click.option("--overwrite", is_flag=True, help="Replace the set in the folder.")
+@overwrite_option("Replace the set in the folder.")
 def command(
     out: Path | None, everything: bool, objects: str | None, download_only: bool, **options: Any
 ) -> None:

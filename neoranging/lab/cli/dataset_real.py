@@ -8,17 +8,22 @@ from typing import Any
 import click
 
 from neoranging.cli.errors import echo
-from neoranging.cli.options import Number
-from neoranging.cli.reading import GROUPINGS, group_by_option
+from neoranging.cli.options import (
+    FILE,
+    GROUPINGS,
+    dynamics_option,
+    folder_option,
+    gate_option,
+    group_by_option,
+    overwrite_option,
+)
 from neoranging.lab.cli.dataset import echo_account
-
-_TABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("real")
 @click.option(
     "--observations",
-    type=_TABLE,
+    type=FILE,
     metavar="TABLE",
     multiple=True,
     required=True,
@@ -27,24 +32,14 @@ _TABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
     "--orbits",
-    type=_TABLE,
+    type=FILE,
     metavar="TABLE",
     help="Orbital elements, comma-separated with named columns.  [default: the catalogue of the "
     "package]",
 )
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    required=True,
-    help="Folder of the set.",
-)
-@click.option(
-    "--dynamics",
-    type=click.Choice(["nbody", "kepler"]),
-    default="nbody",
-    show_default=True,
-    help="Motion of the truth: with the planets, or two bodies as the literature has it.",
+@folder_option("Folder of the set.", required=True)
+@dynamics_option(
+    "nbody", "Motion of the truth: with the planets, or two bodies as the literature has it."
 )
 @click.option(
     "--max-u",
@@ -54,16 +49,9 @@ _TABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Largest uncertainty parameter U of an orbit.",
 )
 @click.option("--any-u", is_flag=True, help="Take orbits of any U, or without one.")
-@click.option(
-    "--gate",
-    type=Number(min=0.0, min_open=True, infinite=True),
-    default=10.0,
-    show_default=True,
-    metavar="ARCSEC",
-    help="Labels further than this from an observation are dropped; inf keeps all.",
-)
+@gate_option
 @group_by_option("An arc")
-@click.option("--overwrite", is_flag=True, help="Replace the set in the folder.")
+@overwrite_option("Replace the set in the folder.")
 def command(
     observations: tuple[Path, ...],
     out: Path,

@@ -8,22 +8,24 @@ from typing import Any
 import click
 
 from neoranging.cli.errors import echo
-from neoranging.cli.options import Number
+from neoranging.cli.options import (
+    COUNT,
+    Number,
+    dynamics_option,
+    folder_option,
+    group_by_option,
+    overwrite_option,
+    seed_option,
+)
 from neoranging.lab.cli.dataset import echo_account
 
 
 @click.command("twin")
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Folder of the set.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@folder_option("Folder of the set.", required=True)
+@seed_option()
 @click.option(
     "--objects",
-    type=click.IntRange(min=1),
+    type=COUNT,
     metavar="N",
     help="So many objects, drawn at random, instead of all 39,000.",
 )
@@ -82,28 +84,19 @@ from neoranging.lab.cli.dataset import echo_account
     show_default=True,
     help="Day after the last night. Objects designated later are left out.",
 )
-@click.option(
-    "--dynamics",
-    type=click.Choice(["kepler", "nbody"]),
-    default="kepler",
-    show_default=True,
-    help="Motion of the objects: on fixed ellipses, or under the planets as well (six "
-    "times as long; needs the extra nbody).",
+@dynamics_option(
+    "kepler",
+    "Motion of the objects: on fixed ellipses, or under the planets as well (six times as long; "
+    "needs the extra nbody).",
 )
-@click.option(
-    "--group-by",
-    type=click.Choice(["night", "station"]),
-    default="night",
-    show_default=True,
-    help="An arc is one object in one night, of all stations together or of one.",
-)
+@group_by_option("An arc", default="night")
 @click.option(
     "--workers",
-    type=click.IntRange(min=1),
+    type=COUNT,
     metavar="N",
     help="Processes; the set does not depend on it.  [default: one per core]",
 )
-@click.option("--overwrite", is_flag=True, help="Begin anew whatever DIR holds.")
+@overwrite_option("Begin anew whatever DIR holds.")
 def command(out: Path, stations: str, workers: int | None, overwrite: bool, **options: Any) -> None:
     """Simulate a set: real orbits, observed as surveys and followers did since 1985.
 

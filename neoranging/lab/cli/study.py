@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging.cli.errors import echo
+from neoranging.cli.options import (
+    COUNT,
+    COUNT_OR_NONE,
+    data_option,
+    folder_option,
+    overwrite_option,
+    resume_option,
+    seed_option,
+    split_option,
+)
+from neoranging.tables import text_table
 
 if TYPE_CHECKING:
     from neoranging.lab.study.run import Study
 
 
 @click.command()
-@click.option(
-    "--data",
-    required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="A set of labelled arcs; see 'neoranging dataset'.",
-)
+@data_option("A set of labelled arcs; see 'neoranging dataset'.")
 @click.option(
     "--methods",
     required=True,
@@ -28,42 +33,30 @@ if TYPE_CHECKING:
     help="Methods with commas between: [LABEL=]NAME[@REPRESENTATION][@ORIGIN], such as gauss, "
     "mlp@paper or gauss@geocenter; NAME may be a FILE.safetensors.",
 )
-@click.option(
-    "--split",
-    type=click.Choice(["test", "unseen", "val", "train", "all"]),
-    default="test",
-    show_default=True,
-    help="Which part of the set; 'all' for one that is not divided. For networks of the package "
+@split_option(
+    "all",
+    text="Which part of the set; 'all' for one that is not divided. For networks of the package "
     "take 'unseen': objects of any other part may be known to them.",
 )
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("study"),
-    show_default=True,
-    metavar="DIR",
-    help="Folder of the report.",
-)
+@folder_option("Folder of the report.", default=Path("study"), show_default=True)
 @click.option(
     "--cap",
-    type=click.IntRange(min=1),
+    type=COUNT,
     metavar="N",
     help="At most N arcs of an object, drawn at random. Few objects own many arcs of real sets.",
 )
 @click.option(
     "--max-arcs",
-    type=click.IntRange(min=1),
+    type=COUNT,
     metavar="N",
     help="At most N arcs in all, of whole objects drawn at random.",
 )
 @click.option("--close", is_flag=True, help="Also arcs resampled to pass near the Earth.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn."
-)
+@seed_option("Of what is drawn.")
 @click.option(
     "--resamples",
     "n_boot",
-    type=click.IntRange(min=0),
+    type=COUNT_OR_NONE,
     default=200,
     show_default=True,
     metavar="N",
@@ -81,8 +74,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Show the published figures of the literature below the table of methods.",
 )
-@click.option("--resume", is_flag=True, help="Keep the predictions that are in the folder.")
-@click.option("--overwrite", is_flag=True, help="Begin anew whatever study the folder holds.")
+@resume_option("Keep the predictions that are in the folder.")
+@overwrite_option("Begin anew whatever study the folder holds.")
 def study(
     data: Path,
     methods: str,
@@ -109,7 +102,8 @@ def study(
     """  # noqa: D301 (the character by which click keeps lines apart)
     from neoranging.files import FolderLock
     from neoranging.lab.sets.progress import progress_bar
-    from neoranging.lab.study.folder import begin
+    from neoranging.lab.study.figures.draw import draw_study, n_figures
+    from neoranging.lab.study.folder import prepare, write_report, write_tables
     from neoranging.lab.study.methods import contenders
     from neoranging.lab.study.run import run_study
     from neoranging.lab.study.selection import Selection
@@ -118,8 +112,8 @@ def study(
     selection = Selection(split=None if split == "all" else split, **selected)
     chosen = contenders(names)  # first, so that a wrong name costs no study that is there
     with FolderLock(out):
-        begin(out, resume=resume, overwrite=overwrite)
-        found = run_study(
+        prepare(out, resume=resume, overwrite=overwrite)
+        judged = run_study(
             data,
             chosen,
             selection=selection,
@@ -128,31 +122,22 @@ def study(
             n_boot=n_boot,
             bar=progress_bar,
         )
-        page = _write(found, out, paper)
-    _tell(found, page)
+        write_tables(judged, out / "tables")
+        with progress_bar(n_figures(judged), "drawing", "figure") as bar:
+            pictures = draw_study(judged, out / "figures", progress=bar.update)
+        page = write_report(judged, pictures, out, published=paper)
+    _echo_headline(judged)
+    echo(str(page))
 
 
-def _write(found: Study, out: Path, published: bool) -> Path:
-    from neoranging.lab.sets.progress import progress_bar
-    from neoranging.lab.study.figures.draw import draw_study, n_figures
-    from neoranging.lab.study.report import write_report, write_tables
-
-    write_tables(found, out / "tables")
-    with progress_bar(n_figures(found), "drawing", "figure") as bar:
-        pictures = draw_study(found, out / "figures", progress=bar.update)
-    return write_report(found, pictures, out, published=published)
-
-
-def _tell(found: Study, page: Path) -> None:
-    """The headline, short enough for a terminal."""
-    from neoranging.lab.study.tables import as_text
-
-    data = found.data
+def _echo_headline(judged: Study) -> None:
+    """Write what is suspicious, and the headline, short enough for a terminal."""
+    data = judged.data
     echo(f"{data['n_arcs']} {data['kind']} arcs of {data['n_objects']} objects")
-    for remark in found.remarks:
+    for remark in judged.remarks:
         if remark.is_alarm:
             echo(f"probably broken: {remark.subject}: {remark.text}", err=True)
-    columns = {
+    heads = {
         "method": "method",
         "answers": "arcs",
         "solved": "answers [%]",
@@ -162,6 +147,4 @@ def _tell(found: Study, page: Path) -> None:
         "p_ar": "admissible [%]",
         "d_sh_pseudo": "median D_SH",
     }
-    rows = [{head: row[name] for name, head in columns.items()} for row in found.tables["headline"]]
-    echo(as_text(rows), nl=False)
-    echo(str(page))
+    echo(text_table(judged.tables["headline"][list(heads)].rename(columns=heads)))

@@ -10,7 +10,17 @@ from typing import Any, Literal
 import click
 
 from neoranging.cli.errors import echo
-from neoranging.cli.options import Number
+from neoranging.cli.options import (
+    COUNT,
+    COUNT_OR_NONE,
+    POSITIVE,
+    Number,
+    data_option,
+    folder_option,
+    overwrite_option,
+    resume_option,
+    seed_option,
+)
 
 _NETWORK = ("trunk", "width", "blocks", "activation", "output")
 
@@ -24,25 +34,13 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
     show_default=True,
     help="Inputs of the network; each has its own recipe.",
 )
-@click.option(
-    "--data",
-    required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="A divided set; see 'neoranging dataset'.",
-)
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Folder of the run: weights, model card, log, state.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--epochs", type=click.IntRange(min=1))
-@click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Arcs per step.")
-@click.option("--learning-rate", type=Number(min=0.0, min_open=True))
-@click.option("--patience", type=click.IntRange(min=1), help="Epochs to wait for a better one.")
+@data_option("A divided set; see 'neoranging dataset'.")
+@folder_option("Folder of the run: weights, model card, log, state.", required=True)
+@seed_option()
+@click.option("--epochs", type=COUNT)
+@click.option("--batch-size", type=COUNT, metavar="N", help="Arcs per step.")
+@click.option("--learning-rate", type=POSITIVE)
+@click.option("--patience", type=COUNT, help="Epochs to wait for a better one.")
 @click.option("--data-loss", type=click.Choice(["mse", "l1", "smooth_l1", "log_cosh"]))
 @click.option(
     "--weights",
@@ -52,7 +50,7 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
 )
 @click.option(
     "--drawings",
-    type=click.IntRange(min=0),
+    type=COUNT_OR_NONE,
     metavar="N",
     help="Draw the errors of simulated observations N more times; epochs take turns.",
 )
@@ -69,8 +67,8 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
 )
 @click.option("--averaging", type=Number(min=0.0, max=1.0, max_open=True), metavar="F")
 @click.option("--trunk", type=click.Choice(["paper", "residual"]))
-@click.option("--width", type=click.IntRange(min=1), help="Width of the residual trunk.")
-@click.option("--blocks", type=click.IntRange(min=0), help="Blocks of the residual trunk.")
+@click.option("--width", type=COUNT, help="Width of the residual trunk.")
+@click.option("--blocks", type=COUNT_OR_NONE, help="Blocks of the residual trunk.")
 @click.option("--activation", type=click.Choice(["tanh", "silu"]))
 @click.option("--output", type=click.Choice(["minmax", "log", "admissible"]))
 @click.option(
@@ -79,12 +77,12 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
     default="auto",
     show_default=True,
 )
-@click.option("--threads", type=click.IntRange(min=1), help="Threads of the CPU.")
+@click.option("--threads", type=COUNT, help="Threads of the CPU.")
 @click.option(
     "--tensorboard", is_flag=True, help="Also write events for TensorBoard; needs tensorboardX."
 )
-@click.option("--resume", is_flag=True, help="Go on with the run in the folder, if there is one.")
-@click.option("--overwrite", is_flag=True, help="Begin anew whatever the folder holds.")
+@resume_option("Go on with the run in the folder, if there is one.")
+@overwrite_option("Begin anew whatever the folder holds.")
 def train(
     model: str,
     representation: Literal["invariant", "paper"],

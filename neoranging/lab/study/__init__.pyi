@@ -20,5 +20,4 @@ from .scores import score as score
 from .selection import Selection as Selection
 from .strata import cross as cross
 from .strata import stratify as stratify
-from .tables import as_text as as_text
-from .tables import pivot as pivot
+from .tables import side_by_side as side_by_side

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
+import pandas as pd
 
 from neoranging.calibration import Calibration, default_calibration
 from neoranging.core import columns
@@ -208,7 +209,7 @@ def coverage(
     held: HeldOut,
     intervals: Mapping[float, FloatArray],
     strata: Mapping[str, AnyArray] | None = None,
-) -> list[dict[str, Any]]:
+) -> pd.DataFrame:
     """Coverage of all arcs, by verdict, motion, length of arc, and by strata.
 
     Parameters
@@ -222,7 +223,7 @@ def coverage(
 
     Returns
     -------
-    list of dict
+    DataFrame
         A row for each level and bin: ``level``, ``stratum``, ``bin``, ``n_arcs``, ``n_objects``,
         ``per_arc``, ``per_object``, ``median_width_au`` and ``median_ratio`` (upper by lower
         bound). Arcs without an answer have the whole admissible range; they count under ``all``
@@ -261,7 +262,7 @@ def coverage(
                     | shares._asdict()
                     | {"median_width_au": middle[0], "median_ratio": middle[1]}
                 )
-    return rows
+    return pd.DataFrame(rows)
 
 
 # ---------------------------------------------------------------------- methods of a study
@@ -283,11 +284,11 @@ class MethodIntervals(NamedTuple):
     """Answers that they were calibrated on; None where there are none."""
     bounds: FloatArray | None = None
     """Crosswise intervals of these arcs at `INTERVAL_LEVEL`, if that level is possible."""
-    coverage: Sequence[dict[str, Any]] = ()
-    """Rows of `coverage`, crosswise at all levels."""
-    rows: Sequence[dict[str, Any]] = ()
-    """Rows of a table: ``source`` and those of ``coverage`` at `TABLE_LEVELS`, crosswise and of the
-    calibration that comes with the method."""
+    coverage: pd.DataFrame | None = None
+    """Table of `coverage`, crosswise at all levels."""
+    rows: pd.DataFrame | None = None
+    """Table of ``source`` and `coverage` at `TABLE_LEVELS`, crosswise and of the calibration that
+    comes with the method."""
     why: str = ""
     """Why there are none, or how they were made otherwise; "" for nothing."""
 
@@ -332,10 +333,11 @@ class MethodIntervals(NamedTuple):
         except ConformalError as error:
             return cls(why=f"no intervals: {error}")
         covered = coverage(some, intervals, strata)
-        rows = [{"source": "crosswise", **x} for x in covered if x["level"] in TABLE_LEVELS]
+        tables = {"crosswise": covered[covered["level"].isin(TABLE_LEVELS)]}
         if calibration is not None:
             own = {x: held.intervals(calibration, x, too_few="limits") for x in TABLE_LEVELS}
-            rows += [{"source": "of the method", **x} for x in coverage(held, own, strata)]
+            tables["of the method"] = coverage(held, own, strata)
+        rows = pd.concat(tables, names=["source", None]).reset_index("source")
         return cls(some, intervals.get(INTERVAL_LEVEL), covered, rows, why)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,7 @@ class Cases(NamedTuple):
     objects: list[str]
     are_unseen: bool
     """They belong to no part that is judged or trained on."""
-    rows: list[dict[str, Any]]
+    rows: pd.DataFrame
     """Every number of them."""
 
 
@@ -82,9 +82,9 @@ def draw_cases(
     return CaseArcs(pool.take(rows), objects, None if unseen else rows)
 
 
-def case_rows(table: ArcTable, scores: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows of a table: every number of one method on the arcs of single objects."""
-    shown = pd.DataFrame(
+def case_rows(table: ArcTable, scores: pd.DataFrame) -> pd.DataFrame:
+    """Every number of one method on the arcs of single objects."""
+    return pd.DataFrame(
         {
             "method": scores.attrs["method"],
             "origin": scores.attrs["origin"],
@@ -97,8 +97,6 @@ def case_rows(table: ArcTable, scores: pd.DataFrame) -> list[dict[str, Any]]:
             "rho_au": scores.rho,
             "low_au": scores.low,
             "high_au": scores.high,
-            "inside": (scores.low <= scores.rho_true) & (scores.rho_true <= scores.high),
+            "inside": scores.rho_true.between(scores.low, scores.high),
         }
     )
-    rows: list[Any] = shown.to_dict("records")
-    return rows

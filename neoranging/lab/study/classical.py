@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from neoranging.exceptions import EvaluationError
-from neoranging.lab.study.metrics import summarise
+from neoranging.lab.study.metrics import require_same_arcs, summarise
 from neoranging.typing import BoolArray
 
 WHOLE_METRICS: Final = ("solved", "ok", "collapsed", "p_ar")
@@ -40,13 +40,8 @@ def mutually_solved(scored: Sequence[pd.DataFrame]) -> BoolArray:
     """
     if not scored:
         raise EvaluationError("there is no classical method: give at least one")
-    for each in scored[1:]:
-        if not np.array_equal(each.eta, scored[0].eta):
-            raise EvaluationError(
-                f"{scored[0].attrs['method']!r} and {each.attrs['method']!r} are scored on "
-                "different arcs: score all on the same table"
-            )
-    return np.logical_and.reduce([each.answered for each in scored])
+    require_same_arcs(scored)
+    return np.logical_and.reduce([answers.answered.to_numpy() for answers in scored])
 
 
 def classical_comparison(
@@ -55,7 +50,7 @@ def classical_comparison(
     *,
     metrics: Collection[str] = MUTUAL_METRICS,
     **options: Any,
-) -> list[dict[str, Any]]:
+) -> pd.DataFrame:
     """Figures of classical methods and others, on all arcs and on those solved alike.
 
     Parameters
@@ -71,7 +66,7 @@ def classical_comparison(
 
     Returns
     -------
-    list of dict
+    DataFrame
         As of `summarise`, with ``subset`` before: ``"all"`` with `WHOLE_METRICS` of every method,
         then ``"solved from the geocenter"`` and ``"solved from the topocenter"``, each with
         ``metrics`` of the classical methods of that origin and of all others.
@@ -82,14 +77,17 @@ def classical_comparison(
         If methods are scored on different arcs, or there is no classical one.
     """
     mutually_solved([*classical, *others])  # of the same arcs, or an error
-    table = []
-    for each in (*classical, *others):
-        found = summarise(each, metrics=WHOLE_METRICS, **options)
-        table += [{"subset": "all"} | row for row in found]
-    for origin in dict.fromkeys(each.attrs["origin"] for each in classical):
-        alike = [each for each in classical if each.attrs["origin"] == origin]
+
+    def rows_of(subset: str, methods: Sequence[pd.DataFrame], **which: Any) -> list[dict[str, Any]]:
+        return [
+            {"subset": subset} | row
+            for scored in methods
+            for row in summarise(scored, **which, **options).to_dict("records")
+        ]
+
+    table = rows_of("all", [*classical, *others], metrics=WHOLE_METRICS)
+    for origin in dict.fromkeys(scored.attrs["origin"] for scored in classical):
+        alike = [scored for scored in classical if scored.attrs["origin"] == origin]
         rows = mutually_solved(alike)
-        for each in (*alike, *others):
-            found = summarise(each, rows=rows, metrics=metrics, **options)
-            table += [{"subset": f"solved from the {origin}"} | row for row in found]
-    return table
+        table += rows_of(f"solved from the {origin}", [*alike, *others], rows=rows, metrics=metrics)
+    return pd.DataFrame(table)

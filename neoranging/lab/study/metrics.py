@@ -9,8 +9,8 @@ The intervals are percentiles of a bootstrap by object (`neoranging.lab.study.bo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -41,24 +41,28 @@ ASSOCIATED: Final = 0.2
 """D of Southworth and Hawkins below which two orbits are by custom associated."""
 
 
+Columns = Callable[[pd.DataFrame], tuple[AnyArray | pd.Series, ...]]
+"""Takes one or two columns, with NaN where a row cannot enter, from scores."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """A figure of merit.
 
-    Called with scored arcs, and a mask or indices of some of them, it gives its value.
+    Called with scores, and a mask or indices of some of their rows, it gives its value.
 
     Attributes
     ----------
     name : str
         Key in `METRICS`.
     label : str
-        What it is, in words.
+        The figure in words.
     unit : str
         Of its values; "" for pure numbers.
     better : {"low", "high", "one", ""}
         Where good values lie; "one" for near 1, "" for figures that describe.
     columns : callable
-        Of scored arcs, to one or two arrays of shape (M,) with NaN where undefined.
+        Of scores, to one or two arrays of shape (M,) with NaN where undefined.
     statistic : callable
         Of the columns, see `neoranging.lab.study.bootstrap`.
     """
@@ -67,7 +71,7 @@ class Metric:
     label: str
     unit: str
     better: str
-    columns: Callable[[pd.DataFrame], tuple[AnyArray, ...]]
+    columns: Columns
     statistic: Statistic
 
     def defined(self, scored: pd.DataFrame) -> BoolArray:
@@ -79,7 +83,13 @@ class Metric:
         some = scored if rows is None else select(scored, rows)
         return float(self.resampled(some, *as_it_is(some.object.to_numpy()))[0])
 
-    def resampled(self, scored: pd.DataFrame, unit: IntArray, weights: IntArray) -> FloatArray:
+    def resampled(
+        self,
+        scored: pd.DataFrame,
+        unit: IntArray,
+        weights: IntArray,
+        entering: BoolArray | None = None,
+    ) -> FloatArray:
         """Values when objects count as often as ``weights`` says.
 
         Parameters
@@ -89,6 +99,8 @@ class Metric:
         unit : ndarray of int, shape (M,)
             Their objects, as columns of ``weights``.
         weights : ndarray of int, shape (B, K)
+        entering : ndarray of bool, shape (M,), optional
+            The arcs that enter; by default all that are defined.
 
         Returns
         -------
@@ -96,129 +108,92 @@ class Metric:
             NaN where no arc enters.
         """
         columns = self._stacked(scored)
-        kept = ~np.isnan(columns).any(axis=0)
-        if not kept.any():
+        if entering is None:
+            entering = ~np.isnan(columns).any(axis=0)
+        if not entering.any():
             return np.full(len(weights), np.nan)
-        return self.statistic(columns[:, kept], unit[kept], weights)
+        return self.statistic(columns[:, entering], unit[entering], weights)
 
     def _stacked(self, scored: pd.DataFrame) -> FloatArray:
         return np.stack(self.columns(scored)).astype(np.float64, copy=False)
 
 
-def _pairs(name: str) -> Callable[[pd.DataFrame], tuple[FloatArray, FloatArray]]:
-    return lambda s: (getattr(s, name), getattr(s, f"{name}_true"))
+def _columns(*names: str) -> Columns:
+    return lambda s: tuple(s[name] for name in names)
 
 
-def _errors(name: str) -> Callable[[pd.DataFrame], tuple[FloatArray]]:
-    return lambda s: (np.abs(getattr(s, name) - getattr(s, f"{name}_true")),)
+def _error(name: str) -> Columns:
+    return lambda s: (np.abs(s[name] - s[f"{name}_true"]),)
 
 
-def _column(name: str) -> Callable[[pd.DataFrame], tuple[FloatArray]]:
-    return lambda s: (getattr(s, name),)
+def _of_answered(values: Callable[[pd.DataFrame], Any]) -> Columns:
+    """Values that every arc has, of the arcs with an answer."""
+    return lambda s: (np.where(s.answered, values(s), np.nan),)
 
 
-def _accuracy(name: str, symbol: str, unit: str) -> list[Metric]:
-    return [
-        Metric(f"mae_{name}", f"mean |error| of {symbol}", unit, "low", _errors(name), mean),
-        Metric(f"medae_{name}", f"median |error| of {symbol}", unit, "low", _errors(name), median),
-        Metric(f"corr_{name}", f"correlation of {symbol}", "", "high", _pairs(name), correlation),
-        Metric(
-            f"spread_{name}", f"spread ratio of {symbol}", "", "one", _pairs(name), spread_ratio
-        ),
-    ]
+def _metrics() -> Iterator[Metric]:
+    """Every figure of merit but the medians by object."""
+    yield Metric("solved", "arcs with an answer", "%", "high", _columns("answered"), percent)
+    yield Metric("ok", "arcs with status OK", "%", "high", _columns("ok"), percent)
+    for name, unit in (("rho", "au"), ("rho_dot", "au/d")):
+        error, pair = _error(name), _columns(name, f"{name}_true")
+        yield Metric(f"mae_{name}", f"mean |error| of {name}", unit, "low", error, mean)
+        yield Metric(f"medae_{name}", f"median |error| of {name}", unit, "low", error, median)
+        yield Metric(f"corr_{name}", f"correlation of {name}", "", "high", pair, correlation)
+        yield Metric(f"spread_{name}", f"spread ratio of {name}", "", "one", pair, spread_ratio)
+    for name, label, unit in (
+        ("relative_error", "median |error| of rho relative to rho", ""),
+        ("log10_error", "median |error| of log10 rho", "dex"),
+    ):
+        yield Metric(f"median_{name}", label, unit, "low", _columns(name), median)
+    yield Metric("median_rho", "median rho", "au", "", _columns("rho"), median)
+    for name, label, unit, better, values, statistic in (
+        ("median_rho_true", "median true rho", "au", "", lambda s: s.rho_true, median),
+        ("collapsed", f"rho < {COLLAPSED:g} au", "%", "low", lambda s: s.rho < COLLAPSED, percent),
+        ("p_ar", "admissible", "%", "high", lambda s: s.admissible, percent),
+        ("p_ar_truth", "true range admissible", "%", "", lambda s: s.pseudo_admissible, percent),
+    ):
+        columns = _of_answered(values)
+        yield Metric(name, f"{label}, of answered arcs", unit, better, columns, statistic)
+    for which, orbit in (("pseudo", "the pseudo-truth"), ("catalogue", "the catalogue")):
+        yield from _distances(which, f"D_SH from {orbit}")
 
 
-def _orbits(which: str, symbol: str) -> list[Metric]:
-    distance, elliptic = f"d_sh_{which}", f"elliptic_{which}"
-
-    def close(s: pd.DataFrame) -> tuple[FloatArray]:
-        d = getattr(s, distance)
-        return (np.where(np.isnan(d), np.nan, d < ASSOCIATED),)
-
-    def associated(s: pd.DataFrame) -> tuple[BoolArray]:
-        with np.errstate(invalid="ignore"):
-            return (getattr(s, distance) < ASSOCIATED,)
-
+def _distances(which: str, symbol: str) -> Iterator[Metric]:
+    """Figures of the distance of orbits from those of the pseudo-truth or of the catalogue."""
+    d, elliptic = f"d_sh_{which}", f"elliptic_{which}"
     below = f"{symbol} < {ASSOCIATED:g}"
-    return [
-        Metric(
-            elliptic, f"both orbits of {symbol} elliptic", "%", "high", _column(elliptic), percent
-        ),
-        Metric(distance, f"median {symbol}", "", "low", _column(distance), median),
-        Metric(f"{distance}_below", f"{below}, of elliptic pairs", "%", "high", close, percent),
-        Metric(f"{distance}_associated", f"{below}, of all arcs", "%", "high", associated, percent),
-    ]
+
+    def of_pairs(s: pd.DataFrame) -> tuple[FloatArray]:
+        return (np.where(s[d].isna(), np.nan, s[d] < ASSOCIATED),)
+
+    def of_all(s: pd.DataFrame) -> tuple[pd.Series]:
+        return (s[d] < ASSOCIATED,)
+
+    label = f"both orbits of {symbol} elliptic"
+    yield Metric(elliptic, label, "%", "high", _columns(elliptic), percent)
+    yield Metric(d, f"median {symbol}", "", "low", _columns(d), median)
+    yield Metric(f"{d}_below", f"{below}, of elliptic pairs", "%", "high", of_pairs, percent)
+    label = f"{below}, of all arcs"
+    yield Metric(f"{d}_associated", label, "%", "high", of_all, percent)
 
 
 def _by_object(metric: Metric) -> Metric:
-    name, label = f"{metric.name}_by_object", f"{metric.label}, median by object"
-    return Metric(name, label, metric.unit, metric.better, metric.columns, median_by_object)
+    return replace(
+        metric,
+        name=f"{metric.name}_by_object",
+        label=f"{metric.label}, median by object",
+        statistic=median_by_object,
+    )
 
 
-def _relative() -> list[Metric]:
-    return [
-        Metric(
-            "median_relative_error",
-            "median |error| of rho relative to rho",
-            "",
-            "low",
-            _column("relative_error"),
-            median,
-        ),
-        Metric(
-            "median_log10_error",
-            "median |error| of log10 rho",
-            "dex",
-            "low",
-            _column("log10_error"),
-            median,
-        ),
-    ]
-
-
-def _of_answers(
-    name: str,
-    label: str,
-    better: str,
-    values: Callable[[pd.DataFrame], Any],
-    unit: str = "%",
-    statistic: Statistic = percent,
-) -> Metric:
-    """Figure of something that is known of every arc, for those with an answer."""
-
-    def columns(s: pd.DataFrame) -> tuple[FloatArray]:
-        return (np.where(s.answered, values(s), np.nan),)
-
-    return Metric(name, f"{label}, of answered arcs", unit, better, columns, statistic)
-
-
-def _answers() -> list[Metric]:
-    return [
-        Metric("median_rho", "median rho", "au", "", _column("rho"), median),
-        _of_answers("median_rho_true", "median true rho", "", lambda s: s.rho_true, "au", median),
-        _of_answers("collapsed", f"rho < {COLLAPSED:g} au", "low", lambda s: s.rho < COLLAPSED),
-        _of_answers("p_ar", "admissible", "high", lambda s: s.admissible),
-        _of_answers("p_ar_truth", "true range admissible", "", lambda s: s.pseudo_admissible),
-    ]
-
-
-def _metrics() -> dict[str, Metric]:
-    plain = [
-        Metric("solved", "arcs with an answer", "%", "high", _column("answered"), percent),
-        Metric("ok", "arcs with status OK", "%", "high", _column("ok"), percent),
-        *_accuracy("rho", "rho", "au"),
-        *_accuracy("rho_dot", "rho_dot", "au/d"),
-        *_relative(),
-        *_answers(),
-        *_orbits("pseudo", "D_SH from the pseudo-truth"),
-        *_orbits("catalogue", "D_SH from the catalogue"),
-    ]
-    of_objects = [_by_object(metric) for metric in plain if metric.statistic is median]
-    listed = plain + [each for each in of_objects if each.better]
-    return {metric.name: metric for metric in listed}
-
-
-METRICS: Final[Mapping[str, Metric]] = _metrics()
+METRICS: Final[Mapping[str, Metric]] = {
+    metric.name: metric
+    for metric in (
+        *_metrics(),
+        *(_by_object(m) for m in _metrics() if m.statistic is median and m.better),
+    )
+}
 """Every figure of merit, in the order of tables.
 
 Fractions are percentages. ``p_ar`` is of the arcs with an answer, and ``p_ar_truth`` of the same
@@ -237,12 +212,13 @@ def summarise(
     level: float = 0.95,
     rng: np.random.Generator | int = 0,
     cap: int | None = None,
-) -> list[dict[str, Any]]:
+) -> pd.DataFrame:
     """Values of figures of merit with bootstrap intervals by object.
 
     Parameters
     ----------
     scored : DataFrame
+        As of `neoranging.lab.study.scores.score`.
     rows : slice or array_like, optional
         Slice, mask, or indices of the arcs to look at.
     metrics : collection of str, optional
@@ -252,14 +228,15 @@ def summarise(
     level : float
         Confidence level of the intervals.
     rng : Generator or int
-        What draws, or its seed. With one seed, all methods on the same arcs are resampled alike.
+        Source of the resamples, or its seed. With one seed, all methods on the same arcs are
+        resampled alike.
     cap : int, optional
         Most arcs of an object that count, drawn at random, lest a few objects make the figure.
 
     Returns
     -------
-    list of dict
-        One for each figure: ``method, origin, metric, label, unit, better, value, low, high``,
+    DataFrame
+        A row for each figure: ``method, origin, metric, label, unit, better, value, low, high``,
         ``n_arcs`` that entered, ``n_without`` that did not, ``n_objects`` that the former belong
         to, and ``cap``. ``low`` and ``high`` are NaN with fewer than two objects.
 
@@ -274,37 +251,23 @@ def summarise(
     if cap is not None:
         some = select(some, capped(some.object.to_numpy(), cap, generator))
     unit, weights = resamples(some.object.to_numpy(), n_boot, generator)
-    return [_summary(metric, some, unit, weights, level) | {"cap": cap} for metric in chosen]
-
-
-def _chosen(names: Collection[str] | None) -> list[Metric]:
-    unknown = [name for name in names or () if name not in METRICS]
-    if unknown:
-        raise EvaluationError(f"no metric {', '.join(unknown)}; there are {', '.join(METRICS)}")
-    return [METRICS[name] for name in (METRICS if names is None else names)]
-
-
-def _summary(
-    metric: Metric, scored: pd.DataFrame, unit: IntArray, weights: IntArray, level: float
-) -> dict[str, Any]:
-    entered = metric.defined(scored)
-    n_objects = int(np.count_nonzero(np.bincount(unit[entered])))
-    value, *resampled = metric.resampled(scored, unit, weights)
-    low, high = percentiles(np.array(resampled), level) if n_objects > 1 else (np.nan, np.nan)
-    return {
-        "method": scored.attrs["method"],
-        "origin": scored.attrs["origin"],
-        "metric": metric.name,
-        "label": metric.label,
-        "unit": metric.unit,
-        "better": metric.better,
-        "value": float(value),
-        "low": low,
-        "high": high,
-        "n_arcs": int(entered.sum()),
-        "n_without": int((~entered).sum()),
-        "n_objects": n_objects,
-    }
+    table = []
+    for metric in chosen:
+        entering = metric.defined(some)
+        values = metric.resampled(some, unit, weights, entering)
+        bounds = _bounds(values[1:], unit[entering], level)
+        table.append(
+            {
+                "method": scored.attrs["method"],
+                "origin": scored.attrs["origin"],
+                **_described(metric),
+                "value": float(values[0]),
+                **bounds,
+                **_counts(entering, unit),
+                "cap": cap,
+            }
+        )
+    return pd.DataFrame(table)
 
 
 def compare(
@@ -316,7 +279,7 @@ def compare(
     n_boot: int = 200,
     level: float = 0.95,
     rng: np.random.Generator | int = 0,
-) -> list[dict[str, Any]]:
+) -> pd.DataFrame:
     """Differences of two methods, first minus second, on the arcs that enter under both.
 
     Both are resampled alike, so the interval is that of the difference, in which what the two have
@@ -325,54 +288,87 @@ def compare(
     Parameters
     ----------
     first, second : DataFrame
-        Of the same arcs.
+        Scores of the same arcs.
     rows, metrics, n_boot, level, rng
         As for `summarise`.
 
     Returns
     -------
-    list of dict
-        One for each figure: ``metric, label, unit, better, first, second`` (names of the methods),
-        ``value_first, value_second, difference, low, high, n_arcs, n_without, n_objects``.
+    DataFrame
+        A row for each figure: ``metric, label, unit, better, first, second`` (names of the
+        methods), ``value_first, value_second, difference, low, high, n_arcs, n_without,
+        n_objects``.
 
     Raises
     ------
     EvaluationError
         If the arcs are not the same, or there is no such figure.
     """
-    if not np.array_equal(first.eta, second.eta):
-        raise EvaluationError(
-            f"{first.attrs['method']!r} and {second.attrs['method']!r} are scored on different "
-            "arcs: score both on the same table"
-        )
-    chosen = _chosen(metrics)
+    require_same_arcs([first, second])
     pair = [scored if rows is None else select(scored, rows) for scored in (first, second)]
-    drawn = resamples(pair[0].object.to_numpy(), n_boot, np.random.default_rng(rng))
-    return [_difference(metric, pair, *drawn, level) for metric in chosen]
+    unit, weights = resamples(pair[0].object.to_numpy(), n_boot, np.random.default_rng(rng))
+    table = []
+    for metric in _chosen(metrics):
+        entering = metric.defined(pair[0]) & metric.defined(pair[1])
+        values = [metric.resampled(scored, unit, weights, entering) for scored in pair]
+        with np.errstate(invalid="ignore"):
+            difference = values[0] - values[1]
+        table.append(
+            {
+                **_described(metric),
+                "first": first.attrs["method"],
+                "second": second.attrs["method"],
+                "value_first": float(values[0][0]),
+                "value_second": float(values[1][0]),
+                "difference": float(difference[0]),
+                **_bounds(difference[1:], unit[entering], level),
+                **_counts(entering, unit),
+            }
+        )
+    return pd.DataFrame(table)
 
 
-def _difference(
-    metric: Metric, pair: list[pd.DataFrame], unit: IntArray, weights: IntArray, level: float
-) -> dict[str, Any]:
-    entered = metric.defined(pair[0]) & metric.defined(pair[1])
-    n_objects = int(np.count_nonzero(np.bincount(unit[entered])))
-    values = [metric.resampled(select(s, entered), unit[entered], weights) for s in pair]
-    with np.errstate(invalid="ignore"):
-        difference = values[0] - values[1]
-    known = percentiles(difference[1:], level) if n_objects > 1 else (np.nan, np.nan)
+def require_same_arcs(scored: Sequence[pd.DataFrame]) -> None:
+    """Refuse scores of different arcs; the proper motion of an arc is as good as its name.
+
+    Raises
+    ------
+    EvaluationError
+    """
+    for other in scored[1:]:
+        if not np.array_equal(scored[0].eta, other.eta):
+            raise EvaluationError(
+                f"{scored[0].attrs['method']!r} and {other.attrs['method']!r} are scored on "
+                "different arcs: score all on the same table"
+            )
+
+
+def _chosen(names: Collection[str] | None) -> list[Metric]:
+    unknown = [name for name in names or () if name not in METRICS]
+    if unknown:
+        raise EvaluationError(f"no metric {', '.join(unknown)}; there are {', '.join(METRICS)}")
+    return [METRICS[name] for name in (METRICS if names is None else names)]
+
+
+def _described(metric: Metric) -> dict[str, str]:
     return {
         "metric": metric.name,
         "label": metric.label,
         "unit": metric.unit,
         "better": metric.better,
-        "first": pair[0].attrs["method"],
-        "second": pair[1].attrs["method"],
-        "value_first": float(values[0][0]),
-        "value_second": float(values[1][0]),
-        "difference": float(difference[0]),
-        "low": known[0],
-        "high": known[1],
-        "n_arcs": int(entered.sum()),
-        "n_without": int((~entered).sum()),
-        "n_objects": n_objects,
+    }
+
+
+def _bounds(resampled: FloatArray, objects: IntArray, level: float) -> dict[str, float]:
+    """Interval of a figure; none of a single object, which tells nothing of others."""
+    several = len(objects) > 0 and bool((objects != objects[0]).any())
+    low, high = percentiles(resampled, level) if several else (np.nan, np.nan)
+    return {"low": low, "high": high}
+
+
+def _counts(entering: BoolArray, unit: IntArray) -> dict[str, int]:
+    return {
+        "n_arcs": int(entering.sum()),
+        "n_without": int((~entering).sum()),
+        "n_objects": int(np.count_nonzero(np.bincount(unit[entering]))),
     }

@@ -1,37 +1,27 @@
-"""The report of a study: a page of HTML that needs nothing else, tables, every number as JSON.
+"""The page of a study: HTML that needs nothing else, from the template ``report.html.j2``.
 
 What a reader must see first stands first: which arcs these are, what is suspicious, and the table
-of all methods. The page is plain HTML with its figures inside; it prints as it reads.
+of all methods. The page has its figures inside; it prints as it reads.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from neoranging.files import replacing, write_json
-from neoranging.lab.study import report_opening as opening
-from neoranging.lab.study import report_sections as sections
-from neoranging.lab.study.page import STYLE, markup
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from neoranging.lab.study.checks import Remark
+from neoranging.lab.study.published import SOURCE
 from neoranging.lab.study.run import Study
-from neoranging.lab.study.tables import pivot, write_table
-
-
-class Picture(NamedTuple):
-    """A figure of a report."""
-
-    name: str
-    """Of its files, without ending."""
-    section: str
-    """Key in `SECTIONS`."""
-    caption: str
-    path: Path | None
-    """PNG file; None where it could not be drawn, for the reason that the caption tells."""
-
+from neoranging.lab.study.tables import side_by_side, with_interval
+from neoranging.tables import number
 
 SECTIONS: Final[Mapping[str, str]] = {
     "arcs": "The arcs",
@@ -47,67 +37,22 @@ SECTIONS: Final[Mapping[str, str]] = {
 """Sections of the page, in order."""
 
 
-# ---------------------------------------------------------------------- files
+class Picture(NamedTuple):
+    """A figure of a report."""
 
+    name: str
+    """Name of its files, without ending."""
+    section: str
+    """Key in `SECTIONS`."""
+    caption: str
+    path: Path | None
+    """PNG file; None where it could not be drawn, for the reason that the caption gives."""
 
-def write_tables(study: Study, folder: Path) -> list[Path]:
-    """Write every table as CSV, with all digits, and as Markdown, to read.
-
-    Parameters
-    ----------
-    study : Study
-    folder : Path
-        Made if need be.
-    """
-    written = []
-    for name, rows in study.tables.items():
-        if rows:
-            for ending in (".csv", ".md"):
-                path = folder / f"{name}{ending}"
-                shown = pivot(rows) if (name, ending) == ("figures", ".md") else rows
-                write_table(path, shown)
-                written.append(path)
-    return written
-
-
-def write_report(
-    study: Study, pictures: Sequence[Picture], folder: Path, *, published: bool = True
-) -> Path:
-    """Write ``report.html`` and ``study.json``.
-
-    Parameters
-    ----------
-    study : Study
-    pictures : sequence of Picture
-        As of ``neoranging.lab.study.figures.draw.draw_study``.
-    folder : Path
-        Made if need be.
-    published : bool
-        Show the figures of the literature as well.
-
-    Returns
-    -------
-    Path
-        Of the page.
-    """
-    page = folder / "report.html"
-    with replacing(page) as temporary:
-        temporary.write_text(render(study, pictures, published=published), encoding="utf-8")
-    content = {
-        "data": study.data,
-        "settings": study.settings,
-        "remarks": [remark._asdict() for remark in study.remarks],
-        "tables": study.tables,
-        "figures": [
-            {"name": each.name, "section": each.section, "caption": each.caption}
-            for each in pictures
-        ],
-    }
-    write_json(folder / "study.json", content)
-    return page
-
-
-# ---------------------------------------------------------------------- the page
+    @property
+    def source(self) -> str:
+        """Content of the file as an address."""
+        content = self.path.read_bytes() if self.path else b""
+        return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
 
 
 def render(study: Study, pictures: Sequence[Picture] = (), *, published: bool = True) -> str:
@@ -117,60 +62,284 @@ def render(study: Study, pictures: Sequence[Picture] = (), *, published: bool = 
     ----------
     study : Study
     pictures : sequence of Picture
+        As of ``neoranging.lab.study.figures.draw.draw_study``.
     published : bool
         Show the figures of the literature below the methods.
     """
-    body = {
-        "arcs": sections.arcs(study),
-        "strata": sections.strata(study),
-        "classical": sections.classical(study),
-        "intervals": sections.intervals(study),
-        "cases": sections.cases(study),
-        "figures": sections.figures(study),
-        "made": sections.made(study),
+    bodies = {
+        "arcs": _arcs(study),
+        "strata": _strata(study.tables["strata"]),
+        "classical": _classical(study.tables.get("classical")),
+        "intervals": _intervals(study.tables["coverage"]),
+        "cases": _cases(study.tables["cases"]),
+        "figures": _figures(study),
+        "made": _methods(study),
     }
     drawn = {name: [p for p in pictures if p.section == name] for name in SECTIONS}
-    present = [name for name in SECTIONS if body.get(name) or drawn[name]]
-    title = f"Ranging study: {', '.join(study.labels)}"
-    links = " ".join(f'<a href="#{name}">{escape(SECTIONS[name])}</a>' for name in present)
-    parts = "\n".join(
-        f'<section id="{name}"><h2>{escape(SECTIONS[name])}</h2>\n'
-        f"{''.join(map(_picture, drawn[name]))}{body.get(name, '')}</section>"
-        for name in present
+    environment = Environment(
+        loader=PackageLoader("neoranging.lab.study", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<header><h1>{escape(title)}</h1>
-{opening.what(study)}</header>
-<main>
-{opening.remarks(study)}
-{opening.headline(study, published)}
-<nav>{links}</nav>
-{parts}
-</main>
-<footer>{escape(_signature(study))}</footer>
-</body>
-</html>
-"""
-
-
-def _signature(study: Study) -> str:
-    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"neoranging {study.settings['neoranging']}, {now}"
-
-
-def _picture(picture: Picture) -> str:
-    if picture.path is None:
-        return f'<p class="missing">{markup(picture.caption)}</p>\n'
-    inside = base64.b64encode(picture.path.read_bytes()).decode("ascii")
-    return (
-        f'<figure><img alt="{escape(picture.name)}" src="data:image/png;base64,{inside}">'
-        f"<figcaption>{markup(picture.caption)}</figcaption></figure>\n"
+    environment.filters |= {"markup": _markup, "setting": _setting, "words": _is_words}
+    return environment.get_template("report.html.j2").render(
+        study=study,
+        data=study.data,
+        selection=study.data["selection"],
+        alarms=_by_subject(remark for remark in study.remarks if remark.is_alarm),
+        notes=_by_subject(remark for remark in study.remarks if not remark.is_alarm),
+        groups=_COLUMNS,
+        lines=list(_headline(study, published)),
+        published=SOURCE if published else "",
+        sections={
+            name: head
+            for name, head in SECTIONS.items()
+            if bodies.get(name) is not None or drawn[name] or name == "intervals"
+        },
+        bodies=bodies,
+        pictures=drawn,
+        now=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+def _markup(text: str) -> Markup:
+    """Escaped text in which D_SH and P_AR have their subscripts."""
+    return Markup(re.sub(r"\b([DP])_(SH|AR)\b", r"\1<sub>\2</sub>", str(escape(text))))
+
+
+def _setting(value: Any) -> str:
+    """Setting as text."""
+    return " + ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _is_words(column: Sequence[str]) -> bool:
+    """True for a column of words, which are set left."""
+    return any(text[:1].isalpha() for text in column)
+
+
+def _by_subject(remarks: Iterator[Remark]) -> dict[str, list[str]]:
+    by_subject: dict[str, list[str]] = {}
+    for remark in remarks:
+        by_subject.setdefault(remark.subject, []).append(remark.text)
+    return by_subject
+
+
+# ---------------------------------------------------------------------- the table of methods
+
+_COLUMNS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
+    "answers": {"solved": ("any [%]", "high"), "ok": ("OK [%]", "")},
+    "range": {
+        "medae_rho": ("medAE [au]", "low"),
+        "median_relative_error": ("relative", "low"),
+        "median_relative_error_by_object": ("relative, by object", "low"),
+        "median_log10_error": ("dex", "low"),
+        "corr_rho": ("corr.", "high"),
+        "spread_rho": ("spread ratio", ""),
+    },
+    "range-rate": {"medae_rho_dot": ("medAE [au/d]", "low")},
+    "admissible": {"p_ar": ("P_AR [%]", "high")},
+    "D_SH to pseudo-truth": {
+        "d_sh_pseudo": ("median", "low"),
+        "d_sh_pseudo_below": ("< 0.2 [%]", "high"),
+    },
+    "near root": {"collapsed": ("< 0.001 au [%]", "")},
+}
+"""Heads of the columns, and where good values lie, by group and figure of merit."""
+
+
+class _Cell(NamedTuple):
+    """A cell with something small below."""
+
+    text: str = ""
+    small: str = ""
+    is_bold: bool = False
+
+
+class _Line(NamedTuple):
+    """A row of the table of methods: its head, the arcs, and a cell for each figure."""
+
+    head: _Cell
+    arcs: _Cell
+    cells: list[_Cell]
+    kind: str = ""
+
+
+def _headline(study: Study, published: bool) -> Iterator[_Line]:
+    """Rows of all methods, and of the literature below them if asked for."""
+    headline = study.tables["headline"]
+    columns = {name: group for group, names in _COLUMNS.items() for name in names}
+    best = _best(headline)
+    for row in headline.to_dict("records"):
+        is_all = row["answers"] == "all"
+        pace = f", {row['n_arcs'] / row['seconds']:,.0f} arcs/s" if row["seconds"] > 0.0 else ""
+        asked = f"{row['n_answered']:,}" + (f" of {row['n_arcs']:,}" if is_all else "")
+        yield _Line(
+            _Cell(row["method"], row["origin"] + pace, is_bold=True)
+            if is_all
+            else _Cell(f"{row['method']}, OK only"),
+            _Cell(asked, f"{row['n_objects']:,} objects"),
+            [
+                _figure(row, name, is_all and row[name] == best.get(name))
+                if is_all or group != "answers"
+                else _Cell()
+                for name, group in columns.items()
+            ],
+        )
+    for row in study.tables["published"].to_dict("records") if published else ():
+        yield _Line(
+            _Cell(row["method"], SOURCE),
+            _Cell(f"{row['n_arcs']:,}"),
+            [_Cell(number(row[name])) if pd.notna(row.get(name)) else _Cell() for name in columns],
+            "published",
+        )
+
+
+def _best(headline: pd.DataFrame) -> dict[str, float]:
+    """Best value of each figure among the methods that answer nearly always, if there are some."""
+    rivals = headline[(headline["answers"] == "all") & (headline["solved"] >= 95.0)]
+    best = {}
+    for names in _COLUMNS.values():
+        for name, (_, better) in names.items():
+            if better and rivals[name].count() >= 2:
+                best[name] = rivals[name].max() if better == "high" else rivals[name].min()
+    return best
+
+
+def _figure(row: Mapping[str, Any], name: str, is_best: bool) -> _Cell:
+    """Figure with what its value must be read with."""
+    value, low, high, n = (row[f"{name}{end}"] for end in ("", "_low", "_high", "_n_arcs"))
+    bounds = [number(low, 2), number(high, 2)]
+    small = [] if bounds[0] == bounds[1] else ["–".join(bounds)]
+    if n not in (row["n_answered"], row["n_arcs"]):
+        small.append(f"n {n:,}")
+    if name == "p_ar":
+        small.append(f"truth {number(row['p_ar_truth'])}")
+    return _Cell(number(value), "\n".join(small), is_best)
+
+
+# ---------------------------------------------------------------------- tables of the sections
+
+
+def _arcs(study: Study) -> pd.DataFrame:
+    data = study.data
+    values = {
+        "arcs": f"{data['n_arcs']:,}",
+        "objects": f"{data['n_objects']:,}",
+        "observations": f"{int(study.table.counts.sum()):,}",
+        "object with most arcs": f"{data['largest']} ({data['n_largest']:,} arcs)",
+        "nights, MJD": f"{data['first_night']:.0f} to {data['last_night']:.0f}",
+    }
+    return pd.DataFrame({"": values.keys(), "value": values.values()})
+
+
+def _with_count(row: Any) -> str:
+    """Value of a row of figures; in a second line its interval and the arcs that enter."""
+    bounds = with_interval(row).partition(" ")[2]
+    return f"{number(row.value)}\n{bounds} n {row.n_arcs:,}"
+
+
+def _strata(figures: pd.DataFrame) -> pd.DataFrame:
+    some = figures[figures["metric"].isin(["median_log10_error", "p_ar", "d_sh_pseudo"])]
+    bounds = [f"{number(r.lower)} – {number(r.upper)} {r.axis_unit}" for r in some.itertuples()]
+    index = ("axis", "stratum", "bounds", "label", "unit")
+    return side_by_side(some.assign(bounds=bounds), index, _with_count)
+
+
+def _classical(figures: pd.DataFrame | None) -> dict[str, pd.DataFrame] | None:
+    """Tables by the title of their arcs."""
+    if figures is None:
+        return None
+    titles = {
+        "all": "All arcs",
+        **{
+            subset: f"Arcs that all classical methods {subset.replace('solved', 'solve', 1)}"
+            for subset in figures["subset"].unique()[1:]
+        },
+    }
+    return {
+        titles[subset]: side_by_side(rows, cell=_with_count)
+        for subset, rows in figures.groupby("subset", sort=False)
+    }
+
+
+def _intervals(coverage: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+    """Coverage of all arcs, and by bin; a row has the values of all levels."""
+    if coverage.empty:
+        return None
+    key = ["method", "source", "stratum", "bin"]
+    levels = [rows for _, rows in coverage.groupby("level", sort=False)]
+    shown = levels[0][[*key, "n_arcs", "n_objects"]]
+    for rows in levels:
+        percent = f"{100.0 * rows['level'].iloc[0]:g} %"
+        columns = {
+            f"{percent}: inside, per arc [%]": [f"{100.0 * x:.1f}" for x in rows["per_arc"]],
+            f"{percent}: per object [%]": [f"{100.0 * x:.1f}" for x in rows["per_object"]],
+            f"{percent}: median width [au]": rows["median_width_au"].map(number),
+            f"{percent}: median upper / lower": rows["median_ratio"].map(number),
+        }
+        shown = shown.merge(rows[key].assign(**columns), on=key, how="left")
+    of_all = shown["stratum"].isin(["all", "answered"])
+    of_all |= (shown["stratum"] == "verdict") & (shown["source"] == "crosswise")
+    bins = shown["bin"].astype(str)
+    arcs = bins.where(shown["stratum"] == bins, shown["stratum"] + ": " + bins)
+    counts = {name: shown[name].map("{:,}".format) for name in ("n_arcs", "n_objects")}
+    shown = shown.assign(stratum=arcs, **counts).drop(columns="bin").fillna("")
+    shown = shown.rename(
+        columns={
+            "source": "calibration",
+            "stratum": "arcs",
+            "n_arcs": "n arcs",
+            "n_objects": "n objects",
+        }
+    )
+    return shown[of_all], shown[~of_all]
+
+
+def _cases(rows: pd.DataFrame) -> pd.DataFrame | None:
+    """How often the true ranges of single objects lie in their intervals."""
+    if rows.empty:
+        return None
+    counts = rows.groupby(["method", "designation"], sort=False).agg(
+        n=("rho_true_au", "size"),
+        answered=("rho_au", "count"),
+        bounded=("low_au", "count"),
+        inside=("inside", "sum"),
+    )
+    shown = counts.reset_index()
+    return pd.DataFrame(
+        {
+            "method": shown["method"],
+            "object": shown["designation"],
+            "arcs": shown["n"].map("{:,}".format),
+            "answered": shown["answered"].map("{:,}".format),
+            "truth in the 68 % interval": [
+                f"{inside} of {n}" for inside, n in zip(shown.inside, shown.bounded, strict=True)
+            ],
+        }
+    )
+
+
+def _figures(study: Study) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Every figure of merit, and the status of the answers."""
+    status = study.tables["status"]
+    return side_by_side(study.tables["figures"], cell=_with_count), pd.DataFrame(
+        {
+            "method": status["method"],
+            "status": status["status"],
+            "arcs": status["n_arcs"].map("{:,}".format),
+            "[%]": status["percent"].map("{:.2f}".format),
+            "with a range": status["n_answered"].map("{:,}".format),
+            "meaning": status["meaning"],
+        }
+    )
+
+
+def _methods(study: Study) -> pd.DataFrame:
+    methods = study.settings["methods"]
+    settings = [
+        ", ".join(f"{name} {_setting(value)}" for name, value in identity.items())
+        for identity in methods.values()
+    ]
+    return pd.DataFrame({"method": methods.keys(), "what it is": settings})

@@ -1,8 +1,8 @@
 """A study: several methods asked for the same labelled arcs, and everything that is said of them.
 
 The methods answer first, which is kept; `judge` works everything else out of the answers. What a
-study finds is a `Study`; ``write_tables`` puts its numbers into a folder, the figures are drawn by
-``neoranging.lab.study.figures.draw``, and ``neoranging.lab.study.report`` makes one page of all.
+study finds is a `Study`; ``neoranging.lab.study.figures.draw`` draws its figures,
+``neoranging.lab.study.report`` makes a page of all, and ``neoranging.lab.study.folder`` writes it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from neoranging._version import __version__
 from neoranging.core.answers import Answers
-from neoranging.core.status import RangeStatus
 from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.progress import NoBar
 from neoranging.lab.sets.schema import ArcTable
@@ -30,28 +29,13 @@ from neoranging.lab.study.calibration import (
 )
 from neoranging.lab.study.cases import CaseArcs, Cases, case_rows, draw_cases
 from neoranging.lab.study.checks import Remark, check_answers, check_labels, check_twins
-from neoranging.lab.study.classical import classical_comparison
 from neoranging.lab.study.methods import Contender, ask, contenders
-from neoranging.lab.study.metrics import summarise
 from neoranging.lab.study.predictions import predict
-from neoranging.lab.study.published import PUBLISHED, SOURCE
 from neoranging.lab.study.scores import ArcTruth, score, select
 from neoranging.lab.study.selection import Selection, describe, is_same_part
-from neoranging.lab.study.strata import Strata, cross, stratify
+from neoranging.lab.study.strata import Strata
+from neoranging.lab.study.tables import study_tables
 from neoranging.typing import FloatArray, IntArray
-
-HEADLINE: Final = (
-    *("solved", "ok", "medae_rho", "median_relative_error", "median_relative_error_by_object"),
-    *("median_log10_error", "corr_rho", "spread_rho", "medae_rho_dot", "p_ar", "p_ar_truth"),
-    *("elliptic_pseudo", "d_sh_pseudo", "d_sh_pseudo_below", "collapsed"),
-)
-"""Figures of merit of the first table."""
-
-STRATA_METRICS: Final = (
-    *("solved", "medae_rho", "median_relative_error", "median_log10_error", "medae_rho_dot"),
-    *("p_ar", "d_sh_pseudo", "d_sh_pseudo_associated"),
-)
-"""Figures of merit by stratum."""
 
 Bar = Callable[..., Any]
 """Makes a progress bar of a total, a description and a unit; see `progress_bar`."""
@@ -82,13 +66,13 @@ class Study:
         By label, of both.
     scored : dict of str to DataFrame
         The same beside the truth; those of ``contenders`` with crosswise intervals.
-    coverage : dict of str to list of dict
-        By label: rows of `neoranging.lab.study.calibration.coverage`.
+    coverage : dict of str to DataFrame
+        By label: `neoranging.lab.study.calibration.coverage`.
     cases : Cases, optional
         Single objects with intervals.
     remarks : list of Remark
         What is suspicious.
-    tables : dict of str to list of dict
+    tables : dict of str to DataFrame
         Every figure, by name of the table.
     """
 
@@ -99,10 +83,10 @@ class Study:
     twins: tuple[Contender, ...]
     answers: dict[str, Answers]
     scored: dict[str, pd.DataFrame]
-    coverage: dict[str, list[dict[str, Any]]]
+    coverage: dict[str, pd.DataFrame]
     cases: Cases | None
     remarks: list[Remark]
-    tables: dict[str, list[dict[str, Any]]]
+    tables: dict[str, pd.DataFrame]
 
     @property
     def labels(self) -> list[str]:
@@ -256,11 +240,14 @@ def judge(
         progress(1)
     shown = None if cases is None else _judge_cases(cases, unseen or {}, methods, scored, intervals)
     progress(1)
-    tables = _tables(methods, twins, scored, n_boot, data["selection"]["seed"], progress)
-    tables["coverage"] = [
-        {"method": label, **row} for label, own in intervals.items() for row in own.rows
-    ]
-    tables["cases"] = [] if shown is None else shown.rows
+    seed = data["selection"]["seed"]
+    tables = study_tables(methods, twins, scored, n_boot=n_boot, rng=seed, done=progress)
+    covered = {label: own.rows for label, own in intervals.items() if own.rows is not None}
+    tables["coverage"] = pd.DataFrame()
+    if covered:
+        rows = pd.concat(covered, names=["method", None])
+        tables["coverage"] = rows.reset_index("method").reset_index(drop=True)
+    tables["cases"] = pd.DataFrame() if shown is None else shown.rows
     main = [scored[each.label] for each in methods]
     remarks = [
         *check_labels(table, truths["topocenter"], data),
@@ -281,7 +268,9 @@ def judge(
         twins=tuple(twins),
         answers=dict(answers),
         scored=scored,
-        coverage={label: list(own.coverage) for label, own in intervals.items() if own.coverage},
+        coverage={
+            label: own.coverage for label, own in intervals.items() if own.coverage is not None
+        },
         cases=shown,
         remarks=sorted(remarks, key=lambda remark: not remark.is_alarm),
         tables=tables,
@@ -338,100 +327,5 @@ def _judge_cases(
             bounds = held.intervals(calibration, INTERVAL_LEVEL, too_few="limits")
             scores = _with_bounds(scores, bounds)
         judged.append(scores)
-    rows = [row for scores in judged for row in case_rows(cases.table, scores)]
+    rows = pd.concat([case_rows(cases.table, scores) for scores in judged], ignore_index=True)
     return Cases(cases.table, judged, cases.objects, cases.rows is None, rows)
-
-
-def _tables(
-    chosen: Sequence[Contender],
-    twins: Sequence[Contender],
-    scored: Mapping[str, pd.DataFrame],
-    n_boot: int,
-    seed: int,
-    done: Callable[[int], object],
-) -> dict[str, list[dict[str, Any]]]:
-    options: dict[str, Any] = {"n_boot": n_boot, "rng": seed}
-    main = [scored[each.label] for each in chosen]
-    tables: dict[str, list[dict[str, Any]]] = {}
-    tables["figures"] = [row for each in main for row in summarise(each, **options)]
-    done(1)
-    tables["headline"] = _headline(tables["figures"], main, options)
-    tables["published"] = [
-        {"method": each.method, "origin": "geocenter", "source": SOURCE, "n_arcs": each.n_arcs}
-        | dict(each.values)
-        for each in PUBLISHED
-    ]
-    tables["status"] = [row for each in scored.values() for row in _statuses(each)]
-    tables["strata"] = stratify(main, metrics=STRATA_METRICS, **options)
-    done(1)
-    for later, earlier in _pairs(chosen):
-        rows = cross(scored[later], scored[earlier], **options)
-        tables.setdefault("cross", []).extend(rows)
-    done(1)
-    classical = [scored[c.label] for c in (*chosen, *twins) if c.is_classical]
-    if classical:
-        others = [scored[c.label] for c in chosen if not c.is_classical]
-        tables["classical"] = classical_comparison(classical, others, **options)
-    done(2)
-    return tables
-
-
-def _pairs(chosen: Sequence[Contender]) -> list[tuple[str, str]]:
-    """Which differences are shown, later minus earlier: all of learned methods, or ends of all."""
-    learned = [each.label for each in chosen if not each.is_classical]
-    if len(learned) >= 2:
-        return [(b, a) for k, a in enumerate(learned) for b in learned[k + 1 :]]
-    labels = [each.label for each in chosen]
-    if learned and len(labels) >= 2:
-        return [(learned[0], a) for a in labels if a != learned[0]]
-    return [(labels[-1], labels[0])] if len(labels) >= 2 else []
-
-
-def _headline(
-    figures: Sequence[Mapping[str, Any]], scored: Sequence[pd.DataFrame], options: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """One row for each method, a value with bounds and number of arcs for each figure.
-
-    A method that stands by a part of its answers has a second row, of these.
-    """
-    rows = []
-    for each in scored:
-        method = each.attrs["method"]
-        own = [row for row in figures if row["method"] == method]
-        parts: list[tuple[str, pd.DataFrame, Sequence[Mapping[str, Any]]]] = [("all", each, own)]
-        if 0 < each.ok.sum() < 0.95 * each.answered.sum():
-            some = select(each, each.ok)
-            parts.append(("OK", some, summarise(some, metrics=HEADLINE, **options)))
-        for answers, some, values in parts:
-            row = {
-                "method": method,
-                "answers": answers,
-                "origin": each.attrs["origin"],
-                "source": "this study",
-                "n_arcs": len(some),
-                "n_answered": int(some.answered.sum()),
-                "n_objects": some.object.nunique(),
-                "seconds": each.attrs["seconds"],
-            }
-            by_name = {value["metric"]: value for value in values}
-            for name in HEADLINE:
-                row[name] = by_name[name]["value"]
-                row |= {f"{name}_{end}": by_name[name][end] for end in ("low", "high", "n_arcs")}
-            rows.append(row)
-    return rows
-
-
-def _statuses(scored: pd.DataFrame) -> list[dict[str, Any]]:
-    """One row for each status that a method gives."""
-    counts = scored.groupby("status").answered.agg(["size", "sum"])
-    return [
-        {
-            "method": scored.attrs["method"],
-            "status": RangeStatus.from_code(code).name,
-            "n_arcs": int(n),
-            "percent": 100.0 * int(n) / len(scored),
-            "n_answered": int(n_answered),
-            "meaning": RangeStatus.from_code(code).advice,
-        }
-        for code, n, n_answered in counts.itertuples()
-    ]

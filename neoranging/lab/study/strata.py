@@ -16,18 +16,18 @@ import numpy as np
 import pandas as pd
 
 from neoranging.exceptions import EvaluationError
-from neoranging.lab.study.metrics import compare, summarise
+from neoranging.lab.study.metrics import compare, require_same_arcs, summarise
 from neoranging.typing import FloatArray, IntArray
 
 
 class Axis(NamedTuple):
-    """Something that arcs are sorted by."""
+    """A quantity that arcs are sorted by."""
 
     label: str
     unit: str
     column: Callable[[pd.DataFrame], FloatArray]
     names: tuple[str, ...]
-    """Of terciles, from low to high."""
+    """Names of terciles, from low to high."""
 
 
 AXES: Final[Mapping[str, Axis]] = {
@@ -40,7 +40,7 @@ AXES: Final[Mapping[str, Axis]] = {
         "length of arc", "h", lambda s: 24.0 * s.span.to_numpy(), ("short", "mid", "long")
     ),
 }
-"""What the literature stratifies by."""
+"""Quantities that the literature stratifies by."""
 
 CROSS_METRICS: Final = ("medae_rho", "d_sh_pseudo", "p_ar")
 """Figures that the literature compares on the cross of two axes."""
@@ -89,11 +89,11 @@ class Strata:
         if axis not in AXES:
             raise EvaluationError(f"no axis {axis!r}; there are {', '.join(AXES)}")
         values = AXES[axis].column(scored)
-        known = np.isfinite(values)
-        if not known.any():
+        finite = np.isfinite(values)
+        if not finite.any():
             raise EvaluationError(f"no arc has a known {AXES[axis].label}: nothing to stratify by")
-        edges = np.quantile(values[known], np.linspace(0.0, 1.0, n + 1))
-        cell = np.where(known, np.searchsorted(edges[1:-1], values, side="right"), -1)
+        edges = np.quantile(values[finite], np.linspace(0.0, 1.0, n + 1))
+        cell = np.where(finite, np.searchsorted(edges[1:-1], values, side="right"), -1)
         names = AXES[axis].names
         if n != len(names):
             names = tuple(f"{k + 1} of {n}" for k in range(n))
@@ -127,7 +127,7 @@ def stratify(
     metrics: Collection[str] | None = None,
     n: int = 3,
     **options: Any,
-) -> list[dict[str, Any]]:
+) -> pd.DataFrame:
     """Figures of merit of methods along each axis.
 
     Parameters
@@ -145,7 +145,7 @@ def stratify(
 
     Returns
     -------
-    list of dict
+    DataFrame
         As of `summarise`, with ``axis, stratum, lower, upper, axis_unit`` before. Arcs whose value
         on an axis is not known make a stratum of their own.
 
@@ -154,26 +154,18 @@ def stratify(
     EvaluationError
         If there is no such axis or figure, or the arcs differ.
     """
-    _check_same_arcs(scored)
-    table = []
-    for strata in (Strata.of(scored[0], axis, n) for axis in axes):
-        for k in strata.cells:
-            rows, where = strata.rows(k), strata.describe(k)
-            for each in scored:
-                found = summarise(each, rows=rows, metrics=metrics, **options)
-                table += [where | row for row in found]
-    return table
-
-
-def _check_same_arcs(scored: Sequence[pd.DataFrame]) -> None:
     if not scored:
         raise EvaluationError("there is no method to stratify: give at least one")
-    for other in scored[1:]:
-        if not np.array_equal(scored[0].eta, other.eta):
-            raise EvaluationError(
-                f"{scored[0].attrs['method']!r} and {other.attrs['method']!r} are scored on "
-                "different arcs: score all on the same table"
-            )
+    require_same_arcs(scored)
+    return pd.DataFrame(
+        strata.describe(k) | row
+        for strata in (Strata.of(scored[0], axis, n) for axis in axes)
+        for k in strata.cells
+        for method in scored
+        for row in summarise(method, rows=strata.rows(k), metrics=metrics, **options).to_dict(
+            "records"
+        )
+    )
 
 
 def cross(
@@ -184,7 +176,7 @@ def cross(
     metrics: Collection[str] = CROSS_METRICS,
     n: int = 3,
     **options: Any,
-) -> list[dict[str, Any]]:
+) -> pd.DataFrame:
     """Differences of two methods, first minus second, on the cross of two axes.
 
     In each cell a figure is taken of the arcs that enter it under both methods: those of D_SH, for
@@ -205,7 +197,7 @@ def cross(
 
     Returns
     -------
-    list of dict
+    DataFrame
         As of `compare`, with the names of the cells under ``eta`` and ``rho`` (the axes) before,
         and ``n_cell``, the number of arcs in the cell. Cells without arcs have their rows too.
 
@@ -224,6 +216,6 @@ def cross(
                 across.axis: across.describe(k)["stratum"],
                 "n_cell": len(rows),
             }
-            found = compare(first, second, rows=rows, metrics=metrics, **options)
-            table += [where | row for row in found]
-    return table
+            differences = compare(first, second, rows=rows, metrics=metrics, **options)
+            table += [where | row for row in differences.to_dict("records")]
+    return pd.DataFrame(table)

@@ -1,184 +1,205 @@
-"""Tables of figures as text, Markdown and CSV.
-
-A table is a list of dictionaries, one for each row, as `neoranging.lab.study.metrics.summarise`
-makes it. CSV keeps every column and digit; text and Markdown are for readers: a few columns, or one
-row per figure and one column per method, each value with its interval.
-"""
+"""Tables of a study: every figure of merit of every method, and the figures of the literature."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
-from pathlib import Path
 from typing import Any, Final
 
-from neoranging.display import spreadsheet_cell, visible
+import numpy as np
+import pandas as pd
+
+from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EvaluationError
-from neoranging.files import replacing
+from neoranging.lab.study.classical import classical_comparison
+from neoranging.lab.study.methods import Contender
+from neoranging.lab.study.metrics import summarise
+from neoranging.lab.study.published import PUBLISHED, SOURCE
+from neoranging.lab.study.scores import select
+from neoranging.lab.study.strata import cross, stratify
+from neoranging.tables import number
 
-Row = Mapping[str, Any]
+HEADLINE: Final = (
+    *("solved", "ok", "medae_rho", "median_relative_error", "median_relative_error_by_object"),
+    *("median_log10_error", "corr_rho", "spread_rho", "medae_rho_dot", "p_ar", "p_ar_truth"),
+    *("elliptic_pseudo", "d_sh_pseudo", "d_sh_pseudo_below", "collapsed"),
+)
+"""Figures of merit of the first table."""
 
-DIGITS: Final = 3
-"""Significant digits of values for readers."""
-
-
-def _number(value: float) -> str:
-    """Number for readers; a dash where there is none."""
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value) or value == 0.0:
-        return f"{value:g}"
-    if not 1e-3 <= abs(value) < 1e5:
-        return f"{value:.{DIGITS - 1}e}"
-    if round(abs(value)) >= 10**DIGITS:
-        return f"{value:.0f}"
-    return f"{value:#.{DIGITS}g}".rstrip(".")
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return _number(value) if isinstance(value, float) else visible(str(value), lines=False)
+STRATA_METRICS: Final = (
+    *("solved", "medae_rho", "median_relative_error", "median_log10_error", "medae_rho_dot"),
+    *("p_ar", "d_sh_pseudo", "d_sh_pseudo_associated"),
+)
+"""Figures of merit by stratum."""
 
 
-def with_interval(row: Row, value: str = "value") -> str:
-    """Value of a row for readers, with its interval where it has one: ``0.208 [0.201, 0.215]``."""
-    text = _number(row[value])
-    low, high = row.get("low", math.nan), row.get("high", math.nan)
-    if math.isnan(low) or math.isnan(high):
-        return text
-    return f"{text} [{_number(low)}, {_number(high)}]"
-
-
-def pivot(
-    rows: Sequence[Row],
-    index: Sequence[str] = ("label", "unit"),
-    columns: str = "method",
-    value: Callable[[Row], str] = with_interval,
-) -> list[dict[str, str]]:
-    """One row for each figure, one column for each method.
+def study_tables(
+    methods: Sequence[Contender],
+    geocentric: Sequence[Contender],
+    scored: Mapping[str, pd.DataFrame],
+    *,
+    n_boot: int,
+    rng: int,
+    done: Callable[[int], object],
+) -> dict[str, pd.DataFrame]:
+    """Tables of methods scored on the same arcs.
 
     Parameters
     ----------
-    rows : sequence of mapping
-        As of `neoranging.lab.study.metrics.summarise`.
-    index : sequence of str
-        Columns that name a row of the result.
-    columns : str
-        Column whose values become columns, in the order they occur.
-    value : callable
-        Text of a row.
+    methods, geocentric : sequence of Contender
+        The methods of the study, and the classical ones among them with the observers in the
+        centre of the Earth.
+    scored : mapping of str to DataFrame
+        Scores of both by label.
+    n_boot, rng
+        As for `neoranging.lab.study.metrics.summarise`.
+    done : callable
+        Called with numbers of steps that add up to 5.
 
     Returns
     -------
-    list of dict
-        Of texts; empty where a method has no such figure.
+    dict of str to DataFrame
+        ``figures``, ``headline``, ``published``, ``status`` and ``strata``; ``cross`` if two
+        methods can be compared, and ``classical`` if there is a classical one.
+    """
+    options: dict[str, Any] = {"n_boot": n_boot, "rng": rng}
+    main = [scored[method.label] for method in methods]
+    tables = {
+        "figures": pd.concat((summarise(scores, **options) for scores in main), ignore_index=True)
+    }
+    done(1)
+    tables["headline"] = _headline(tables["figures"], main, options)
+    tables["published"] = pd.DataFrame(
+        {"method": p.method, "origin": "geocenter", "source": SOURCE, "n_arcs": p.n_arcs}
+        | dict(p.values)
+        for p in PUBLISHED
+    )
+    tables["status"] = pd.concat(map(_statuses, scored.values()), ignore_index=True)
+    tables["strata"] = stratify(main, metrics=STRATA_METRICS, **options)
+    done(1)
+    if pairs := _pairs(methods):
+        differences = (cross(scored[a], scored[b], **options) for a, b in pairs)
+        tables["cross"] = pd.concat(differences, ignore_index=True)
+    done(1)
+    classical = [scored[m.label] for m in (*methods, *geocentric) if m.is_classical]
+    if classical:
+        others = [scored[m.label] for m in methods if not m.is_classical]
+        tables["classical"] = classical_comparison(classical, others, **options)
+    done(2)
+    return tables
+
+
+def _pairs(methods: Sequence[Contender]) -> list[tuple[str, str]]:
+    """Labels of methods to subtract, the second from the first.
+
+    All pairs of learned methods; the one that is learned from each classical one; else the ends.
+    """
+    learned = [method.label for method in methods if not method.is_classical]
+    if len(learned) >= 2:
+        return [(b, a) for k, a in enumerate(learned) for b in learned[k + 1 :]]
+    labels = [method.label for method in methods]
+    if learned:
+        return [(learned[0], label) for label in labels if label != learned[0]]
+    return [(labels[-1], labels[0])] if len(labels) >= 2 else []
+
+
+def _headline(
+    figures: pd.DataFrame, scored: Sequence[pd.DataFrame], options: dict[str, Any]
+) -> pd.DataFrame:
+    """One row for each method, a value with bounds and number of arcs for each figure.
+
+    A method that gives the status OK to a part of its answers has a second row, of these.
+    """
+    rows = []
+    for scores in scored:
+        of_method = figures[figures["method"] == scores.attrs["method"]]
+        rows.append(_headline_row(scores, "all", of_method))
+        if 0 < scores.ok.sum() < 0.95 * scores.answered.sum():
+            ok = select(scores, scores.ok)
+            rows.append(_headline_row(ok, "OK", summarise(ok, metrics=HEADLINE, **options)))
+    return pd.DataFrame(rows)
+
+
+def _headline_row(scored: pd.DataFrame, answers: str, figures: pd.DataFrame) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "method": scored.attrs["method"],
+        "answers": answers,
+        "origin": scored.attrs["origin"],
+        "source": "this study",
+        "n_arcs": len(scored),
+        "n_answered": int(scored.answered.sum()),
+        "n_objects": scored.object.nunique(),
+        "seconds": scored.attrs["seconds"],
+    }
+    by_name = figures.set_index("metric")
+    for name in HEADLINE:
+        row[name] = by_name.at[name, "value"]
+        row |= {f"{name}_{end}": by_name.at[name, end] for end in ("low", "high", "n_arcs")}
+    return row
+
+
+def _statuses(scored: pd.DataFrame) -> pd.DataFrame:
+    codes, counts = np.unique(scored.status, return_counts=True)
+    statuses = [RangeStatus.from_code(code) for code in codes]
+    return pd.DataFrame(
+        {
+            "method": scored.attrs["method"],
+            "status": [status.name for status in statuses],
+            "n_arcs": counts,
+            "percent": 100.0 * counts / len(scored),
+            "n_answered": [
+                int((scored.answered & (scored.status == code)).sum()) for code in codes
+            ],
+            "meaning": [status.advice for status in statuses],
+        }
+    )
+
+
+# ---------------------------------------------------------------------- to read
+
+
+def with_interval(row: Any) -> str:
+    """Value of a row of figures with its interval, if it has one: ``0.208 [0.201, 0.215]``."""
+    if math.isnan(row.low) or math.isnan(row.high):
+        return number(row.value)
+    return f"{number(row.value)} [{number(row.low)}, {number(row.high)}]"
+
+
+def side_by_side(
+    figures: pd.DataFrame,
+    index: Sequence[str] = ("label", "unit"),
+    cell: Callable[[Any], str] = with_interval,
+) -> pd.DataFrame:
+    """Figures to read: one row for each, one column for each method, in the order they occur.
+
+    Parameters
+    ----------
+    figures : DataFrame
+        As of `neoranging.lab.study.metrics.summarise`, of one method or several.
+    index : sequence of str
+        Columns that name a row of the result.
+    cell : callable
+        Text of a row, which is a named tuple.
+
+    Returns
+    -------
+    DataFrame
+        Of texts; "" where a method has no such figure.
 
     Raises
     ------
     EvaluationError
         If two rows claim the same place.
     """
-    heads = dict.fromkeys(str(row[columns]) for row in rows)
-    table: dict[tuple[str, ...], dict[str, str]] = {}
-    for row in rows:
-        key = tuple(_cell(row[name]) for name in index)
-        made = table.setdefault(key, dict(zip(index, key, strict=True)) | dict.fromkeys(heads, ""))
-        if made[str(row[columns])]:
-            raise EvaluationError(
-                f"several rows of {row[columns]!r} are {', '.join(key)}: add to the index what "
-                "tells them apart"
-            )
-        made[str(row[columns])] = value(row)
-    return list(table.values())
-
-
-def _cells(rows: Sequence[Row], columns: Sequence[str] | None) -> list[list[str]]:
-    """Heads and cells of a table."""
-    heads = list(columns or dict.fromkeys(name for row in rows for name in row))
-    return [heads, *([_cell(row.get(name)) for name in heads] for row in rows)]
-
-
-def as_text(rows: Sequence[Row], columns: Sequence[str] | None = None) -> str:
-    """Aligned columns to read.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-    columns : sequence of str, optional
-        Which, in order; all by default.
-    """
-    cells = _cells(rows, columns)
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
-    rule = "  ".join("-" * width for width in widths)
-    return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
-
-
-def as_markdown(rows: Sequence[Row], columns: Sequence[str] | None = None) -> str:
-    """Markdown table; parameters are those of `as_text`."""
-    escaped = [[_escaped(cell) for cell in line] for line in _cells(rows, columns)]
-    head, *body = ("| " + " | ".join(line) + " |" for line in escaped)
-    return "\n".join([head, "|" + " --- |" * len(escaped[0]), *body]) + "\n"
-
-
-def _escaped(cell: str) -> str:
-    """Cell of a Markdown table, which is HTML where it looks like it."""
-    return escape(cell, quote=False).replace("|", r"\|")
-
-
-def as_csv(rows: Sequence[Row], columns: Sequence[str] | None = None) -> str:
-    """CSV with a head, all digits, and nothing where there is no number.
-
-    Text that a spreadsheet takes for a formula has an apostrophe before it, see
-    `neoranging.display.spreadsheet_cell`.
-
-    Parameters are those of `as_text`.
-    """
-    heads = list(columns or dict.fromkeys(name for row in rows for name in row))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(heads)
-    writer.writerows([_plain(row.get(name)) for name in heads] for row in rows)
-    return text.getvalue()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        return spreadsheet_cell(value)
-    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value
-
-
-_WRITERS: Final[Mapping[str, Callable[..., str]]] = {
-    ".csv": as_csv,
-    ".md": as_markdown,
-    ".txt": as_text,
-}
-
-
-def write_table(
-    path: str | os.PathLike[str], rows: Sequence[Row], columns: Sequence[str] | None = None
-) -> None:
-    """Write a table as its ending says, whole or not at all.
-
-    Parameters
-    ----------
-    path : path-like
-        Ending in ``.csv``, ``.md`` or ``.txt``.
-    rows, columns
-        As for `as_text`.
-
-    Raises
-    ------
-    EvaluationError
-        If the ending is another.
-    """
-    target = Path(path)
-    if target.suffix not in _WRITERS:
-        raise EvaluationError(f"{target.name}: tables end in {', '.join(_WRITERS)}")
-    with replacing(target) as temporary:
-        temporary.write_text(_WRITERS[target.suffix](rows, columns), encoding="utf-8")
+    keys = [*index, "method"]
+    if figures.duplicated(keys).any():
+        first = figures[figures.duplicated(keys)].iloc[0]
+        raise EvaluationError(
+            f"several rows of {first['method']!r} are {', '.join(map(str, first[list(index)]))}: "
+            "add to the index what tells them apart"
+        )
+    texts = figures[keys].assign(text=list(map(cell, figures.itertuples())))
+    wide = texts.pivot(index=list(index), columns="method", values="text")
+    in_order = pd.MultiIndex.from_frame(figures[list(index)].drop_duplicates())
+    wide = wide.reindex(index=in_order, columns=figures["method"].unique()).fillna("")
+    return wide.reset_index().rename_axis(columns=None)

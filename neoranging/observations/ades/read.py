@@ -167,27 +167,11 @@ def _observations(records: AdesRecords, source: str, default_sigma: Any) -> Obse
     extra = _extras(fields, keep, records)
     extra |= {name: unit for name, unit in precision.items() if np.isfinite(unit).any()}
     line = columns["line"]
-    notes = [
-        *(
-            Note(
-                int(line[row]),
-                f"{name} {fields.columns[name][row]!r} is no number; taken as absent",
-            )
-            for name, bad in fields.unreadable.items()
-            for row in np.flatnonzero(bad & keep)
-        ),
-        *(
-            Note(int(line[row]), "second 60 of obsTime is read as the next minute")
-            for row in np.flatnonzero(columns.pop("is_rounded") & keep)
-        ),
-        *(Note(0, remark) for name in records.columns for remark in _remarks(name)),
-        *station_notes(columns["station"], line, keep & columns.pop("is_unknown")),
-    ]
     report = ReadReport.of(
         rejections,
         line,
         records.text,
-        notes,
+        _notes(fields, columns, keep),
         unreadable=[
             SetAside(number, Reason.MALFORMED, text, detail)
             for number, text, detail in records.broken
@@ -196,6 +180,7 @@ def _observations(records: AdesRecords, source: str, default_sigma: Any) -> Obse
         source=source,
     )
     columns = {name: column[keep] for name, column in columns.items()}
+    del columns["is_rounded"], columns["is_unknown"]
     columns["designation"] = _designation(fields)[keep]
     catalog = columns["catalog"]
     columns["catalog"] = translated(catalog, lambda name: CATALOG_CODES.get(name, ""))
@@ -210,6 +195,27 @@ def _observations(records: AdesRecords, source: str, default_sigma: Any) -> Obse
     columns["catalog"] = catalog
     headers = {"ades_version": records.version, "ades_headers": tuple(records.headers)}
     return Observations.from_reader(columns | extra, {"report": report, **headers})
+
+
+def _notes(fields: Fields, columns: dict[str, Any], keep: BoolArray) -> list[Note]:
+    """Remarks on columns of the file and on the records in use."""
+    line = columns["line"]
+    return [
+        *(
+            Note(
+                int(line[row]),
+                f"{name} {fields.columns[name][row]!r} is no number; taken as absent",
+            )
+            for name, bad in fields.unreadable.items()
+            for row in np.flatnonzero(bad & keep)
+        ),
+        *(
+            Note(row, "second 60 of obsTime is read as the next minute")
+            for row in line[columns["is_rounded"] & keep].tolist()
+        ),
+        *(Note(0, remark) for name in fields.columns for remark in _remarks(name)),
+        *station_notes(columns["station"], line, keep & columns["is_unknown"]),
+    ]
 
 
 def _screen(fields: Fields, rejections: Rejections) -> None:

@@ -226,8 +226,7 @@ class TestCrossConformal:
     def test_holds_for_arcs_and_for_objects(self, made_answers, level):
         held = held_out(made_answers, 700, 15, seed=2)
         crossed = cross_conformal(held, levels=(level,))
-        rows = {row["bin"]: row for row in coverage(held, crossed) if row["stratum"] == "answered"}
-        told = rows["answered"]
+        told = coverage(held, crossed).set_index("stratum").loc["answered"]
         bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / 700)
         assert told["n_objects"] <= 700
         assert abs(told["per_object"] - level) < bound
@@ -236,7 +235,7 @@ class TestCrossConformal:
     @LEVEL
     def test_holds_in_every_decile(self, made_answers, level):
         held = held_out(made_answers, 6_000, 2, seed=3, shared=0.0)
-        rows = coverage(held, cross_conformal(held, levels=(level,)))
+        rows = coverage(held, cross_conformal(held, levels=(level,))).to_dict("records")
         deciles = [row for row in rows if row["stratum"] == "eta decile"]
         assert [row["bin"] for row in deciles] == list(range(1, 11))
         for row in deciles:
@@ -248,7 +247,7 @@ class TestCrossConformal:
         held = held_out(
             made_answers, 16_000, 2, seed=8, shared=0.0, ok=1.0
         )  # six bins within each decile
-        rows = coverage(held, cross_conformal(held, levels=(level,)))
+        rows = coverage(held, cross_conformal(held, levels=(level,))).to_dict("records")
         terciles = {row["bin"]: row for row in rows if row["stratum"] == "span tercile"}
         assert set(terciles) == {"short", "mid", "long"}
         for row in terciles.values():
@@ -271,7 +270,7 @@ class TestCrossConformal:
         held = held_out(made_answers, 200, 5, seed=4)
         parity = np.arange(len(held)) % 2
         crossed = cross_conformal(held, levels=(0.5, 0.9), folds=5)
-        rows = coverage(held, crossed, {"parity": parity})
+        rows = coverage(held, crossed, {"parity": parity}).to_dict("records")
         by = {(r["level"], r["stratum"], r["bin"]): r for r in rows}
         assert len(by) == len(rows)
         given = core.answered(held.answers)

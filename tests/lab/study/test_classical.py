@@ -27,10 +27,9 @@ def four(made):
     ]
 
 
-def pick(rows, subset, metric):
-    return {
-        row["method"]: row for row in rows if (row["subset"], row["metric"]) == (subset, metric)
-    }
+def pick(table, subset, metric):
+    rows = table[(table["subset"] == subset) & (table["metric"] == metric)]
+    return {row["method"]: row for row in rows.to_dict("records")}
 
 
 def test_by_hand(four):

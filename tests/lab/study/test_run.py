@@ -15,12 +15,13 @@ from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.study.calibration import HeldOut, MethodIntervals, calibrate, cross_conformal
 from neoranging.lab.study.checks import check_answers, check_labels, check_twins
-from neoranging.lab.study.folder import begin
+from neoranging.lab.study.folder import prepare
 from neoranging.lab.study.methods import Contender, ask, contenders
 from neoranging.lab.study.published import PUBLISHED
-from neoranging.lab.study.run import HEADLINE, run_study
+from neoranging.lab.study.run import run_study
 from neoranging.lab.study.scores import ArcTruth
 from neoranging.lab.study.selection import Selection, describe
+from neoranging.lab.study.tables import HEADLINE
 
 # ---------------------------------------------------------------------- which arcs
 
@@ -125,15 +126,15 @@ def test_kept_predictions_are_used_while_they_hold(table, tmp_path, monkeypatch)
 
 
 def test_a_folder_with_a_study_is_not_written_over_unasked(tmp_path):
-    begin(tmp_path)
+    prepare(tmp_path)
     (tmp_path / "study.json").write_text("{}")
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "predictions").mkdir()
     with pytest.raises(EvaluationError, match="holds a study: resume it"):
-        begin(tmp_path)
-    begin(tmp_path, resume=True)
+        prepare(tmp_path)
+    prepare(tmp_path, resume=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["notes.txt", "predictions"]
-    begin(tmp_path, overwrite=True)
+    prepare(tmp_path, overwrite=True)
     assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
 
 
@@ -259,55 +260,49 @@ def test_a_study_judges_every_method_on_the_same_arcs(study):
 
 
 def test_the_headline_has_every_figure_with_bounds_and_arcs(study):
-    rows = {row["method"]: row for row in study.tables["headline"] if row["answers"] == "all"}
-    assert list(rows) == study.labels
-    for row in rows.values():
-        assert all(f"{name}{end}" in row for name in HEADLINE for end in ("", "_low", "_n_arcs"))
-    honest = rows["honest"]
+    table = study.tables["headline"]
+    assert {f"{name}{end}" for name in HEADLINE for end in ("", "_low", "_n_arcs")} < set(table)
+    rows = table[table["answers"] == "all"].set_index("method")
+    assert list(rows.index) == study.labels
+    honest = rows.loc["honest"]
     assert honest["solved"] == 100.0
     assert honest["median_relative_error"] == pytest.approx(0.17, abs=0.05)
     assert honest["medae_rho_low"] <= honest["medae_rho"] <= honest["medae_rho_high"]
     assert honest["d_sh_pseudo_n_arcs"] <= honest["n_arcs"]
-    vouched = [row for row in study.tables["headline"] if row["answers"] == "OK"]
-    for row in vouched:
-        assert row["n_arcs"] == study.scored[row["method"]].ok.sum()
+    for row in table[table["answers"] == "OK"].itertuples():
+        assert row.n_arcs == study.scored[row.method].ok.sum()
 
 
 def test_every_status_is_counted(study):
-    for label in study.scored:
-        rows = [row for row in study.tables["status"] if row["method"] == label]
-        assert sum(row["n_arcs"] for row in rows) == len(study.table)
+    counts = study.tables["status"].groupby("method")["n_arcs"].sum()
+    assert counts.to_dict() == dict.fromkeys(study.scored, len(study.table))
 
 
 def test_published_figures_stand_apart(study):
-    rows = {row["method"]: row for row in study.tables["published"]}
-    assert {row["source"] for row in rows.values()} == {"published, NEODyS"}
+    rows = study.tables["published"].set_index("method")
+    assert set(rows["source"]) == {"published, NEODyS"}
     # the tables of the article
-    assert (rows["PINN"]["medae_rho"], rows["MLP"]["medae_rho"]) == (0.208, 0.219)
-    assert (rows["Gauss"]["solved"], rows["Laplace"]["collapsed"]) == (45.0, 88.9)
+    assert (rows["medae_rho"]["PINN"], rows["medae_rho"]["MLP"]) == (0.208, 0.219)
+    assert (rows["solved"]["Gauss"], rows["collapsed"]["Laplace"]) == (45.0, 88.9)
     assert {each.n_arcs for each in PUBLISHED} == {56_773, 23_298}
 
 
 def test_differences_are_of_the_learned_method_and_each_classical_one(study):
-    pairs = dict.fromkeys((row["first"], row["second"]) for row in study.tables["cross"])
-    assert list(pairs) == [("honest", "gauss"), ("honest", "laplace")]
+    pairs = study.tables["cross"][["first", "second"]].drop_duplicates()
+    assert pairs.to_numpy().tolist() == [["honest", "gauss"], ["honest", "laplace"]]
 
 
 def test_crosswise_intervals_are_those_of_the_calibrations(study, arcs, oracle, noisy):
-    rows = [row for row in study.tables["coverage"] if row["method"] == "honest"]
-    assert {row["level"] for row in rows} == {0.68, 0.95}
-    assert {row["source"] for row in rows} == {"crosswise"}
-    whole = [row for row in rows if row["stratum"] == "all"]
-    assert [row["n_arcs"] for row in whole] == [len(study.table)] * 2
-    for row in whole:
-        assert row["per_arc"] == pytest.approx(row["level"], abs=0.12)
-    assert {row["bin"] for row in rows if row["stratum"] == "eta tercile"} == {
-        *("slow", "mid", "fast")
-    }
-    spans = [row for row in rows if row["stratum"] == "span tercile"]
-    assert {row["bin"] for row in spans} == {"short"}  # all arcs are of one length
-    n_answered = sum(row["n_arcs"] for row in rows if row["stratum"] == "answered")
-    assert sum(row["n_arcs"] for row in spans) == n_answered
+    rows = study.tables["coverage"].query("method == 'honest'")
+    assert set(rows["level"]) == {0.68, 0.95}
+    assert set(rows["source"]) == {"crosswise"}
+    by_stratum = dict(iter(rows.groupby("stratum")))
+    assert by_stratum["all"]["n_arcs"].tolist() == [len(study.table)] * 2
+    assert (by_stratum["all"]["per_arc"] - by_stratum["all"]["level"]).abs().max() < 0.12
+    assert set(by_stratum["eta tercile"]["bin"]) == {"slow", "mid", "fast"}
+    spans = by_stratum["span tercile"]
+    assert set(spans["bin"]) == {"short"}  # all arcs are of one length
+    assert spans["n_arcs"].sum() == by_stratum["answered"]["n_arcs"].sum()
     # the same by way of the estimator
     held = HeldOut.of(oracle(arcs, noisy), [study.table])
     direct = cross_conformal(held, levels=(0.68,), folds=4)[0.68]
@@ -322,9 +317,9 @@ def test_single_objects_are_unseen_ones(study, folder):
     assert cases.objects == sorted(set(unseen["designation"]))
     assert [each.attrs["method"] for each in cases.scored] == study.labels
     assert len(study.tables["cases"]) == len(study.labels) * len(cases.table)
-    honest = [row for row in study.tables["cases"] if row["method"] == "honest"]
-    assert all(row["low_au"] < row["rho_au"] < row["high_au"] for row in honest)
-    assert 0.4 < np.mean([row["inside"] for row in honest]) < 0.95
+    honest = study.tables["cases"].query("method == 'honest'")
+    assert honest["rho_au"].between(honest["low_au"], honest["high_au"], inclusive="neither").all()
+    assert 0.4 < honest["inside"].mean() < 0.95
 
 
 def test_single_objects_of_the_study_where_none_are_unseen(folder, arcs, oracle, noisy):
@@ -415,7 +410,7 @@ def test_a_calibration_is_not_judged_by_the_arcs_it_was_made_of(folder, arcs, or
     wrapped = Contender("mine", ConformalEstimator(estimator, own))
     for split, sources in (("test", {"crosswise"}), ("val", {"crosswise", "of the method"})):
         made = run_study(folder, [wrapped], selection=Selection(split), n_boot=2, folds=3)
-        assert {row["source"] for row in made.tables["coverage"]} == sources
+        assert set(made.tables["coverage"]["source"]) == sources
 
 
 def test_a_calibrated_classical_method_stays_classical():

@@ -1,13 +1,10 @@
-"""Cells that every arc is in once, the cross of two axes, and the tables that tell of them."""
-
-import csv
-import io
+"""Cells that every arc is in once, and the cross of two axes."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from neoranging.exceptions import EvaluationError
-from neoranging.lab.study import tables
 from neoranging.lab.study.metrics import METRICS, compare, summarise
 from neoranging.lab.study.scores import select
 from neoranging.lab.study.strata import AXES, CROSS_METRICS, Strata, cross, stratify
@@ -75,8 +72,8 @@ def test_unknown_values_are_a_stratum(made):
     assert strata.cells == [0, 1, 2, -1]
     np.testing.assert_array_equal(strata.rows(-1), [2, 7])
     rows = stratify([scored], axes=["inc"], metrics=["solved"], n_boot=0)
-    assert [row["stratum"] for row in rows] == ["low", "mid", "high", "unknown"]
-    assert sum(row["n_arcs"] for row in rows) == 12
+    assert rows["stratum"].tolist() == ["low", "mid", "high", "unknown"]
+    assert rows["n_arcs"].sum() == 12
     with pytest.raises(EvaluationError, match="known inclination"):
         Strata.of(made([1.0], [1.0], inc=[np.nan]), "inc")
 
@@ -86,37 +83,31 @@ def test_stratify_summarises_the_cells(scored, other):
     assert len(rows) == 2 * 3 * 2 * len(METRICS)
     cell = Strata.of(scored, "span").rows(2)
     expected = summarise(other, rows=cell, n_boot=20)
-    found = [
-        row
-        for row in rows
-        if (row["axis"], row["stratum"], row["method"]) == ("span", "long", "other")
-    ]
-    for one, two in zip(found, expected, strict=True):
-        assert {name: one[name] for name in two} == pytest.approx(two, nan_ok=True)
-    solved = [row for row in rows if row["metric"] == "solved" and row["axis"] == "eta"]
-    assert sum(row["n_arcs"] for row in solved) == 2 * 90
+    found = rows.query("axis == 'span' and stratum == 'long' and method == 'other'")
+    pd.testing.assert_frame_equal(found[expected.columns].reset_index(drop=True), expected)
+    assert rows.query("metric == 'solved' and axis == 'eta'")["n_arcs"].sum() == 2 * 90
 
 
 def test_cross(scored, other):
     rows = cross(scored, other, n_boot=20)
     assert len(rows) == 9 * len(CROSS_METRICS)
-    of_one = [row for row in rows if row["metric"] == "medae_rho"]
-    assert sum(row["n_cell"] for row in of_one) == 90
-    assert all(row["n_arcs"] + row["n_without"] == row["n_cell"] for row in rows)
-    assert sum(row["n_arcs"] for row in of_one) == scored.answered.sum()
+    of_one = rows[rows["metric"] == "medae_rho"]
+    assert of_one["n_cell"].sum() == 90
+    assert (rows["n_arcs"] + rows["n_without"] == rows["n_cell"]).all()
+    assert of_one["n_arcs"].sum() == scored.answered.sum()
     eta, rho = Strata.of(scored, "eta"), Strata.of(scored, "rho")
     in_cell = np.flatnonzero((eta.cell == 2) & (rho.cell == 0))
-    expected = compare(scored, other, rows=in_cell, metrics=["medae_rho"], n_boot=20)[0]
-    found = next(row for row in of_one if (row["eta"], row["rho"]) == ("fast", "close"))
-    assert {name: found[name] for name in expected} == pytest.approx(expected, nan_ok=True)
+    expected = compare(scored, other, rows=in_cell, metrics=["medae_rho"], n_boot=20)
+    found = of_one.query("eta == 'fast' and rho == 'close'")
+    pd.testing.assert_frame_equal(found[expected.columns].reset_index(drop=True), expected)
 
 
 def test_empty_cells_have_their_rows(made):
     steps = np.arange(1.0, 10.0)
     scored = made(steps, steps, eta=steps)
     rows = cross(scored, scored, metrics=["mae_rho"], n_boot=10)
-    assert [row["n_cell"] for row in rows] == [3, 0, 0, 0, 3, 0, 0, 0, 3]
-    assert np.isnan(rows[1]["difference"])
+    assert rows["n_cell"].tolist() == [3, 0, 0, 0, 3, 0, 0, 0, 3]
+    assert np.isnan(rows["difference"][1])
 
 
 def test_errors(scored, other):
@@ -126,81 +117,3 @@ def test_errors(scored, other):
         stratify([scored, select(other, slice(0, 50))])
     with pytest.raises(EvaluationError, match="at least one"):
         stratify([])
-
-
-# ---- tables --------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def rows():
-    def row(method, metric, value, low=np.nan, high=np.nan, unit="au"):
-        numbers = {"value": value, "low": low, "high": high, "n_arcs": 7}
-        return {"method": method, "metric": metric, "unit": unit, **numbers}
-
-    return [
-        row("gauss", "mae", 0.2081234, 0.2, 0.2154),
-        row("gauss", "median", 5.1e-5),
-        row("a|b", "mae", np.nan),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        *((0.0, "0"), (100.0, "100"), (99.98, "100"), (45.0, "45.0"), (0.05, "0.0500")),
-        *((1234.4, "1234"), (999.7, "1000"), (-0.12345, "-0.123"), (5.1e-5, "5.10e-05")),
-        *((2.5e7, "2.50e+07"), (np.inf, "inf"), (np.nan, "–")),
-    ],
-)
-def test_numbers_for_readers(value, text):
-    assert tables.with_interval({"value": value}) == text
-
-
-def test_pivot(rows):
-    found = tables.pivot(rows, index=("metric", "unit"))
-    assert found == [
-        {"metric": "mae", "unit": "au", "gauss": "0.208 [0.200, 0.215]", "a|b": "–"},
-        {"metric": "median", "unit": "au", "gauss": "5.10e-05", "a|b": ""},
-    ]
-    with pytest.raises(EvaluationError, match="several rows of 'gauss'"):
-        tables.pivot(rows, index=("unit",))
-
-
-def test_text(rows):
-    assert tables.as_text(rows, ["method", "value", "n_arcs"]).splitlines() == [
-        "method  value     n_arcs",
-        "------  --------  ------",
-        "gauss   0.208     7",
-        "gauss   5.10e-05  7",
-        "a|b     –         7",
-    ]
-
-
-def test_markdown(rows):
-    assert tables.as_markdown(rows[2:], ["method", "value", "none"]).splitlines() == [
-        "| method | value | none |",
-        "| --- | --- | --- |",
-        r"| a\|b | – |  |",
-    ]
-
-
-def test_csv_keeps_all_digits(rows):
-    read = list(csv.DictReader(io.StringIO(tables.as_csv(rows))))
-    assert [row["method"] for row in read] == ["gauss", "gauss", "a|b"]
-    assert float(read[0]["value"]) == 0.2081234
-    assert read[2]["value"] == ""
-    assert list(read[0]) == list(rows[0])
-
-
-def test_files_are_written_as_they_end(rows, tmp_path):
-    for ending, written in ((".csv", tables.as_csv), (".md", tables.as_markdown)):
-        path = tmp_path / f"table{ending}"
-        tables.write_table(path, rows)
-        assert path.read_text(encoding="utf-8") == written(rows)
-    with pytest.raises(EvaluationError, match=r"end in \.csv, \.md, \.txt"):
-        tables.write_table(tmp_path / "table.xlsx", rows)
-
-
-def test_no_rows_no_lines():
-    assert tables.as_text([], ["method"]).splitlines() == ["method", "------"]
-    assert tables.pivot([]) == []

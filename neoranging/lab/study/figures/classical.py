@@ -10,19 +10,10 @@ import numpy as np
 from neoranging.constants import R_EARTH
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.study.classical import mutually_solved
-from neoranging.lab.study.figures import style as study_style
-from neoranging.lab.study.figures.estimates import (
-    RHO,
-    RHO_DOT,
-    draw_legend,
-    draw_row,
-    panels,
-    width_of,
-)
+from neoranging.lab.study.figures.estimates import draw_legend, draw_rows, width_of
 from neoranging.lab.study.metrics import COLLAPSED
 from neoranging.lab.study.scores import select
 from neoranging.plotting import style
-from neoranging.typing import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,35 +22,29 @@ if TYPE_CHECKING:
 
     from neoranging.lab.study.diurnal import DiurnalSignal
 
-    Array = FloatArray
-    Limits = tuple[float, float]
-
 
 _FEW: Final = 20
 """Answers below which a share is not drawn."""
 
 
+@style.print_size()
 def plot_classical(
-    classical: Sequence[pd.DataFrame],
-    others: Sequence[pd.DataFrame] = (),
-    fig: Figure | None = None,
+    classical: Sequence[pd.DataFrame], others: Sequence[pd.DataFrame] = ()
 ) -> Figure:
     """Draw methods against the truth on the arcs that the classical ones of an origin all solve.
 
     Parameters
     ----------
     classical : sequence of DataFrame
-        Answers of classical methods, of one origin or of both, all on the same arcs.
+        Scores of classical methods, of one origin or of both, all on the same arcs.
     others : sequence of DataFrame
-        Answers of other methods to the same arcs, drawn beside; each is judged by the truth of
-        its own origin.
-    fig : matplotlib.figure.Figure, optional
-        Where to draw; a new one by default.
+        Scores of other methods on the same arcs, drawn beside; each is judged by the truth of its
+        own origin.
 
     Returns
     -------
     matplotlib.figure.Figure
-        For each origin a row of ranges and one of range-rates; the legend tells the solve rate on
+        For each origin a row of ranges and one of range-rates; the legend gives the solve rate on
         all arcs. The dotted line is the range below which an answer counts as collapsed.
 
     Raises
@@ -67,60 +52,51 @@ def plot_classical(
     EvaluationError
         If methods are scored on different arcs, there is no classical one, or no arc is solved
         alike.
-    MissingDependencyError
-        If matplotlib is not installed.
     """
     mutually_solved([*classical, *others])  # of the same arcs, or an error
-    origins = list(dict.fromkeys(each.attrs["origin"] for each in classical))
-    alike = [[each for each in classical if each.attrs["origin"] == origin] for origin in origins]
-    with study_style.print_size():
-        width = width_of(len(others) + max(len(each) for each in alike))
-        fig = study_style.figure_or_new(fig, width, 4.2 * len(origins))
-        blocks = fig.subfigures(len(origins), 1, squeeze=False)[:, 0]
-        for block, origin, methods in zip(blocks, origins, alike, strict=True):
-            _draw_origin(block, origin, methods, others)
+    by_origin: dict[str, list[pd.DataFrame]] = {}
+    for scores in classical:
+        by_origin.setdefault(scores.attrs["origin"], []).append(scores)
+    width = width_of(len(others) + max(map(len, by_origin.values())))
+    fig = style.new_figure(width, 4.2 * len(by_origin))
+    blocks = fig.subfigures(len(by_origin), 1, squeeze=False)[:, 0]
+    for block, (origin, methods) in zip(blocks, by_origin.items(), strict=True):
+        _draw_origin(block, origin, methods, others)
     return fig
 
 
 def _draw_origin(
     fig: Any, origin: str, classical: Sequence[pd.DataFrame], others: Sequence[pd.DataFrame]
 ) -> None:
-    rows = np.flatnonzero(mutually_solved(classical))
-    if not len(rows):
+    solved = mutually_solved(classical)
+    if not solved.any():
         raise EvaluationError(f"no arc is solved by all classical methods from the {origin}")
-    everyone = [*classical, *others]
-    taken = [select(each, rows) for each in everyone]
-    lines = panels(fig, 2, len(taken))
-    draw_row(fig, lines[0], taken, RHO, titles=[each.attrs["method"] for each in taken])
-    draw_row(fig, lines[1], taken, RHO_DOT)
-    for ax in lines[0]:
+    everyone = {scores.attrs["method"]: scores for scores in (*classical, *others)}
+    alike = [select(scores, solved) for scores in everyone.values()]
+    for ax in draw_rows(fig, alike, list(everyone))[0]:
         ax.axhline(COLLAPSED, color=style.VERMILION, linewidth=0.8, linestyle=":")
-    solved = {
-        s.attrs["method"]: f"{s.attrs['method']} ({100 * s.answered.mean():.1f} % solved)"
-        for s in everyone
+    labels = {
+        method: f"{method} ({100 * scores.answered.mean():.1f} % solved)"
+        for method, scores in everyone.items()
     }
-    share = f"{100 * len(rows) / len(classical[0]):.1f} %"
-    title = f"From the {origin}: {study_style.count(len(rows))} solved by all classical methods"
-    draw_legend(fig, solved, title=f"{title} ({share} of all)")
+    arcs, share = style.count(int(solved.sum())), f"{100 * solved.mean():.1f} %"
+    title = f"From the {origin}: {arcs} solved by all classical methods ({share} of all)"
+    draw_legend(fig, labels, title)
 
 
+@style.print_size()
 def plot_collapse(
-    geocentric: pd.DataFrame,
-    topocentric: pd.DataFrame,
-    signal: DiurnalSignal | None = None,
-    fig: Figure | None = None,
+    geocentric: pd.DataFrame, topocentric: pd.DataFrame, signal: DiurnalSignal | None = None
 ) -> Figure:
     """Draw what becomes of a classical method when it takes the observer for the Earth's centre.
 
     Parameters
     ----------
     geocentric, topocentric : DataFrame
-        Answers of one method, Gauss's say, to the same M arcs with the observer at the centre of
+        Scores of one method, Gauss's say, on the same M arcs with the observer at the centre of
         the Earth and where it stood.
     signal : neoranging.lab.study.diurnal.DiurnalSignal, optional
         ``diurnal_signal(table)`` of the same arcs, for the panels that tell why.
-    fig : matplotlib.figure.Figure, optional
-        Where to draw; a new one by default.
 
     Returns
     -------
@@ -134,84 +110,73 @@ def plot_collapse(
     ------
     EvaluationError
         If the answers are to different arcs, or no arc is answered both ways.
-    MissingDependencyError
-        If matplotlib is not installed.
     """
-    both = np.flatnonzero(mutually_solved([geocentric, topocentric]))
-    if not len(both):
+    both = mutually_solved([geocentric, topocentric])
+    if not both.any():
         raise EvaluationError("no arc is solved both from the centre of the Earth and the station")
-    n_panels = 1 if signal is None else 3
-    with study_style.print_size():
-        width = study_style.ONE_COLUMN if n_panels == 1 else study_style.TWO_COLUMNS
-        fig = study_style.figure_or_new(fig, width, 2.75)
-        axes = fig.subplots(1, n_panels, squeeze=False)[0]
-        pair = select(geocentric, both), select(topocentric, both)
-        _draw_pair(axes[0], *pair)
-        if signal is not None:
-            _draw_shares(axes[1], (geocentric, topocentric), signal)
-            _draw_roots(axes[2], *pair, type(signal)(*(x[both] for x in signal)))
+    near, far = geocentric.rho.to_numpy()[both], topocentric.rho.to_numpy()[both]
+    fig = style.new_figure(style.ONE_COLUMN if signal is None else style.TWO_COLUMNS, 2.75)
+    axes = fig.subplots(1, 1 if signal is None else 3, squeeze=False)[0]
+    _draw_pair(axes[0], far, near, topocentric.attrs["method"])
+    if signal is not None:
+        _draw_shares(axes[1], geocentric, topocentric, signal)
+        _draw_roots(axes[2], signal.shrinkage[both] * far, near)
     return fig
 
 
-def _draw_pair(ax: Axes, geocentric: pd.DataFrame, topocentric: pd.DataFrame) -> None:
-    x, y = topocentric.rho.to_numpy(), geocentric.rho.to_numpy()
-    kept = (x > 0.0) & (y > 0.0)
-    across, upward = study_style.log_limits(x[kept]), study_style.log_limits(y[kept])
-    _density(ax, x[kept], y[kept], across, upward)
-    ax.plot(across, across, color=style.BLACK, linewidth=0.8, linestyle="--")
+def _draw_pair(ax: Axes, x: Any, y: Any, method: str) -> None:
+    """Geocentric against topocentric ranges."""
+    positive = (x > 0.0) & (y > 0.0)
+    view = style.log_limits(x[positive]), style.log_limits(y[positive])
+    style.density(ax, (x[positive], y[positive]), view, scale="log")
+    style.diagonal(ax, view[0])
     for value, color, line, name in (
         (COLLAPSED, style.VERMILION, ":", "collapsed below"),
         (R_EARTH, style.GREEN, "-", "radius of the Earth"),
     ):
         ax.axhline(value, color=color, linewidth=1.0, linestyle=line, label=name)
-    ax.set(xlim=across, ylim=upward)
-    ax.set_xlabel(rf"topocentric {study_style.RHO} [au]")
-    ax.set_ylabel(rf"geocentric {study_style.RHO} [au]")
-    ax.set_title(f"(a) {topocentric.attrs['method']}, {study_style.count(len(x))}", loc="left")
+    ax.set_title(f"(a) {method}, {style.count(len(x))}", loc="left")
     ax.legend(loc="upper left", handlelength=1.4)
-    study_style.dress(ax)
+    labels = {"xlabel": f"topocentric {style.RHO} [au]", "ylabel": f"geocentric {style.RHO} [au]"}
+    style.dress(ax, xlim=view[0], ylim=view[1], **labels)
 
 
-def _density(ax: Axes, x: Array, y: Array, across: Limits, upward: Limits) -> None:
-    extent = tuple(np.log10([*across, *upward]))
-    study_style.density(ax, x, y, extent=extent, xscale="log", yscale="log")
-
-
-def _draw_shares(ax: Axes, pair: Sequence[pd.DataFrame], signal: DiurnalSignal) -> None:
+def _draw_shares(
+    ax: Axes, geocentric: pd.DataFrame, topocentric: pd.DataFrame, signal: DiurnalSignal
+) -> None:
     """Share of answers that collapse, by bins of the significance."""
     edges = np.geomspace(1e-3, 1e3, 13)
-    for scored, color, mark, name in zip(
-        pair, (style.VERMILION, style.BLUE), "so", ("geocentric", "topocentric"), strict=True
+    middle = np.sqrt(edges[1:] * edges[:-1])
+    for scored, color, mark, name in (
+        (geocentric, style.VERMILION, "s", "geocentric"),
+        (topocentric, style.BLUE, "o", "topocentric"),
     ):
         total, collapsed = (
             np.histogram(signal.significance[rows], edges)[0]
             for rows in (scored.answered, scored.answered & (scored.rho < COLLAPSED))
         )
-        middle = np.sqrt(edges[1:] * edges[:-1])
         enough = total >= _FEW
         share = 100.0 * collapsed[enough] / total[enough]
         ax.plot(middle[enough], share, color=color, marker=mark, markersize=3.5, label=name)
     ax.set(xscale="log", xlim=(edges[0], edges[-1]), ylim=(-4.0, 104.0))
-    ax.set_xlabel("diurnal curvature / noise")
-    ax.set_ylabel(f"answers below {COLLAPSED:g} au [%]")
     ax.set_title("(b) collapse", loc="left")
     ax.legend(loc="center right")
-    study_style.dress(ax)
+    label = f"answers below {COLLAPSED:g} au [%]"
+    style.dress(ax, xlabel="diurnal curvature / noise", ylabel=label)
 
 
-def _draw_roots(
-    ax: Axes, geocentric: pd.DataFrame, topocentric: pd.DataFrame, signal: DiurnalSignal
-) -> None:
-    """Collapsed ranges against topocentric ones, shrunk by what is known of the station."""
-    x = signal.shrinkage * topocentric.rho
-    kept = (geocentric.rho < COLLAPSED) & (x > 0.0) & (geocentric.rho > 0.0)
-    x, y = x[kept], geocentric.rho[kept]
+def _draw_roots(ax: Axes, x: Any, y: Any) -> None:
+    """Collapsed ranges against topocentric ones, shrunk by the signal of the station."""
+    collapsed = (y < COLLAPSED) & (x > 0.0) & (y > 0.0)
+    x, y = x[collapsed], y[collapsed]
     if len(x):
-        view = study_style.log_limits(np.concatenate([x, y]))
-        _density(ax, x, y, view, view)
-        ax.plot(view, view, color=style.BLACK, linewidth=0.8, linestyle="--")
-        ax.set(xlim=view, ylim=view)
-    ax.set_xlabel(r"$\rho_\mathrm{topocentric}\;a_\mathrm{Moon} / a_\mathrm{station}$ [au]")
-    ax.set_ylabel(rf"collapsed geocentric {study_style.RHO} [au]")
-    ax.set_title(f"(c) its cause, {study_style.count(len(x))}", loc="left")
-    study_style.dress(ax)
+        ends = style.log_limits(np.concatenate([x, y]))
+        style.density(ax, (x, y), (ends, ends), scale="log")
+        style.diagonal(ax, ends)
+        ax.set(xlim=ends, ylim=ends)
+    ax.set_title(f"(c) its cause, {style.count(len(x))}", loc="left")
+    style.dress(
+        ax,
+        xlabel=r"$\rho_\mathrm{topocentric}\;a_\mathrm{Moon} / a_\mathrm{station}$ [au]",
+        ylabel=f"collapsed geocentric {style.RHO} [au]",
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -19,15 +20,13 @@ from neoranging.lab.study.report import Picture
 from neoranging.plotting import style
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
-    from neoranging.lab.sets.schema import ArcTable
     from neoranging.lab.study.run import Study
 
 
 RESOLUTION: Final = 160
-"""Of PNG files [dots per inch]."""
+"""Resolution of PNG files [dots per inch]."""
 
 # without dates, one study gives one file
 _METADATA: Final[dict[str, dict[str, Any]]] = {"png": {}, "pdf": {"CreationDate": None}}
@@ -36,10 +35,10 @@ _METADATA: Final[dict[str, dict[str, Any]]] = {"png": {}, "pdf": {"CreationDate"
 class _Drawing(NamedTuple):
     """A figure that is yet to be drawn."""
 
-    name: str
     section: str
-    caption: str
+    name: str
     draw: Callable[[], Figure]
+    caption: str
 
 
 def draw_study(
@@ -68,24 +67,24 @@ def draw_study(
     """
     pictures = []
     for drawing in _drawings(study):
-        pictures.append(_drawn(drawing, folder))
+        pictures.append(_picture(drawing, folder))
         if progress is not None:
             progress(1)
     return pictures
 
 
 def n_figures(study: Study) -> int:
-    """How many figures a study has."""
+    """Number of figures of a study."""
     return sum(1 for _ in _drawings(study))
 
 
-def _drawn(drawing: _Drawing, folder: Path) -> Picture:
+def _picture(drawing: _Drawing, folder: Path) -> Picture:
     plt = style.pyplot()
     try:
         figure = drawing.draw()
     except (EvaluationError, ConformalError) as error:
-        told = f"{drawing.caption} Not drawn: {error}."
-        return Picture(drawing.name, drawing.section, told, None)
+        caption = f"{drawing.caption} Not drawn: {error}."
+        return Picture(drawing.name, drawing.section, caption, None)
     try:
         # laid out once, for both files: that takes longer than to draw it
         figure.draw_without_rendering()
@@ -99,104 +98,87 @@ def _drawn(drawing: _Drawing, folder: Path) -> Picture:
 
 
 def _drawings(study: Study) -> Iterator[_Drawing]:
+    """Figures in the order of the report."""
     yield _Drawing(
-        "population",
         "arcs",
+        "population",
+        partial(plot_population, study.table),
         "Orbits of a sample of the objects, semi-major axis and eccentricity, and inclination.",
-        lambda: plot_population(study.table),
     )
     yield _Drawing(
         "estimates",
         "estimates",
+        partial(plot_estimates, study.judged),
         "Predicted against true range and range-rate, with the distributions of both. Along the "
         "diagonal answers are right; a horizontal band is a method that answers the same to all.",
-        lambda: plot_estimates(study.judged),
     )
+    answers = [study.answers[label] for label in study.labels]
     yield _Drawing(
         "orbits",
         "orbits",
+        partial(plot_orbits, study.table, study.judged, answers),
         "Best and median orbit of each method by D_SH from the pseudo-true orbit. Each method has "
         "its own ranking: this is no comparison arc by arc.",
-        lambda: plot_orbits(
-            study.table, study.judged, [study.answers[label] for label in study.labels]
-        ),
     )
-    yield from _strata(study)
-    yield from _classical(study)
-    yield from _intervals(study)
-
-
-def _strata(study: Study) -> Iterator[_Drawing]:
+    metrics = ("p_ar", "d_sh_pseudo", "median_log10_error")
     yield _Drawing(
         "strata",
         "strata",
+        partial(plot_strata, study.tables["strata"], metrics=metrics),
         "Admissible answers, distance of orbits and error of the range by terciles of proper "
         "motion, true range, inclination and length of arc; 95 % intervals of a bootstrap by "
         "object.",
-        lambda: plot_strata(
-            study.tables["strata"], metrics=("p_ar", "d_sh_pseudo", "median_log10_error")
-        ),
     )
-    rows = study.tables.get("cross", [])
-    for k, (first, second) in enumerate(dict.fromkeys((r["first"], r["second"]) for r in rows)):
-        mine = [row for row in rows if (row["first"], row["second"]) == (first, second)]
+    if "cross" in study.tables:
+        pairs = study.tables["cross"].groupby(["first", "second"], sort=False)
+        for k, ((first, second), differences) in enumerate(pairs):
+            yield _Drawing(
+                "strata",
+                f"cross-{k + 1}",
+                partial(plot_cross, differences),
+                f"{first} minus {second} on the cross of proper motion and true range, with the "
+                "arcs that enter; bold where the 95 % interval leaves out zero.",
+            )
+    if study.classical:
         yield _Drawing(
-            f"cross-{k + 1}",
-            "strata",
-            f"{first} minus {second} on the cross of proper motion and true range, with the arcs "
-            "that enter; bold where the 95 % interval leaves out zero.",
-            lambda mine=mine: plot_cross(mine),  # type: ignore[misc]
+            "classical",
+            "classical",
+            partial(plot_classical, study.classical, study.learned),
+            "Methods against the truth on the arcs that all classical methods of an origin solve: "
+            "from the centre of the Earth, and with the observers where they stood.",
         )
-
-
-def _classical(study: Study) -> Iterator[_Drawing]:
-    if not study.classical:
-        return
-    yield _Drawing(
-        "classical",
-        "classical",
-        "Methods against the truth on the arcs that all classical methods of an origin solve: "
-        "from the centre of the Earth, and with the observers where they stood.",
-        lambda: plot_classical(study.classical, study.learned),
-    )
     for twin in study.twins:
-        here = next(
-            s for s in study.judged if s.attrs["method"] == twin.label.removesuffix(" (geocentre)")
+        label = twin.label.removesuffix(" (geocentre)")
+        yield _Drawing(
+            "classical",
+            f"collapse-{label}",
+            partial(_collapse, study, twin.label, label),
+            f"{label} with the observer in the centre of the Earth and where it stood: diurnal "
+            "parallax taken for orbital motion puts the root beside the observer.",
         )
-        yield _collapse(study.table, study.scored[twin.label], here)
-
-
-def _collapse(table: ArcTable, geocentric: pd.DataFrame, topocentric: pd.DataFrame) -> _Drawing:
-    return _Drawing(
-        f"collapse-{topocentric.attrs['method']}",
-        "classical",
-        f"{topocentric.attrs['method']} with the observer in the centre of the Earth and where it "
-        "stood: "
-        "diurnal parallax taken for orbital motion puts the root beside the observer.",
-        lambda: plot_collapse(geocentric, topocentric, diurnal_signal(table)),
-    )
-
-
-def _intervals(study: Study) -> Iterator[_Drawing]:
     if study.coverage:
         yield _Drawing(
-            "reliability",
             "intervals",
+            "reliability",
+            partial(plot_reliability, study.coverage),
             "How often intervals hold the truth against how often they claim to, crosswise by "
             "object.",
-            lambda: plot_reliability(study.coverage),
         )
         yield _Drawing(
-            "half-widths",
             "intervals",
+            "half-widths",
+            partial(plot_half_widths, study.coverage),
             "Half-width of 68 % intervals by decile of proper motion, in au and as a factor.",
-            lambda: plot_half_widths(study.coverage),
         )
-    cases = study.cases
-    if cases is not None:
+    if (cases := study.cases) is not None:
         yield _Drawing(
             "cases",
             "cases",
+            partial(plot_unseen, cases.table, cases.scored, objects=cases.objects),
             "True range and estimates with 68 % intervals over the arcs of single objects.",
-            lambda: plot_unseen(cases.table, cases.scored, objects=cases.objects),
         )
+
+
+def _collapse(study: Study, geocentric: str, topocentric: str) -> Figure:
+    signal = diurnal_signal(study.table)  # takes long: not before it is drawn
+    return plot_collapse(study.scored[geocentric], study.scored[topocentric], signal)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from neoranging.exceptions import EvaluationError
-from neoranging.lab.study.figures import style as study_style
 from neoranging.plotting import style
 from neoranging.typing import FloatArray
 
@@ -17,37 +16,35 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    Array = FloatArray
     Limits = tuple[float, float]
 
 _LEGEND, _HANDLE = 96, 9  # characters that fit beside each other, and what a line takes of them
 
+BINS: Final = 60
+"""Edges of the histograms of a distribution."""
+
 
 class Quantity(NamedTuple):
-    """What is estimated."""
+    """A quantity that methods estimate."""
 
     name: str
     symbol: str
     unit: str
-    log: bool
+    scale: str
 
 
-RHO: Final = Quantity("rho", study_style.RHO, "au", True)
-RHO_DOT: Final = Quantity("rho_dot", study_style.RHO_DOT, "au/d", False)
-
-_BINS: Final = 60
-"""Of a distribution."""
+RHO: Final = Quantity("rho", style.RHO, "au", "log")
+RHO_DOT: Final = Quantity("rho_dot", style.RHO_DOT, "au/d", "linear")
 
 
-def plot_estimates(scored: Sequence[pd.DataFrame], fig: Figure | None = None) -> Figure:
+@style.print_size()
+def plot_estimates(scored: Sequence[pd.DataFrame]) -> Figure:
     """Draw the estimates of methods against the truth, and the distributions of both.
 
     Parameters
     ----------
     scored : sequence of DataFrame
-        One for each method, on the same arcs.
-    fig : matplotlib.figure.Figure, optional
-        Where to draw; a new one by default.
+        Scores of each method, on the same arcs.
 
     Returns
     -------
@@ -60,31 +57,21 @@ def plot_estimates(scored: Sequence[pd.DataFrame], fig: Figure | None = None) ->
     ------
     EvaluationError
         If there is no method, or none that answers.
-    MissingDependencyError
-        If matplotlib is not installed.
     """
     if not scored:
         raise EvaluationError("there is no method to draw: give at least one")
-    titles = [f"{s.attrs['method']}\n{study_style.count(int(s.answered.sum()))}" for s in scored]
-    with study_style.print_size():
-        fig = study_style.figure_or_new(fig, width_of(len(scored)), 4.1)
-        lines = panels(fig, 2, len(scored))
-        draw_row(fig, lines[0], scored, RHO, titles=titles)
-        draw_row(fig, lines[1], scored, RHO_DOT)
-        draw_legend(fig, {each.attrs["method"]: each.attrs["method"] for each in scored})
+    methods = [scores.attrs["method"] for scores in scored]
+    counts = [style.count(int(scores.answered.sum())) for scores in scored]
+    fig = style.new_figure(width_of(len(scored)), 4.1)
+    draw_rows(fig, scored, [f"{m}\n{n}" for m, n in zip(methods, counts, strict=True)])
+    draw_legend(fig, dict(zip(methods, methods, strict=True)))
     return fig
 
 
 def width_of(n_methods: int) -> float:
     """Width [inch] in which labels of that many methods side by side keep apart."""
-    least = study_style.TWO_COLUMNS if n_methods > 1 else 1.4 * study_style.ONE_COLUMN
+    least = style.TWO_COLUMNS if n_methods > 1 else 1.4 * style.ONE_COLUMN
     return max(least, 1.45 * (n_methods + 1))
-
-
-def panels(fig: Any, n_rows: int, n_methods: int) -> Any:
-    """Axes of rows for `draw_row`, shape (n_rows, n_methods + 1)."""
-    widths = [*[1.0] * n_methods, 0.75]
-    return fig.subplots(n_rows, n_methods + 1, sharey="row", width_ratios=widths, squeeze=False)
 
 
 def draw_legend(fig: Any, labels: Mapping[str, str], title: str = "") -> None:
@@ -94,15 +81,15 @@ def draw_legend(fig: Any, labels: Mapping[str, str], title: str = "") -> None:
     ----------
     fig : matplotlib.figure.Figure or SubFigure
     labels : mapping of str to str
-        What to call each method.
+        Name of each method in the legend.
     title : str
         Heading of the whole figure.
     """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles: list[Any] = [Patch(facecolor=study_style.TRUTH, label="truth")]
-    for method, mark in study_style.marks(list(labels)).items():
+    handles: list[Any] = [Patch(facecolor=style.LIGHT_GREY, label="truth")]
+    for method, mark in style.marks(list(labels)).items():
         handles.append(Line2D([], [], color=mark.color, linestyle=mark.line, label=labels[method]))
     longest = max(map(len, labels.values()))
     fig.legend(
@@ -113,125 +100,99 @@ def draw_legend(fig: Any, labels: Mapping[str, str], title: str = "") -> None:
         handlelength=2.4,
         columnspacing=1.4,
         title=title,
-        title_fontproperties={"weight": "bold", "size": study_style.TEXT},
+        title_fontproperties={"weight": "bold", "size": style.TEXT},
     )
 
 
-def draw_row(
-    fig: Any,
-    axes: Sequence[Axes],
-    scored: Sequence[pd.DataFrame],
-    quantity: Quantity,
-    *,
-    titles: Sequence[str] = (),
-) -> None:
-    """Draw a row: the density of each method, then the distributions.
+def draw_rows(fig: Any, scored: Sequence[pd.DataFrame], titles: Sequence[str]) -> Any:
+    """Draw a row of ranges and one of range-rates: the methods, then the distributions.
 
     Parameters
     ----------
     fig : matplotlib.figure.Figure or SubFigure
-    axes : sequence of matplotlib.axes.Axes
-        One for each method, and one.
     scored : sequence of DataFrame
-    quantity : Quantity
-        `RHO` or `RHO_DOT`.
     titles : sequence of str
         Headings of the methods.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (2, n + 1)
     """
-    view = _view(scored, quantity)
-    cells = [_density(ax, s, quantity, view) for ax, s in zip(axes, scored, strict=False)]
-    _one_scale(cells)
-    for ax, title in zip(axes, titles, strict=False):
+    n = len(scored)
+    widths = [*[1.0] * n, 0.75]
+    panels = fig.subplots(2, n + 1, sharey="row", width_ratios=widths, squeeze=False)
+    for axes, quantity in zip(panels, (RHO, RHO_DOT), strict=True):
+        _draw_row(fig, axes, scored, quantity)
+    for ax, title in zip(panels[0], titles, strict=False):
         ax.set_title(title)
-    axes[0].set_ylabel(f"estimated {quantity.symbol} [{quantity.unit}]")
-    _populations(axes[-1], scored, quantity, view)
-    bar = fig.colorbar(cells[0], ax=list(axes), pad=0.01, aspect=22, fraction=0.05)
-    bar.set_label("arcs per cell", fontsize=study_style.SMALL)
-    bar.ax.tick_params(labelsize=study_style.SMALL)
+    return panels
 
 
-def _one_scale(cells: Sequence[Any]) -> None:
-    """Let densities of a row count alike."""
+def _draw_row(fig: Any, axes: Any, scored: Sequence[pd.DataFrame], quantity: Quantity) -> None:
     from matplotlib.colors import LogNorm
 
-    most = max((float(np.max([2.0, *each.get_array()])) for each in cells), default=2.0)
-    for each in cells:
-        each.set_norm(LogNorm(1.0, most))
+    columns = [_columns(scores, quantity) for scores in scored]
+    view = _view(*(np.concatenate(parts) for parts in zip(*columns, strict=True)), quantity)
+    cells = [_density(ax, *xy, quantity, view) for ax, xy in zip(axes, columns, strict=False)]
+    most = max(float(np.max([2.0, *drawn.get_array()])) for drawn in cells)
+    for drawn in cells:  # densities of a row count alike
+        drawn.set_norm(LogNorm(1.0, most))
+    axes[0].set_ylabel(f"estimated {quantity.symbol} [{quantity.unit}]")
+    bar = fig.colorbar(cells[0], ax=list(axes), pad=0.01, aspect=22, fraction=0.05)
+    bar.set_label("arcs per cell", fontsize=style.SMALL)
+    bar.ax.tick_params(labelsize=style.SMALL)
+
+    spaced = np.geomspace if quantity.scale == "log" else np.linspace
+    edges = spaced(*view[1], BINS)
+    _distribution(axes[-1], columns[0][0], edges, fill=True, color=style.LIGHT_GREY)
+    methods = [scores.attrs["method"] for scores in scored]
+    marks = style.marks(methods)
+    for method, (_, estimates) in zip(methods, columns, strict=True):
+        look = {"color": marks[method].color, "linestyle": marks[method].line, "linewidth": 1.1}
+        _distribution(axes[-1], estimates, edges, **look)
+    axes[-1].set_xlim(left=0.0)
+    style.dress(axes[-1], xlabel="arcs per bin [%]")
 
 
-def _columns(scored: pd.DataFrame, quantity: Quantity) -> tuple[Array, Array]:
+def _columns(scored: pd.DataFrame, quantity: Quantity) -> tuple[FloatArray, FloatArray]:
     """Truth and estimate of the answered arcs; of positive numbers where the axis needs them."""
-    truth, found = (scored[name].to_numpy() for name in (f"{quantity.name}_true", quantity.name))
-    known = np.isfinite(found) & ((found > 0.0) | (not quantity.log))
-    return truth[known], found[known]
+    truth, estimate = (scored[name].to_numpy() for name in (f"{quantity.name}_true", quantity.name))
+    drawable = np.isfinite(estimate) & ((estimate > 0.0) | (quantity.scale != "log"))
+    return truth[drawable], estimate[drawable]
 
 
-def _view(scored: Sequence[pd.DataFrame], quantity: Quantity) -> tuple[Limits, Limits]:
+def _view(truth: FloatArray, estimates: FloatArray, quantity: Quantity) -> tuple[Limits, Limits]:
     """Limits of both axes; rates, which classical methods exceed at will, by the truth alone."""
-    columns = [_columns(each, quantity) for each in scored]
-    truth, found = (np.concatenate(each) for each in zip(*columns, strict=True))
-    if not quantity.log:
-        low, high = study_style.limits(truth, 0.001)
+    if quantity.scale != "log":
+        low, high = style.limits(truth, 0.001)
         return (low, high), (1.4 * low, 1.4 * high)
-    across, upward = study_style.log_limits(truth), study_style.log_limits(found)
+    across, upward = style.log_limits(truth), style.log_limits(estimates)
     return across, (min(across[0], upward[0]), max(across[1], upward[1]))
 
 
 def _density(
-    ax: Axes, scored: pd.DataFrame, quantity: Quantity, view: tuple[Limits, Limits]
+    ax: Axes,
+    truth: FloatArray,
+    estimates: FloatArray,
+    quantity: Quantity,
+    view: tuple[Limits, Limits],
 ) -> Any:
     """Cells of one method."""
-    truth, found = _columns(scored, quantity)
     across, upward = view
-    inside = (upward[0] <= found) & (found <= upward[1])
-    scale = "log" if quantity.log else "linear"
-    ax.set(xscale=scale, yscale=scale)
-    if not quantity.log:
+    inside = (upward[0] <= estimates) & (estimates <= upward[1])
+    ax.set(xscale=quantity.scale, yscale=quantity.scale)
+    if quantity.scale != "log":
         ax.locator_params(axis="x", nbins=5)  # or their labels run into one another
-    extent = np.concatenate([across, upward])
-    cells = study_style.density(
-        ax,
-        truth[inside],
-        found[inside],
-        extent=tuple(np.log10(extent) if quantity.log else extent),
-        xscale=scale,
-        yscale=scale,
-    )
-    ax.plot(across, across, color=style.BLACK, linewidth=0.8, linestyle="--")
-    out = int((~inside).sum())
-    if out:
-        study_style.note(ax, f"{100 * out / len(found):.2g} %\nout of view")
-    ax.set(xlim=across, ylim=upward)
-    ax.set_xlabel(f"true {quantity.symbol} [{quantity.unit}]")
-    study_style.dress(ax)
+    points = truth[inside], estimates[inside]
+    cells = style.density(ax, points, view, scale=quantity.scale)
+    style.diagonal(ax, across)
+    if not inside.all():
+        style.note(ax, f"{100 * np.mean(~inside):.2g} %\nout of view")
+    label = f"true {quantity.symbol} [{quantity.unit}]"
+    style.dress(ax, xlim=across, ylim=upward, xlabel=label)
     return cells
 
 
-def _populations(
-    ax: Axes, scored: Sequence[pd.DataFrame], quantity: Quantity, view: tuple[Limits, Limits]
-) -> None:
-    """Distributions along the axis that the densities share."""
-    low, high = view[1]
-    edges = np.geomspace(low, high, _BINS) if quantity.log else np.linspace(low, high, _BINS)
-    truth, _ = _columns(scored[0], quantity)
-    ax.stairs(
-        _shares(truth, edges), edges, orientation="horizontal", fill=True, color=study_style.TRUTH
-    )
-    marks = study_style.marks([each.attrs["method"] for each in scored])
-    for each in scored:
-        mark = marks[each.attrs["method"]]
-        ax.stairs(
-            _shares(_columns(each, quantity)[1], edges),
-            edges,
-            orientation="horizontal",
-            color=mark.color,
-            linestyle=mark.line,
-            linewidth=1.1,
-        )
-    ax.set_xlim(left=0.0)
-    ax.set_xlabel("arcs per bin [%]")
-    study_style.dress(ax)
-
-
-def _shares(values: Array, edges: Array) -> Array:
-    return np.asarray(100.0 * np.histogram(values, edges)[0] / max(len(values), 1))
+def _distribution(ax: Axes, values: FloatArray, edges: FloatArray, **look: Any) -> None:
+    shares = 100.0 * np.histogram(values, edges)[0] / max(len(values), 1)
+    ax.stairs(shares, edges, orientation="horizontal", **look)

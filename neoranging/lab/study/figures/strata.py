@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from neoranging.exceptions import EvaluationError
-from neoranging.lab.study.figures import style as study_style
 from neoranging.plotting import style
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-Row = Mapping[str, Any]
-
 _AXES: Final = {
-    "eta": f"proper motion {study_style.ETA} [rad/d]",
-    "rho": rf"true range {study_style.RHO} [au]",
+    "eta": f"proper motion {style.ETA} [rad/d]",
+    "rho": rf"true range {style.RHO} [au]",
     "inc": "inclination $i$ [deg]",
     "span": r"length of arc $\Delta t$ [h]",
 }
 _SHORT: Final = {
-    "eta": study_style.ETA,
-    "rho": f"true {study_style.RHO}",
+    "eta": style.ETA,
+    "rho": f"true {style.RHO}",
     "inc": "$i$",
     "span": r"$\Delta t$",
 }
 _METRICS: Final = {
     "p_ar": r"$P_\mathrm{AR}$",
-    "d_sh_pseudo": f"median {study_style.D_SH}",
-    "d_sh_catalogue": f"median {study_style.D_SH} (catalogue)",
-    "medae_rho": f"medAE {study_style.RHO}",
-    "medae_rho_dot": f"medAE {study_style.RHO_DOT}",
-    "mae_rho": f"MAE {study_style.RHO}",
+    "d_sh_pseudo": f"median {style.D_SH}",
+    "d_sh_catalogue": f"median {style.D_SH} (catalogue)",
+    "medae_rho": f"medAE {style.RHO}",
+    "medae_rho_dot": f"medAE {style.RHO_DOT}",
+    "mae_rho": f"MAE {style.RHO}",
     "median_log10_error": r"median $|\Delta\log_{10}\rho|$",
     "median_relative_error": r"median $|\Delta\rho|/\rho$",
     "solved": "solved",
@@ -49,26 +46,24 @@ _METRICS: Final = {
 _HATCH: Final = "////"
 
 
-def _name(row: Row, *, unit: bool = True) -> str:
-    name = _METRICS.get(row["metric"], row["label"])
-    return f"{name} [{row['unit']}]" if unit and row["unit"] else str(name)
+def _name(rows: pd.DataFrame) -> str:
+    """Symbol and unit of the figure of some rows."""
+    row = rows.iloc[0]
+    unit = f" [{row['unit']}]" if row["unit"] else ""
+    return _METRICS.get(row["metric"], row["label"]) + unit
 
 
+@style.print_size()
 def plot_strata(
-    rows: Sequence[Row],
-    fig: Figure | None = None,
-    *,
-    metrics: Collection[str] = ("p_ar", "d_sh_pseudo"),
+    figures: pd.DataFrame, *, metrics: Collection[str] = ("p_ar", "d_sh_pseudo")
 ) -> Figure:
     """Draw figures of merit by tercile: a row of panels for each figure, a column for each axis.
 
     Parameters
     ----------
-    rows : sequence of mapping
-        As of `neoranging.lab.study.strata.stratify`; rows of other figures are left out, and so
-        are arcs whose stratum is not known.
-    fig : matplotlib.figure.Figure, optional
-        Where to draw; a new one by default.
+    figures : DataFrame
+        As of `neoranging.lab.study.strata.stratify`; other figures are left out, and so are arcs
+        whose stratum is not known.
     metrics : collection of str
         Names of `neoranging.lab.study.metrics.METRICS`, from top to bottom.
 
@@ -82,87 +77,72 @@ def plot_strata(
     ------
     EvaluationError
         If there are no such rows.
-    MissingDependencyError
-        If matplotlib is not installed.
     """
-    known = [row for row in rows if row["stratum"] != "unknown"]
-    wanted = [m for m in metrics if any(row["metric"] == m for row in known)]
-    if not wanted:
+    if len(figures):
+        figures = figures[(figures["stratum"] != "unknown") & figures["metric"].isin(metrics)]
+    if figures.empty:
         raise EvaluationError(
             f"no rows of {', '.join(metrics)}: stratify(..., metrics={tuple(metrics)!r})"
         )
-    along = list(dict.fromkeys(row["axis"] for row in known))
-    with study_style.print_size():
-        fig = study_style.figure_or_new(fig, study_style.TWO_COLUMNS, 0.7 + 1.75 * len(wanted))
-        axes = fig.subplots(len(wanted), len(along), sharey="row", sharex="col", squeeze=False)
-        for line, metric in zip(axes, wanted, strict=True):
-            for ax, axis in zip(line, along, strict=True):
-                chosen = [r for r in known if (r["metric"], r["axis"]) == (metric, axis)]
-                _bars(ax, chosen)
-            line[0].set_ylabel(_name(next(r for r in known if r["metric"] == metric)))
-        for ax, axis in zip(axes[-1], along, strict=True):
-            ax.set_xlabel(_AXES.get(axis, axis))
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        fig.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
+    names = [metric for metric in metrics if (figures["metric"] == metric).any()]
+    along = figures["axis"].unique()
+    fig = style.new_figure(style.TWO_COLUMNS, 0.7 + 1.75 * len(names))
+    axes = fig.subplots(len(names), len(along), sharey="row", sharex="col", squeeze=False)
+    for line, metric in zip(axes, names, strict=True):
+        of_metric = figures[figures["metric"] == metric]
+        for ax, axis in zip(line, along, strict=True):
+            _draw_bars(ax, of_metric[of_metric["axis"] == axis])
+        line[0].set_ylabel(_name(of_metric))
+    for ax, axis in zip(axes[-1], along, strict=True):
+        ax.set_xlabel(_AXES.get(axis, axis))
+    style.figure_legend(fig, axes[0, 0], "outside upper center")
     return fig
 
 
-def _bars(ax: Axes, rows: Sequence[Row]) -> None:
+def _draw_bars(ax: Axes, figures: pd.DataFrame) -> None:
     """Bars of one figure along one axis."""
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    strata = list(dict.fromkeys(row["stratum"] for row in rows))
-    found = {(row["method"], row["stratum"]): row for row in rows}
-    width = 0.8 / max(len(methods), 1)
-    for k, (method, mark) in enumerate(study_style.marks(methods).items()):
-        mine = [found[method, stratum] for stratum in strata if (method, stratum) in found]
-        places = [
-            strata.index(row["stratum"]) + (k - 0.5 * (len(methods) - 1)) * width for row in mine
-        ]
-        values = np.array([row["value"] for row in mine])
+    strata = figures.drop_duplicates("stratum").set_index("stratum")
+    marks = style.marks(figures["method"].unique().tolist())
+    width = 0.8 / max(len(marks), 1)
+    for k, (method, mark) in enumerate(marks.items()):
+        rows = figures[figures["method"] == method]
+        value = rows["value"].to_numpy()
+        reach = np.maximum([value - rows["low"], rows["high"] - value], 0.0)
         ax.bar(
-            places,
-            values,
+            strata.index.get_indexer(rows["stratum"]) + (k - 0.5 * (len(marks) - 1)) * width,
+            value,
             width,
             color=mark.color,
             hatch=mark.hatch,
-            edgecolor="white" if not mark.hatch else style.BLACK,
+            edgecolor=style.BLACK if mark.hatch else "white",
             linewidth=0.4,
             label=method,
-            yerr=_reach(mine, values),
+            yerr=np.nan_to_num(reach),  # no bar where there is no interval
             error_kw={"elinewidth": 0.7, "capsize": 1.5, "ecolor": style.BLACK},
         )
-    ax.set_xticks(range(len(strata)), [_tick(rows, stratum) for stratum in strata])
-    study_style.dress(ax)
+    ticks = []
+    for k, row in enumerate(strata.itertuples()):
+        # the extremes of all arcs are no bounds
+        if k == 0:
+            bounds = f"< {row.upper:.3g}\n"
+        elif k == len(strata) - 1:
+            bounds = rf"$\geq$ {row.lower:.3g}" + "\n"
+        else:
+            bounds = f"{row.lower:.3g}\nto {row.upper:.3g}"
+        ticks.append(f"{row.Index}\n{bounds}\n{row.n_arcs + row.n_without:,}")
+    ax.set_xticks(range(len(strata)), ticks)
+    style.dress(ax)
     ax.xaxis.grid(visible=False)
 
 
-def _reach(rows: Sequence[Row], values: Any) -> Any:
-    """Lengths of error bars, none where there is no interval."""
-    ends = np.array([[row.get("low", math.nan), row.get("high", math.nan)] for row in rows]).T
-    return np.nan_to_num(np.maximum([values - ends[0], ends[1] - values], 0.0))
-
-
-def _tick(rows: Sequence[Row], stratum: str) -> str:
-    """Name, bounds and arcs of a stratum; the extremes of all arcs are no bounds."""
-    row = next(row for row in rows if row["stratum"] == stratum)
-    if stratum == rows[0]["stratum"]:
-        bounds = f"< {row['upper']:.3g}\n"
-    elif stratum == rows[-1]["stratum"]:
-        bounds = rf"$\geq$ {row['lower']:.3g}" + "\n"
-    else:
-        bounds = f"{row['lower']:.3g}\nto {row['upper']:.3g}"
-    return f"{stratum}\n{bounds}\n{row['n_arcs'] + row['n_without']:,}"
-
-
-def plot_cross(rows: Sequence[Row], fig: Figure | None = None) -> Figure:
+@style.print_size()
+def plot_cross(differences: pd.DataFrame) -> Figure:
     """Draw the differences of two methods on the cross of two axes, a heat map for each figure.
 
     Parameters
     ----------
-    rows : sequence of mapping
+    differences : DataFrame
         As of `neoranging.lab.study.strata.cross`.
-    fig : matplotlib.figure.Figure, optional
-        Where to draw; a new one by default.
 
     Returns
     -------
@@ -175,71 +155,51 @@ def plot_cross(rows: Sequence[Row], fig: Figure | None = None) -> Figure:
     ------
     EvaluationError
         If there are no rows.
-    MissingDependencyError
-        If matplotlib is not installed.
     """
-    known = [row for row in rows if "unknown" not in row.values()]
-    if not known:
+    from matplotlib.patches import Patch
+
+    if len(differences):
+        differences = differences[(differences.iloc[:, :2] != "unknown").all(axis=1)]
+    if differences.empty:
         raise EvaluationError("there are no cells to draw: give the rows of cross(first, second)")
-    down, right = list(known[0])[:2]
-    names = list(dict.fromkeys(row["metric"] for row in known))
-    with study_style.print_size():
-        fig = study_style.figure_or_new(fig, study_style.TWO_COLUMNS, 2.9)
-        axes = fig.subplots(1, len(names), sharey=True, squeeze=False)[0]
-        for ax, name in zip(axes, names, strict=True):
-            _heat_map(ax, [row for row in known if row["metric"] == name], down, right)
-        axes[0].set_ylabel(_SHORT.get(down, down))
-        _explain(fig, known[0])
+    down, right = differences.columns[:2]
+    by_metric = [rows for _, rows in differences.groupby("metric", sort=False)]
+    fig = style.new_figure(style.TWO_COLUMNS, 2.9)
+    axes = fig.subplots(1, len(by_metric), sharey=True, squeeze=False)[0]
+    for ax, rows in zip(axes, by_metric, strict=True):
+        _draw_heat_map(ax, rows, down, right)
+    axes[0].set_ylabel(_SHORT.get(down, down))
+    names = differences[["second", "first"]].iloc[0]
+    handles = [
+        Patch(facecolor=color, hatch=hatch, edgecolor=style.GREY, label=f"{name} better")
+        for name, color, hatch in zip(names, ("#92C5DE", "#F4A582"), ("", _HATCH), strict=True)
+    ]
+    handles.append(Patch(visible=False, label="bold: interval without zero; below: arcs"))
+    fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     return fig
 
 
-def _explain(fig: Any, row: Row) -> None:
-    from matplotlib.patches import Patch
+def _draw_heat_map(ax: Axes, rows: pd.DataFrame, down: str, right: str) -> None:
+    from matplotlib.patches import Rectangle
 
-    handles = [
-        Patch(facecolor=color, hatch=hatch, edgecolor=style.GREY, label=f"{row[name]} better")
-        for name, color, hatch in (("second", "#92C5DE", ""), ("first", "#F4A582", _HATCH))
-    ]
-    told = Patch(visible=False, label="bold: interval without zero; below: arcs")
-    fig.legend(
-        handles=[*handles, told],
-        loc="outside lower center",
-        ncols=3,
-        frameon=False,
-    )
-
-
-def _heat_map(ax: Axes, rows: Sequence[Row], down: str, right: str) -> None:
-    lines, columns = (list(dict.fromkeys(row[axis] for row in rows)) for axis in (down, right))
+    lines, columns = (rows[axis].unique().tolist() for axis in (down, right))
     gain = np.full((len(lines), len(columns)), np.nan)
-    for row in rows:
-        place = lines.index(row[down]), columns.index(row[right])
-        gain[place] = row["difference"] * (-1.0 if row["better"] == "high" else 1.0)
+    for row in rows.to_dict("records"):
+        y, x = lines.index(row[down]), columns.index(row[right])
+        difference, n_arcs = row["difference"], f"{row['n_arcs']:,}"
+        gain[y, x] = difference * (-1.0 if row["better"] == "high" else 1.0)
+        if gain[y, x] < 0.0:
+            edges: dict[str, Any] = {"hatch": _HATCH, "edgecolor": style.GREY, "linewidth": 0.0}
+            ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1.0, 1.0, fill=False, **edges))
+        text = f"{difference:+.2g}".replace("-", "\u2212") if np.isfinite(difference) else "\u2013"
+        weight = "bold" if row["low"] > 0.0 or row["high"] < 0.0 else "normal"
+        ax.text(x, y + 0.06, text, ha="center", fontweight=weight)
+        ax.text(x, y - 0.06, n_arcs, ha="center", va="top", fontsize=style.SMALL)
     # never so dark that black on it cannot be read
     largest = 1.7 * (np.nanmax(np.abs(gain), initial=0.0) or 1.0)
     ax.imshow(gain, cmap="RdBu", vmin=-largest, vmax=largest, origin="lower", aspect="auto")
-    for y, x in np.argwhere(gain < 0.0):
-        ax.add_patch(_hatched(x, y))
-    for row in rows:
-        _annotate(ax, row, columns.index(row[right]), lines.index(row[down]))
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(lines)), lines)
-    ax.set_xlabel(_SHORT.get(right, right))
-    ax.set_title(f"{_name(rows[0])}\n{rows[0]['first']} \u2212 {rows[0]['second']}")
-    study_style.dress(ax, grid=False)
-
-
-def _hatched(x: float, y: float) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle(
-        (x - 0.5, y - 0.5), 1.0, 1.0, fill=False, hatch=_HATCH, edgecolor=style.GREY, linewidth=0.0
-    )
-
-
-def _annotate(ax: Axes, row: Row, x: int, y: int) -> None:
-    clear = row["low"] > 0.0 or row["high"] < 0.0
-    known = math.isfinite(row["difference"])
-    difference = f"{row['difference']:+.2g}".replace("-", "\u2212") if known else "\u2013"
-    ax.text(x, y + 0.06, difference, ha="center", fontweight="bold" if clear else "normal")
-    ax.text(x, y - 0.06, f"{row['n_arcs']:,}", ha="center", va="top", fontsize=study_style.SMALL)
+    first = rows.iloc[0]
+    title = f"{_name(rows)}\n{first['first']} \u2212 {first['second']}"
+    style.dress(ax, has_grid=False, xlabel=_SHORT.get(right, right), title=title)

@@ -77,6 +77,6 @@ def coverage():
                 | {"median_width_au": 0.2 * factor, "median_ratio": 4.0 * factor}
                 for stratum, label in bins
             ]
-        return rows
+        return pd.DataFrame(rows)
 
     return make

@@ -32,9 +32,3 @@ def test_unbound_orbits_are_left_out(table, drawn):
 def test_a_set_without_orbits(table):
     with pytest.raises(EvaluationError, match="no catalogue"):
         plot_population(table.with_columns(q_au=np.nan))
-
-
-def test_draws_into_a_figure(table):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    fig = plt.figure(layout="constrained")
-    assert plot_population(table, fig) is fig

@@ -1,6 +1,7 @@
 """Bars and heat maps show the numbers of their rows, and say who is better."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from neoranging.exceptions import EvaluationError
@@ -16,13 +17,9 @@ def pair(made):
 def test_bars_are_as_high_as_the_rows_say(pair, drawn):
     rows = stratify(pair, metrics=("p_ar", "d_sh_pseudo"), n_boot=20)
     fig = plot_strata(rows)
-    wanted = [
-        r["value"]
-        for r in rows
-        if (r["axis"], r["metric"], r["method"]) == ("rho", "d_sh_pseudo", "mlp")
-    ]
+    wanted = rows.query("axis == 'rho' and metric == 'd_sh_pseudo' and method == 'mlp'")["value"]
     bars = fig.axes[4 + 1].containers[1]  # below, second axis; error bars come first
-    assert [bar.get_height() for bar in bars] == pytest.approx(wanted)
+    assert [bar.get_height() for bar in bars] == pytest.approx(wanted.tolist())
     texts = drawn(fig)
     assert {"mlp", "pinn", r"$P_\mathrm{AR}$ [%]"} <= set(texts)
     assert len(fig.axes) == 8
@@ -32,7 +29,7 @@ def test_ticks_tell_bounds_and_arcs(pair):
     rows = stratify(pair, axes=("rho",), metrics=("p_ar",), n_boot=0)
     (ax,) = plot_strata(rows, metrics=("p_ar",)).axes
     close, mid, far = (tick.get_text() for tick in ax.get_xticklabels())
-    edge = f"{rows[0]['upper']:.3g}"
+    edge = f"{rows['upper'][0]:.3g}"
     assert close.startswith(f"close\n< {edge}")
     assert mid.startswith(f"mid\n{edge}")
     assert far.startswith("far")
@@ -50,7 +47,7 @@ def test_rows_of_other_figures(pair):
     with pytest.raises(EvaluationError, match="no rows of medae_rho"):
         plot_strata(rows, metrics=("medae_rho",))
     with pytest.raises(EvaluationError, match="no rows"):
-        plot_strata([])
+        plot_strata(rows[:0])
 
 
 def test_blue_is_for_the_second_method(pair, drawn):
@@ -76,9 +73,9 @@ def test_a_figure_that_should_be_high_turns_the_colours(made):
 def test_cells_tell_their_arcs(pair, drawn):
     rows = cross(*pair, metrics=("medae_rho",), n_boot=0)
     texts = drawn(plot_cross(rows))
-    assert {f"{row['n_arcs']:,}" for row in rows} <= set(texts)
+    assert {f"{n:,}" for n in rows["n_arcs"]} <= set(texts)
 
 
 def test_no_cells():
     with pytest.raises(EvaluationError, match="no cells"):
-        plot_cross([])
+        plot_cross(pd.DataFrame())
