@@ -128,7 +128,7 @@ draw_cross(("mlp", "paper"), ("mlp", "invariant"))
 # memory, it would be better here than there by more than the intervals.
 
 for (model, representation), each in scored.items():
-    here = summarise(each, metrics=("median_relative_error",))[0]
+    here = summarise(each, metrics=("median_relative_error",)).iloc[0]
     value, low, high = (here[key] for key in ("value", "low", "high"))
     print(f"{model} ({representation})")
     print(f"    this page    {value:.3f} [{low:.3f}, {high:.3f}]")
