@@ -2,7 +2,7 @@
 #
 #   make demo    install, then ranges of real tracklets
 #   make test    install with the test tools, then the tests; PYTEST_ARGS="-k gauss" for some
-#   make check   all that has to pass: lint types contracts test docs
+#   make check   all that has to pass: lint types contracts coverage docs
 #   make dist    source release and wheel, checked, installed elsewhere and tested there
 #
 # All goes into .venv, made at the first call with PYTHON (3.11 or newer). Stamps in it remember what
@@ -23,15 +23,15 @@ PYTEST := OMP_NUM_THREADS=1 $(RUN) pytest -n auto --dist worksteal
 
 # Results must not hang on the processor: numeric tests once more without vector instructions in
 # numpy, torch and the C library.
-NUMERIC := tests/core tests/nn tests/estimators tests/authorities tests/contract \
-	tests/evaluation/test_metrics.py tests/evaluation/test_scores.py \
-	tests/test_admissible_region.py tests/test_attributable.py tests/test_conformal.py \
-	tests/test_dcriteria.py tests/test_ephemeris.py tests/test_estimate.py tests/test_orbit.py
+NUMERIC := tests/core tests/nn tests/estimators tests/authorities tests/contract tests/orbits \
+	tests/ephemeris tests/lab/study tests/test_admissible_region.py tests/test_attributable.py \
+	tests/test_calibration.py tests/test_estimate.py
 FEATURES := import numpy; \
 	print(*numpy.show_config("dicts").get("SIMD Extensions", {}).get("found", ()))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-plain-cpu lint types contracts docs check dist clean
+.PHONY: help demo test coverage test-plain-cpu lint types contracts docs changelog check dist \
+	clean
 
 help:
 	@sed -n '3,9s/^#  *//p' Makefile
@@ -41,6 +41,10 @@ demo: $(VENV)/base.stamp
 
 test: $(VENV)/test.stamp
 	$(PYTEST) $(PYTEST_ARGS)
+
+# All tests, with the share of lines that they run and its floor (fail_under in pyproject.toml).
+coverage: $(VENV)/test.stamp
+	$(PYTEST) --cov
 
 test-plain-cpu: $(VENV)/test.stamp
 	NPY_DISABLE_CPU_FEATURES="$$($(VENV)/bin/python -c '$(FEATURES)')" \
@@ -61,13 +65,17 @@ contracts: $(VENV)/lint.stamp
 docs: $(VENV)/docs.stamp
 	$(RUN) sphinx -W --keep-going -b html docs docs/_build/html
 
-check: lint types contracts test docs
+# The section that the fragments in changes/ would make.
+changelog: $(VENV)/dev.stamp
+	$(RUN) towncrier build --draft
+
+check: lint types contracts coverage docs
 
 dist: $(VENV)/dev.stamp
 	$(RUN) nox -s dist
 
 clean:
-	rm -rf $(VENV) .nox build dist docs/_build docs/gallery docs/api/generated
+	rm -rf $(VENV) .nox build dist docs/_build docs/gallery .coverage*
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is \

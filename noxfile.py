@@ -1,8 +1,9 @@
 """Tests on every Python, on the oldest and newest dependencies, and the release, each by itself.
 
-``nox -s tests-3.12``, ``nox -s oldest``, ``nox -s newest``, ``nox -s lint``, ``nox -s docs``,
-``nox -s dist``; what follows ``--`` goes to pytest. The Pythons are those on the path. For daily
-work ``make`` does in one environment what ``lint``, ``docs`` and one of ``tests`` do here.
+``nox -s tests-3.12``, ``nox -s oldest``, ``nox -s newest``, ``nox -s coverage``, ``nox -s lint``,
+``nox -s docs``, ``nox -s changelog``, ``nox -s dist``; what follows ``--`` goes to pytest. The
+Pythons are those on the path. For daily work ``make`` does in one environment what ``lint``,
+``docs`` and ``coverage`` do here.
 """
 
 from __future__ import annotations
@@ -45,6 +46,20 @@ def newest(session: nox.Session) -> None:
     """Tests on the newest versions of all dependencies, torch's pinned version set aside."""
     session.install("--upgrade", "-e", ".[test]")
     session.run("python", "-m", "pytest", *PARALLEL, *session.posargs, env=ENVIRONMENT)
+
+
+@nox.session(python=OLDEST)
+def coverage(session: nox.Session) -> None:
+    """Share of the lines that the tests run, with the floor of pyproject.toml; all tests."""
+    session.install(*CPU, "-e", ".[test]")
+    session.run("python", "-m", "pytest", *PARALLEL, "--cov", *session.posargs, env=ENVIRONMENT)
+
+
+@nox.session(python=OLDEST)
+def changelog(session: nox.Session) -> None:
+    """Section of the changelog that the fragments in changes/ make; nothing is written."""
+    session.install(*CPU, "-e", ".", "towncrier")
+    session.run("towncrier", "build", "--draft", *session.posargs)
 
 
 @nox.session(python=OLDEST)

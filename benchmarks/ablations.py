@@ -20,7 +20,9 @@ import torch
 
 from neoranging.core.parallax import LARGEST_ERROR
 from neoranging.estimators import network_inputs
-from neoranging.lab.training import TrainingArcs, TrainingConfig, fit_network, load_arcs
+from neoranging.lab.training import TrainingConfig
+from neoranging.lab.training.data import TrainingArcs, load_arcs
+from neoranging.lab.training.fit import fit_network
 from neoranging.nn import features
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.losses import LossWeights

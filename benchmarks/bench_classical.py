@@ -18,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from neoranging.estimators.gauss import GaussEstimator
-from neoranging.estimators.laplace import LaplaceEstimator
-from neoranging.tracklet import TrackletSet
+from neoranging import TrackletSet
+from neoranging.estimators import GaussEstimator, LaplaceEstimator
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from simulated_arcs import SimulatedArcs, simulate

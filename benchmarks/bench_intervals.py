@@ -11,10 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from neoranging.calibration import Calibration
-from neoranging.core.answers import Answers
-from neoranging.core.attributable import Attributables
-from neoranging.core.status import RangeStatus
+from neoranging import Calibration, RangeStatus
+from neoranging.core import Answers, Attributables
 
 
 def answers(n: int, seed: int) -> tuple[Answers, np.ndarray, np.ndarray]:

@@ -26,12 +26,9 @@ import numpy as np
 from astropy import units as u
 from astropy.time import Time
 
-from neoranging import ephemeris
+from neoranging import RangingEstimator, TrackletSet, ephemeris, get_estimator
 from neoranging.core.geometry import radec
-from neoranging.estimators.base import RangingEstimator
-from neoranging.estimators.registry import get_estimator
 from neoranging.exceptions import NeoRangingError, NeoRangingWarning
-from neoranging.tracklet import TrackletSet
 
 DEG, ARCSEC = np.pi / 180.0, np.pi / 648_000.0
 N_OBS = 4

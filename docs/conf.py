@@ -26,7 +26,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
 ]
-# No intersphinx: it fetches inventories, and these pages are built where there is no network.
+# No intersphinx: without a network it warns for each inventory, and warnings are errors here.
 
 exclude_patterns = ["_build", "tools", "ext"]
 templates_path = ["_templates"]

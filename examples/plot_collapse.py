@@ -22,16 +22,19 @@ from astropy import units as u
 from astropy.constants import au
 
 import neoranging as nr
-from neoranging.lab.simulation.twin import Twin
-from neoranging.lab.study.diurnal_signal import diurnal_signal
-from neoranging.lab.study.figures.classical import plot_collapse
-from neoranging.lab.study.metrics import COLLAPSED, summarise
-from neoranging.lab.study.predictions import predict
-from neoranging.lab.study.scores import score
-from neoranging.lab.study.tables import side_by_side
-from neoranging.samples import reference_ranges
+from neoranging.lab.simulation import Twin
+from neoranging.lab.study import (
+    diurnal_signal,
+    plot_collapse,
+    predict,
+    score,
+    side_by_side,
+    summarise,
+)
 
-known = reference_ranges()
+COLLAPSED = 1e-3  # au: below, the range is that of a root at the observer
+
+known = nr.reference_ranges()
 tracklets = nr.read_tracklets([nr.sample("impactors"), nr.sample("2024YR4")])[[1, 6]]
 for tracklet in tracklets:
     print(tracklet)

@@ -18,7 +18,6 @@ import matplotlib.pyplot as plt
 from astropy import units as u
 
 import neoranging as nr
-from neoranging.samples import reference_ranges
 
 tracklets = nr.read_tracklets(nr.sample("impactors"))
 print(tracklets.report)
@@ -70,7 +69,7 @@ for estimate in (gauss, laplace):
 # chosen solution with its errors. JPL's range and range-rate at the same instant, from the
 # object's whole arc, are added for comparison.
 
-known = reference_ranges()
+known = nr.reference_ranges()
 truth = known[abs(known["obstime"] - gauss.epoch) < 0.5 * u.s][0]
 
 ax = gauss.plot()

@@ -22,10 +22,15 @@ import numpy as np
 from astropy import units as u
 
 import neoranging as nr
-from neoranging.lab.simulation.twin import Twin
-from neoranging.lab.study.calibration import HeldOut, coverage, cross_conformal
-from neoranging.lab.study.figures.intervals import plot_half_widths, plot_reliability
-from neoranging.lab.study.selection import Selection
+from neoranging.lab.simulation import Twin
+from neoranging.lab.study import (
+    HeldOut,
+    Selection,
+    coverage,
+    cross_conformal,
+    plot_half_widths,
+    plot_reliability,
+)
 
 twin = Twin(objects=1024, seed=11)
 arcs = twin.arcs()

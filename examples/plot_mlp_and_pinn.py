@@ -28,13 +28,17 @@ import pandas as pd
 
 import neoranging as nr
 from neoranging.exceptions import NotTrainedError
-from neoranging.lab.simulation.twin import Twin
-from neoranging.lab.study.figures.strata import plot_cross, plot_strata
-from neoranging.lab.study.metrics import summarise
-from neoranging.lab.study.predictions import predict
-from neoranging.lab.study.scores import score
-from neoranging.lab.study.strata import cross, stratify
-from neoranging.lab.study.tables import side_by_side
+from neoranging.lab.simulation import Twin
+from neoranging.lab.study import (
+    cross,
+    plot_cross,
+    plot_strata,
+    predict,
+    score,
+    side_by_side,
+    stratify,
+    summarise,
+)
 
 twin = Twin(objects=1024, seed=23)
 arcs = twin.arcs()
@@ -124,7 +128,7 @@ draw_cross(("mlp", "paper"), ("mlp", "invariant"))
 # memory, it would be better here than there by more than the intervals.
 
 for (model, representation), each in scored.items():
-    here = summarise(each, metrics=("median_relative_error",))[0]
+    here = summarise(each, metrics=("median_relative_error",)).iloc[0]
     value, low, high = (here[key] for key in ("value", "low", "high"))
     print(f"{model} ({representation})")
     print(f"    this page    {value:.3f} [{low:.3f}, {high:.3f}]")

@@ -21,7 +21,6 @@ import numpy as np
 from astropy import units as u
 
 import neoranging as nr
-from neoranging.samples import reference_ranges
 
 methods = ("gauss", "laplace", "mlp", "pinn")
 tracklet = nr.read_tracklets(nr.sample("2024YR4"))[1]
@@ -35,7 +34,7 @@ for estimate in estimates.values():
 # What was the range really? The sample comes with it, from an orbit fitted to 26 days of
 # observations.
 
-known = reference_ranges()
+known = nr.reference_ranges()
 
 
 def true_row(epoch):

@@ -27,17 +27,18 @@ import pandas as pd
 from astropy import units as u
 
 import neoranging as nr
-from neoranging.core.answers import Answers
-from neoranging.estimators.conformal import ConformalEstimator
+from neoranging.core import Answers
 from neoranging.exceptions import ConformalError
-from neoranging.lab.simulation.twin import Twin
-from neoranging.lab.study.calibration import HeldOut
-from neoranging.lab.study.figures.estimates import plot_estimates
-from neoranging.lab.study.metrics import summarise
-from neoranging.lab.study.predictions import predict
-from neoranging.lab.study.scores import score
-from neoranging.lab.study.selection import Selection
-from neoranging.lab.study.tables import side_by_side
+from neoranging.lab.simulation import Twin
+from neoranging.lab.study import (
+    HeldOut,
+    Selection,
+    plot_estimates,
+    predict,
+    score,
+    side_by_side,
+    summarise,
+)
 
 
 class RuleOfThumb(nr.RangingEstimator):
@@ -136,10 +137,10 @@ for level in (0.5, 0.68, 0.95):
     print(f"promised {level:.0%}, kept {inside.mean():.1%} of {len(test)} arcs")
 
 # %%
-# A :class:`~neoranging.estimators.conformal.ConformalEstimator` is the method and its calibration
+# A :class:`~neoranging.ConformalEstimator` is the method and its calibration
 # in one. It answers as before, and now with an interval.
 
-rule = ConformalEstimator(RuleOfThumb(), calibration)
+rule = nr.ConformalEstimator(RuleOfThumb(), calibration)
 night = tracklets.estimate(rule)
 for name, rho, (low, high) in zip(
     tracklets.stations, night.range.value, night.interval(0.68).value, strict=True
@@ -151,7 +152,7 @@ for name, rho, (low, high) in zip(
 # errors are others; that is what ``identity`` is for.
 
 try:
-    ConformalEstimator(RuleOfThumb(speed=15 * u.km / u.s), calibration)
+    nr.ConformalEstimator(RuleOfThumb(speed=15 * u.km / u.s), calibration)
 except ConformalError as error:
     print(type(error).__name__)
 

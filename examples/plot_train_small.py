@@ -24,17 +24,11 @@ import numpy as np
 import pandas as pd
 
 import neoranging as nr
-from neoranging.estimators.mlp import MLPEstimator
-from neoranging.lab.sets.splits import split_set
-from neoranging.lab.sets.store import read_arcs
-from neoranging.lab.simulation.twin import Twin, make_twin
-from neoranging.lab.study.figures.estimates import plot_estimates
-from neoranging.lab.study.metrics import summarise
-from neoranging.lab.study.predictions import predict
-from neoranging.lab.study.scores import score
-from neoranging.lab.study.tables import side_by_side
-from neoranging.lab.training import TrainingConfig, train
-from neoranging.nn.modules import NetworkConfig
+from neoranging.estimators import MLPEstimator
+from neoranging.lab.sets import read_arcs, split_set
+from neoranging.lab.simulation import Twin, make_twin
+from neoranging.lab.study import plot_estimates, predict, score, side_by_side, summarise
+from neoranging.lab.training import NetworkConfig, TrainingConfig, train
 
 folder = tempfile.TemporaryDirectory()
 work = Path(folder.name)

@@ -11,6 +11,7 @@ from ._version import __version__ as __version__
 from .admissible_region import AdmissibleRegion as AdmissibleRegion
 from .attributable import Attributable as Attributable
 from .calibration import Calibration as Calibration
+from .calibration import default_calibration as default_calibration
 from .estimate import RangeEstimate as RangeEstimate
 from .estimate import RangeStatus as RangeStatus
 from .estimators.base import RangingEstimator as RangingEstimator
@@ -19,6 +20,7 @@ from .estimators.registry import available_methods as available_methods
 from .estimators.registry import get_estimator as get_estimator
 from .estimators.registry import register_estimator as register_estimator
 from .estimators.registry import unregister_estimator as unregister_estimator
+from .grouping import TrackletReport as TrackletReport
 from .observations.observatories import load_obscodes as load_obscodes
 from .observations.observatories import register_observatory as register_observatory
 from .orbits.dcriteria import d_drummond as d_drummond
@@ -26,6 +28,7 @@ from .orbits.dcriteria import d_jopek as d_jopek
 from .orbits.dcriteria import d_sh as d_sh
 from .orbits.elements import OrbitalElements as OrbitalElements
 from .read import read_tracklets as read_tracklets
+from .samples import reference_ranges as reference_ranges
 from .samples import sample as sample
 from .tracklet import Tracklet as Tracklet
 from .tracklet import TrackletSet as TrackletSet

@@ -10,33 +10,6 @@ from typing import Any, Self
 
 from astropy.utils.exceptions import AstropyUserWarning
 
-__all__ = [
-    "AdmissibleRegionError",
-    "BusyFolderError",
-    "CheckpointError",
-    "ConformalError",
-    "CorruptFileError",
-    "DatasetError",
-    "DownloadError",
-    "EphemerisError",
-    "EstimationError",
-    "EvaluationError",
-    "MissingDependencyError",
-    "NeoRangingError",
-    "NeoRangingWarning",
-    "NotTrainedError",
-    "ObservationFormatError",
-    "ObserverError",
-    "OrbitError",
-    "OrbitFormatError",
-    "ResourceNotFoundError",
-    "TrackletError",
-    "TrainingError",
-    "UnknownMethodError",
-    "UnknownSampleError",
-    "UnknownStationError",
-]
-
 
 class NeoRangingError(Exception):
     """Base of all errors raised by neoranging."""

@@ -42,7 +42,7 @@ def sample(name: str) -> Path:
     Parameters
     ----------
     name : str
-        One of `available_samples`; case and blanks do not matter.
+        One of ``available_samples``; case and blanks do not matter.
 
     Raises
     ------

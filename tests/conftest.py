@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
+import simulated_arcs
 from astropy.utils import iers
 
 from neoranging.core.answers import Answers
@@ -37,19 +36,7 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
-def simulated_arcs() -> ModuleType:
-    """The module ``simulated_arcs.py`` beside this file, which no import path reaches."""
-    path = Path(__file__).with_name("simulated_arcs.py")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="session")
-def simulate(simulated_arcs: ModuleType) -> Callable[..., Any]:
+def simulate() -> Callable[..., Any]:
     """Simulated arcs of near-Earth objects; see ``simulated_arcs.simulate``."""
     return simulated_arcs.simulate
 

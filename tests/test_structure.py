@@ -1,4 +1,4 @@
-"""Ceilings that keep the code readable: sizes of modules and functions, valid exports.
+"""Ceilings that keep the code readable: sizes of modules and functions, public and private names.
 
 One test to a rule; each names all modules that break it.
 """
@@ -6,15 +6,16 @@ One test to a rule; each names all modules that break it.
 import ast
 import io
 import tokenize
-from importlib import import_module
 from pathlib import Path
 
+import house_figures
 import pytest
 
 import neoranging
 
 ROOT = Path(neoranging.__file__).parent
 MODULE_CEILING, FUNCTION_CEILING, TYPICAL_FUNCTION = 600, 60, 10
+PUBLIC_CEILING, CALLED_ONCE_CEILING = 130, 250
 VAGUE = {"utils", "util", "helpers", "misc", "common", "tools"}
 NO_CODE = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
@@ -80,17 +81,32 @@ def test_functions_are_typically_short(functions):
     assert sizes[len(sizes) // 2] <= TYPICAL_FUNCTION
 
 
-def test_exports_exist_once(trees):
-    wrong = []
-    for module in trees:
-        if module.name == "__main__.py":
-            continue
-        name = ".".join(["neoranging", *module.with_suffix("").parts]).removesuffix(".__init__")
-        loaded = import_module(name)
-        exported = list(getattr(loaded, "__all__", ()))
-        wrong += [f"{name}.{each} twice" for each in set(exported) if exported.count(each) > 1]
-        wrong += [f"{name}.{each} missing" for each in exported if not hasattr(loaded, each)]
-    assert not wrong
+@pytest.fixture(scope="module")
+def house():
+    return house_figures.survey(ROOT)
+
+
+def test_a_person_can_read_the_reference(house):
+    assert len(house.public) <= PUBLIC_CEILING
+
+
+def test_helpers_say_more_than_the_lines_in_them(house):
+    assert len(house.called_once) <= CALLED_ONCE_CEILING
+
+
+def test_only_stubs_list_public_names(sources):
+    """``__all__`` stands in packages alone, whose names come from the stub beside them."""
+    listing = {module for module, source in sources.items() if "__all__" in source}
+    stubs = {path.relative_to(ROOT).with_suffix(".py") for path in ROOT.rglob("*.pyi")}
+    assert listing == stubs
+    assert not [str(module) for module in stubs if "attach_stub(" not in sources[module]]
+
+
+def test_the_stub_of_a_package_lists_its_rooms():
+    """A package with public names is reached from the root by its name alone."""
+    for stub in ROOT.rglob("*/__init__.pyi"):
+        package = stub.parent
+        assert f"from . import {package.name} as" in (package.parent / stub.name).read_text()
 
 
 def test_every_module_says_what_it_is_for(trees):

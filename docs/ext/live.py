@@ -4,6 +4,8 @@
     The command and what it prints.
 ``.. range-statuses::``
     The members of `RangeStatus` with their advice.
+``.. house-figures::``
+    What ``docs/tools/house_figures.py`` prints.
 
 References of the text to Python names may leave out the module: ``Tracklet.estimate`` is found
 wherever it is documented.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shlex
 from pathlib import Path
 from typing import Any
@@ -68,14 +71,33 @@ class RangeStatuses(SphinxDirective):
         return [listed]
 
 
+class HouseFigures(Directive):
+    """Show the figures of the source tree."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the command and its output as a block."""
+        tool = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "house_figures.py"))
+        figures = tool["report"](tool["survey"]())
+        text = f"$ python docs/tools/house_figures.py\n{figures}"
+        return [nodes.literal_block(text, text, language="console")]
+
+
 def _find_anywhere(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
     """Resolve a Python name without its module; a public object comes before one of the core."""
     if node.get("refdomain") != "py":
         return None
     domain = env.get_domain("py")
     name = node["reftarget"].removeprefix("neoranging.")
-    for ending in (f".{name}", f".{name.split('.')[-1]}"):  # a re-export is found by its last part
-        found = [full for full in domain.objects if full.endswith(ending)]
+    parts = name.split(".")
+    # Docstrings name a class by the module that holds it, the reference by the package that lists
+    # it: last parts decide, yet `core.candidates` is not the attribute `RangeEstimate.candidates`.
+    for ending in (name, ".".join(parts[-2:]), parts[-1]):
+        found = [
+            full
+            for full in domain.objects
+            if full.endswith(f".{ending}")
+            and (ending == name or "." in ending or full.rpartition(".")[0] not in domain.objects)
+        ]
         if found:
             break
     else:
@@ -92,5 +114,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register directives and the search for unqualified names."""
     app.add_directive("command-output", CommandOutput)
     app.add_directive("range-statuses", RangeStatuses)
+    app.add_directive("house-figures", HouseFigures)
     app.connect("missing-reference", _find_anywhere)
     return {"version": "1.0", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,8 +22,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import neoranging
-from neoranging.calibration import Calibration
-from neoranging.lab.study.metrics import METRICS
+from neoranging import Calibration
+from neoranging.lab.study import METRICS
 from neoranging.tables import number
 
 DATA = Path(neoranging.__file__).parent / "data"

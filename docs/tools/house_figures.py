@@ -11,74 +11,93 @@ import ast
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
+PACKAGE = Path(__file__).resolve().parents[2] / "neoranging"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def public_names(tree: ast.Module) -> set[str]:
-    """Names that a module hands to its users: those of its ``__all__``."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(isinstance(t, ast.Name) and t.id == "__all__" for t in targets):
-                return {c.value for c in ast.walk(node.value) if isinstance(c, ast.Constant)}
-    return set()
+class House(NamedTuple):
+    """Figures of a package."""
+
+    lines: dict[str, int]
+    """Lines by room, which is a folder; those of the laboratory are counted one by one."""
+    public: list[str]
+    """Names that users may import, each by its shortest path."""
+    private: list[str]
+    """Private functions and methods."""
+    called_once: list[str]
+    """Those of them that are mentioned in one place."""
 
 
-def stub_names(tree: ast.Module) -> set[str]:
-    """Names that the stub of a lazy package lists, its submodules left out."""
+def stubs(folder: Path) -> dict[str, list[str]]:
+    """Names that the stub of each package lists, without submodules and version, root first."""
     return {
-        alias.asname or alias.name
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module
-        for alias in node.names
+        ".".join(path.parent.relative_to(folder.parent).parts): [
+            alias.name
+            for node in ast.parse(path.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.ImportFrom) and node.module not in {None, "_version"}
+            for alias in node.names
+        ]
+        for path in sorted(folder.rglob("__init__.pyi"), key=lambda path: (len(path.parts), path))
     }
 
 
-def used_names(tree: ast.Module) -> Counter[str]:
-    """How often a module mentions each name or attribute, definitions and imports aside."""
-    return Counter(
-        node.id if isinstance(node, ast.Name) else node.attr
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name | ast.Attribute)
+def public_names(folder: Path) -> list[str]:
+    """Public names by their shortest path, errors included; packages repeat some of the root."""
+    shortest: dict[str, str] = {}
+    for package, names in stubs(folder).items():
+        for name in names:
+            shortest.setdefault(name, f"{package}.{name}")
+    errors = ast.parse((folder / "exceptions.py").read_text(encoding="utf-8")).body
+    return sorted(
+        [
+            *shortest.values(),
+            *(
+                f"{folder.name}.exceptions.{node.name}"
+                for node in errors
+                if isinstance(node, ast.ClassDef)
+            ),
+        ]
     )
 
 
-def main(folder: Path) -> None:
-    """Print the figures of a package."""
-    trees = {p: ast.parse(p.read_text(encoding="utf-8")) for p in sorted(folder.rglob("*.py"))}
-    lines = {p: len(p.read_text(encoding="utf-8").splitlines()) for p in trees}
-    uses = sum(map(used_names, trees.values()), Counter())
-    private = [
-        node.name
-        for tree in trees.values()
-        for node in ast.walk(tree)
-        if isinstance(node, Function)
-        and node.name.startswith("_")
-        and not node.name.startswith("__")
-    ]
-    public = {(p, name) for p, tree in trees.items() for name in public_names(tree)}
-    for stub in folder.rglob("*.pyi"):
-        tree = ast.parse(stub.read_text(encoding="utf-8"))
-        public |= {(stub, name) for name in stub_names(tree)}
-
-    rooms: Counter[str] = Counter()
-    for path, n in lines.items():
+def survey(folder: Path = PACKAGE) -> House:
+    """Count what stands in a package."""
+    sources = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))}
+    lines: Counter[str] = Counter()
+    uses: Counter[str] = Counter()
+    private = []
+    for path, source in sources.items():
         parts = path.relative_to(folder).parts[:-1]
-        rooms["/".join(parts[: 2 if parts[:1] == ("lab",) else 1]) or "(top)"] += n
-    laboratory = sum(n for room, n in rooms.items() if room.startswith("lab"))
-    total = sum(lines.values())
-    print(f"files                          {len(trees)}")
-    print(f"lines                          {total}")
-    print(f"  instrument                   {total - laboratory}")
-    print(f"  laboratory                   {laboratory}")
-    for room, n in sorted(rooms.items(), key=lambda item: -item[1]):
-        print(f"    {room:26} {n}")
-    print(f"public names                   {len({name for _, name in public})}")
-    print(f"private functions              {len(private)}")
-    print(f"  called from one place        {sum(uses[name] == 1 for name in private)}")
+        room = "/".join(parts[: 2 if parts[:1] == ("lab",) else 1]) or "(top)"
+        lines[room] += len(source.splitlines())
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Name | ast.Attribute):
+                uses[node.id if isinstance(node, ast.Name) else node.attr] += 1
+            elif isinstance(node, Function) and node.name.startswith("_"):
+                private += [] if node.name.startswith("__") else [node.name]
+    once = [name for name in private if uses[name] == 1]
+    return House(dict(lines.most_common()), public_names(folder), private, once)
+
+
+def report(house: House) -> str:
+    """Figures as the lines that are printed."""
+    laboratory = {room: n for room, n in house.lines.items() if room.startswith("lab")}
+    rows = [("lines", sum(house.lines.values()))]
+    for side, rooms in (
+        ("instrument", {r: n for r, n in house.lines.items() if r not in laboratory}),
+        ("laboratory", laboratory),
+    ):
+        rows += [(f"  {side}", sum(rooms.values()))]
+        rows += [(f"    {room}", n) for room, n in rooms.items()]
+    rows += [
+        ("public names", len(house.public)),
+        ("private functions", len(house.private)),
+        ("  called from one place", len(house.called_once)),
+    ]
+    return "\n".join(f"{name:26}{n:7}" for name, n in rows)
 
 
 if __name__ == "__main__":
-    default = Path(__file__).parents[2] / "neoranging"
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else default)
+    print(report(survey(*map(Path, sys.argv[1:2]))))

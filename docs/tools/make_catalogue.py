@@ -18,14 +18,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from neoranging.orbits.catalogue import (
-    CATALOGUE_FILE,
-    DECIMALS,
-    MISSING,
-    _columns,
-    load_catalogue,
-    read_orbits,
-)
+from neoranging.orbits import load_catalogue, read_orbits
+from neoranging.orbits.catalogue import CATALOGUE_FILE, DECIMALS, MISSING, _columns
 
 TEXTS = ("designation", "principal_designation")
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from neoranging.core.arcs import Arcs
+from neoranging.core import Arcs
 from neoranging.core.geometry import wrap_angle
 from neoranging.lab.sets import ArcTable, read_arcs, to_core
-from neoranging.lab.study.selection import Selection
+from neoranging.lab.study import Selection
 from neoranging.lab.training.noise import noise_free
 
 CAP = 60

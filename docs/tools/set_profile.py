@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from neoranging.core.geometry import dot, line_of_sight, norm
-from neoranging.ephemeris.states import earth_state
+from neoranging.ephemeris import earth_state
 from neoranging.lab.sets import ArcTable
 from neoranging.lab.sets.store import iterate_arcs
-from neoranging.lab.study.selection import Selection
+from neoranging.lab.study import Selection
 
 COLUMNS = (
     *("n_obs", "span_d", "station", "stations", "is_close"),

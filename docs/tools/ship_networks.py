@@ -18,14 +18,10 @@ from typing import Any
 
 import torch
 
-from neoranging.estimators.base import RangingEstimator
-from neoranging.estimators.mlp import MLPEstimator
-from neoranging.estimators.pinn import PINNEstimator
+from neoranging import RangingEstimator
+from neoranging.estimators import MLPEstimator, PINNEstimator
+from neoranging.lab.study import Selection, predict, score, summarise
 from neoranging.lab.study.calibration import calibrate_defaults
-from neoranging.lab.study.metrics import summarise
-from neoranging.lab.study.predictions import predict
-from neoranging.lab.study.scores import score
-from neoranging.lab.study.selection import Selection
 from neoranging.lab.training.fit import WEIGHTS
 from neoranging.nn import checkpoint
 

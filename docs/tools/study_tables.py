@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neoranging.estimators.learned import LearnedEstimator, default_weights
+from neoranging.estimators import LearnedEstimator
+from neoranging.estimators.learned import default_weights
 from neoranging.lab.study import strata as evaluation
 from neoranging.lab.study.published import SOURCE
 from neoranging.nn.features import FEATURES

@@ -21,8 +21,7 @@ from neoranging.constants import ARCSEC, MJD_JD
 from neoranging.core.geometry import norm
 from neoranging.core.prediction import sight
 from neoranging.observations import observatories
-from neoranging.orbits.catalogue import Catalogue, load_catalogue, read_orbits
-from neoranging.orbits.nbody import nbody_states
+from neoranging.orbits import Catalogue, load_catalogue, nbody_states, read_orbits
 
 OUTPUT = Path(__file__).resolve().parents[2] / "docs" / "guide" / "truth_decay.inc"
 ELAPSED = (10, 30, 60, 180, 365, 730, 1826, 3652, 7305)

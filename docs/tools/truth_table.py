@@ -23,10 +23,9 @@ import numpy as np
 from astropy.table import QTable
 
 import neoranging as nr
-from neoranging import ephemeris
+from neoranging import RangeEstimate, ephemeris
 from neoranging.constants import MJD_JD
 from neoranging.core.geometry import line_of_sight, norm
-from neoranging.estimate import RangeEstimate
 from neoranging.observations import observatories
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,8 +14,6 @@ from neoranging.cli.lazy import LazyGroup
 from neoranging.cli.methods import methods
 from neoranging.cli.region import region
 
-__all__ = ["main"]
-
 
 class _CommandLine(ErrorReportingGroup, LazyGroup):
     """Commands of the package and of others, whose errors are single lines."""

@@ -167,7 +167,7 @@ def tdb_mjd(time: Time) -> FloatArray:
     Raises
     ------
     EphemerisError
-        If an epoch is masked, not finite or outside `EPHEMERIS_SPAN`.
+        If an epoch is masked, not finite or outside ``EPHEMERIS_SPAN``.
     """
     if time.masked:
         if np.any(time.mask):
@@ -216,12 +216,12 @@ def earth_state(mjd_tdb: Time | ArrayLike) -> tuple[FloatArray, FloatArray]:
     Raises
     ------
     EphemerisError
-        If an epoch is not finite or outside `EPHEMERIS_SPAN`.
+        If an epoch is not finite or outside ``EPHEMERIS_SPAN``.
 
     Warns
     -----
     NeoRangingWarning
-        Once, for epochs outside `DE440_SPAN`, where the error is up to 15 km and 5 mm/s.
+        Once, for epochs outside ``DE440_SPAN``, where the error is up to 15 km and 5 mm/s.
     """
     epoch = _epochs(mjd_tdb)
     position, velocity = _EARTH.with_rate(epoch.ravel())
@@ -271,7 +271,7 @@ def site_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[FloatArray, 
     Raises
     ------
     EphemerisError
-        If an epoch is not finite or outside `EPHEMERIS_SPAN`.
+        If an epoch is not finite or outside ``EPHEMERIS_SPAN``.
 
     Warns
     -----
@@ -350,7 +350,7 @@ def observer_posvel(
     UnknownStationError
         If a code is unknown or has no fixed place.
     EphemerisError
-        If an epoch is not finite or outside `EPHEMERIS_SPAN`.
+        If an epoch is not finite or outside ``EPHEMERIS_SPAN``.
     """
     if location is None:
         return earth_posvel(time)

@@ -53,7 +53,7 @@ class RangingEstimator(ABC):
         Distinct epochs that it needs; shorter arcs get ``TOO_FEW_OBSERVATIONS``.
     is_learned : bool
         Whether it was trained on data. Its answers that call themselves OK are then judged by the
-        observations (`neoranging.core.verdict`): most become ``POPULATION``.
+        observations (``neoranging.core.verdict``): most become ``POPULATION``.
     representations : tuple of str
         Words that its option ``representation`` takes, if it has one; the first is the default.
         They may follow its name, as in ``"mlp@paper"``.

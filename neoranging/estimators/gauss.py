@@ -15,8 +15,8 @@ class GaussEstimator(ClassicalEstimator):
 
     All positive roots of the eighth-degree polynomial are kept as candidates, refined with exact
     Lagrange coefficients and light time to orbits through the three observations, and judged by
-    all observations. The method stands in `neoranging.core.gauss`, the rule of choice in
-    `neoranging.core.candidates`, the options in `ClassicalEstimator`.
+    all observations. The method stands in ``neoranging.core.gauss``, the rule of choice in
+    ``neoranging.core.candidates``, the options in `ClassicalEstimator`.
     """
 
     name: ClassVar[str] = "gauss"

@@ -15,8 +15,8 @@ class LaplaceEstimator(ClassicalEstimator):
 
     All positive roots of the eighth-degree polynomial are kept as candidates, refined to orbits
     whose own parabola is the observed one, and judged by all observations. The method stands in
-    `neoranging.core.laplace`, the rule of choice in `neoranging.core.candidates`, the options in
-    `ClassicalEstimator`.
+    ``neoranging.core.laplace``, the rule of choice in ``neoranging.core.candidates``, the options
+    in `ClassicalEstimator`.
     """
 
     name: ClassVar[str] = "laplace"

@@ -57,7 +57,15 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A remark on records that were used all the same; line 0 stands for the whole file."""
+    """A remark on records that were used all the same.
+
+    Parameters
+    ----------
+    line : int
+        Line of the file, counted from 1; 0 stands for the whole file.
+    text : str
+        The remark.
+    """
 
     line: int
     text: str

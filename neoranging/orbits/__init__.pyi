@@ -5,6 +5,4 @@ from .dcriteria import d_drummond as d_drummond
 from .dcriteria import d_jopek as d_jopek
 from .dcriteria import d_sh as d_sh
 from .elements import OrbitalElements as OrbitalElements
-from .elements import from_orbit as from_orbit
-from .elements import to_orbit as to_orbit
 from .nbody import nbody_states as nbody_states

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import simulated_arcs
 from astropy import units as u
 from astropy.coordinates import SkyCoord
 from astropy.table import QTable
@@ -24,7 +25,7 @@ class TestNearOpposition:
 
     RANGE, SPAN, EPOCH, DRAWS = 2.59, 20.0, 59_400.0, 120
 
-    def arc(self, simulated_arcs, offset, n=3, tilt=0.003):
+    def arc(self, offset, n=3, tilt=0.003):
         """Noise-free arc of a circular orbit ``offset`` degrees from opposition.
 
         ``tilt`` is how far it leaves the ecliptic; in that plane three lines of sight and the
@@ -47,8 +48,8 @@ class TestNearOpposition:
     @pytest.mark.parametrize("n", [3, 6])
     @pytest.mark.parametrize("tilt", [0.0005, 0.003, 0.02, 0.1])
     @pytest.mark.parametrize("offset", [0.0, 30.0, 60.0])
-    def test_is_never_confidently_wrong(self, simulated_arcs, method, offset, tilt, n):
-        s = self.arc(simulated_arcs, offset, n, tilt).with_noise(np.random.default_rng(n))
+    def test_is_never_confidently_wrong(self, method, offset, tilt, n):
+        s = self.arc(offset, n, tilt).with_noise(np.random.default_rng(n))
         estimate = s.tracklets().estimate(method)
         ok = estimate.ok
         off = np.abs(estimate.range.value - s.rho)
@@ -63,14 +64,14 @@ class TestNearOpposition:
     @METHODS
     @pytest.mark.parametrize("tilt", [0.0005, 0.1])
     @pytest.mark.parametrize("offset", [0.0, 30.0, 60.0])
-    def test_intervals_cover(self, simulated_arcs, method, offset, tilt):
-        s = self.arc(simulated_arcs, offset, 3, tilt).with_noise(np.random.default_rng(7))
+    def test_intervals_cover(self, method, offset, tilt):
+        s = self.arc(offset, 3, tilt).with_noise(np.random.default_rng(7))
         low, high = s.tracklets().estimate(method).interval(0.9973).value.T
         assert ((low <= s.rho) & (s.rho <= high)).mean() > 0.97
 
     @METHODS
-    def test_far_from_opposition_the_right_root_is_found(self, simulated_arcs, method):
-        s = self.arc(simulated_arcs, 60.0, 6, tilt=0.1)
+    def test_far_from_opposition_the_right_root_is_found(self, method):
+        s = self.arc(60.0, 6, tilt=0.1)
         candidates = s.tracklets().estimate(method).candidates
         right = np.abs(candidates["range"].value - self.RANGE) < 0.3
         assert len(np.unique(candidates["tracklet"][right])) == self.DRAWS
@@ -150,7 +151,7 @@ class TestUnboundOrbits:
 class TestPlainArrays:
     """oorb 151 and 185: a default standard deviation, and three positions without a file."""
 
-    def test_three_positions_and_three_times_give_an_orbit(self, simulated_arcs):
+    def test_three_positions_and_three_times_give_an_orbit(self):
         """A Ceres-like orbit over forty days, positions rounded to 0.01 arcsec."""
         elements = 2.77 * (1.0 - 0.08), 0.08, *np.radians([10.6, 80.3, 73.5, 60.0])
         r, v = elements_to_state(*(np.array([x]) for x in elements))

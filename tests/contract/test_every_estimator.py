@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+import simulated_arcs
 from astropy import units as u
 from astropy.coordinates import SkyCoord
 from astropy.table import QTable
@@ -294,9 +295,9 @@ class TestInvariance:
             error = np.abs(inside.range.value / s.rho - 1.0)[inside.ok]
             assert np.median(error) < 0.5
 
-    def test_the_poles_are_places_like_others(self, method, simulated_arcs, simulate):
+    def test_the_poles_are_places_like_others(self, method, simulate):
         s = simulate(400, 0.3, seed=121, station="500", n_observations=4)
-        moved = poleward(simulated_arcs, s)
+        moved = poleward(s)
         dec = np.abs(np.degrees(moved.arcs.dec))
         assert dec.max() > 89.9
         estimate = moved.tracklets().estimate(method)
@@ -306,7 +307,7 @@ class TestInvariance:
             assert np.median(np.abs(estimate.range.value / moved.rho - 1.0)[estimate.ok]) < 0.5
 
 
-def poleward(simulated_arcs, s):
+def poleward(s):
     """The same objects, shifted onto lines of sight within a few degrees of the celestial poles."""
     rng = np.random.default_rng(6)
     middle = s.arcs.triplet[:, 1]

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import simulated_arcs
 
 from neoranging.constants import AU_KM, DAY_S, GM_SUN
 from neoranging.core.attributable import from_fit
@@ -252,7 +253,7 @@ def test_verdicts_do_not_depend_on_the_company(nights, method):
 
 
 @METHODS
-def test_an_unbound_object_is_not_given_a_bound_orbit_that_misses_it(simulated_arcs, method):
+def test_an_unbound_object_is_not_given_a_bound_orbit_that_misses_it(method):
     """Objects at 5 to 40 km/s far from the Sun, four observations over three days."""
     rng = np.random.default_rng(93)
     m = 300

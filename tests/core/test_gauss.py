@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import simulated_arcs
 
 from neoranging.constants import ARCSEC, C_AU_PER_DAY, GM_SUN
 from neoranging.core.attributable import from_fit
@@ -157,12 +158,12 @@ def test_noise_free_arcs_give_back_their_range_or_say_why_not(simulate, span):
 
 
 @pytest.mark.parametrize(("rho", "span"), [(0.0005, 0.4), (0.01, 0.15), (0.1, 0.5), (1.0, 8.0)])
-def test_covariance_is_the_scatter_of_noisy_ranges(simulated_arcs, rho, span):
-    arcs, found = noisy_ranges(simulated_arcs, rho, span, gauss)
+def test_covariance_is_the_scatter_of_noisy_ranges(rho, span):
+    arcs, found = noisy_ranges(rho, span, gauss)
     assert_calibrated(arcs, found)
 
 
-def noisy_ranges(simulated_arcs, rho, span, method, m=400, sigma=0.1):
+def noisy_ranges(rho, span, method, m=400, sigma=0.1):
     """Roots near the truth of one object at range ``rho`` observed with m draws of noise."""
     position, velocity = simulated_arcs.ephemeris.observer_state(
         simulated_arcs.observatories.itrf_positions(np.array(["F51"])), np.array([59_400.4])

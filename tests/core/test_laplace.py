@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import simulated_arcs
 
 from neoranging.constants import GM_SUN
 from neoranging.core.attributable import ParabolaFit, from_fit
@@ -61,7 +62,7 @@ def test_noise_free_arcs_give_back_their_range_or_say_why_not(simulate, span):
 
 
 @pytest.mark.parametrize(("rho", "span"), [(0.01, 0.15), (0.1, 0.5), (1.0, 8.0)])
-def test_covariance_is_the_scatter_of_noisy_ranges(simulated_arcs, rho, span):
+def test_covariance_is_the_scatter_of_noisy_ranges(rho, span):
     position, velocity = simulated_arcs.ephemeris.observer_state(
         simulated_arcs.observatories.itrf_positions(np.array(["F51"])), np.array([59_400.4])
     )
@@ -110,7 +111,7 @@ def test_the_diurnal_circle_of_the_station_is_no_parabola(simulate):
     assert (error[fair] < 1e-6).mean() > 0.9
 
 
-def test_several_stations_in_one_arc(simulated_arcs, simulate):
+def test_several_stations_in_one_arc(simulate):
     s = simulate(200, 0.6, seed=35, n_observations=6, station="500")
     rng = np.random.default_rng(3)
     codes = rng.choice(["G96", "F51", "W68", "I41"], len(s.arcs.t))

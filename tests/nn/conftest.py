@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import simulated_arcs
 import torch
 
 from neoranging import ephemeris
@@ -78,7 +79,7 @@ def night_truth(night):
 
 
 @pytest.fixture(scope="session")
-def slide(simulated_arcs):
+def slide():
     """The same objects from the same stations, every observation ``h`` days later."""
 
     def later(simulated, h):

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import simulated_arcs
 import torch
 
 from neoranging import ephemeris
@@ -174,9 +175,7 @@ def test_measured_acceleration_of_a_station_satisfies_the_equation(simulate, to_
 
 
 def _rate_at(simulated, h):
-    import sys
-
-    observe = sys.modules["simulated_arcs"].observe
+    observe = simulated_arcs.observe
     a = simulated.arcs
     times = [a.t[i:j] + h for i, j in zip(a.offsets, a.offsets[1:], strict=False)]
     return observe(simulated.r, simulated.v, simulated.epoch, times, simulated.station).rho_dot

@@ -1,4 +1,3 @@
-from .astroquery import query_astroquery as query_astroquery
 from .client import NeodysClient as NeodysClient
 from .http import Politeness as Politeness
 from .oef import OrbitRecord as OrbitRecord

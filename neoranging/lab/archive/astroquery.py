@@ -23,7 +23,7 @@ from neoranging.lab.archive.portal import (
 def query_astroquery(
     designation: str, *, kind: Kind = "keplerian", epoch: Epoch = "present", base_url: str = ""
 ) -> OrbitRecord:
-    """Orbit of one object by `astroquery.solarsystem.neodys`, as a typed record.
+    """Orbit of one object by ``astroquery.solarsystem.neodys``, as a typed record.
 
     For those who have astroquery at work already; it neither retries nor keeps, see
     `NeodysClient.orbit`.

@@ -1,6 +1,5 @@
 from .arcs import form_arcs as form_arcs
 from .arcs import to_core as to_core
-from .from_observations import make_real_set as make_real_set
 from .schema import ArcTable as ArcTable
 from .splits import split_set as split_set
 from .store import ArcWriter as ArcWriter

@@ -78,7 +78,7 @@ class HeldOut:
         ----------
         estimator : RangingEstimator
         tables : iterable of ArcTable
-            With `COLUMNS_NEEDED`.
+            With ``COLUMNS_NEEDED``.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class HeldOut:
     def calibration(
         self, score: str | None = None, description: Mapping[str, Any] | None = None
     ) -> Calibration:
-        """Calibration for new arcs, by at most `ARCS_OF_OBJECT` of each object.
+        """Calibration for new arcs, by at most ``ARCS_OF_OBJECT`` of each object.
 
         See `Calibration.fit`.
         """

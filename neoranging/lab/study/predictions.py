@@ -50,7 +50,7 @@ def predict(
     estimator : str, type or RangingEstimator
         Name of a registered method, its class, or one that is made already.
     table : ArcTable
-        M arcs with at least `neoranging.lab.sets.arcs.OBSERVED`; labels are not looked at.
+        M arcs with at least ``neoranging.lab.sets.arcs.OBSERVED``; labels are not looked at.
     label : str, optional
         Name to give it; that of the method by default.
     chunk : int

@@ -53,7 +53,7 @@ class Study:
     Attributes
     ----------
     data : dict
-        Which arcs: `neoranging.lab.study.selection.describe`.
+        Which arcs: ``neoranging.lab.study.selection.describe``.
     settings : dict
         How they were judged.
     table : ArcTable
@@ -143,7 +143,7 @@ def run_study(
     folds : int
         Of the crosswise intervals.
     bar : callable
-        Makes progress bars; `neoranging.lab.sets.progress.progress_bar`.
+        Makes progress bars; ``neoranging.lab.sets.progress.progress_bar``.
 
     Returns
     -------

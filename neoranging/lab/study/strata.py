@@ -53,7 +53,7 @@ class Strata:
     Attributes
     ----------
     axis : str
-        Key in `AXES`.
+        Key in ``AXES``.
     names : tuple of str
         Of the n cells, from low to high.
     edges : ndarray, shape (n + 1,)
@@ -77,7 +77,7 @@ class Strata:
         scored : DataFrame
             M arcs; their answers are not looked at.
         axis : str
-            Key in `AXES`.
+            Key in ``AXES``.
         n : int
             How many: terciles by default.
 
@@ -135,7 +135,7 @@ def stratify(
     scored : sequence of DataFrame
         Of the same arcs; the true ranges of the first decide the cells for all.
     axes : collection of str
-        Keys of `AXES`.
+        Keys of ``AXES``.
     metrics : collection of str, optional
         Names of `neoranging.lab.study.metrics.METRICS`; all by default.
     n : int
@@ -187,7 +187,7 @@ def cross(
     first, second : DataFrame
         Of the same arcs; the true ranges of the first decide the cells.
     axes : tuple of 2 str
-        Keys of `AXES`.
+        Keys of ``AXES``.
     metrics : collection of str
         Names of `neoranging.lab.study.metrics.METRICS`.
     n : int

@@ -111,7 +111,7 @@ def train(
         Recipe for this model and representation; by default the one that the package's own
         networks are trained by.
     **options
-        Options of `fit_network`: ``resume``, ``overwrite``, ``device``, ``threads``,
+        Options of ``fit_network``: ``resume``, ``overwrite``, ``device``, ``threads``,
         ``tensorboard``, ``notes``, ``on_epoch``.
 
     Returns
@@ -126,7 +126,7 @@ def train(
     DatasetError
         If the set is not finished or not divided, or an arc of it cannot be used.
     TrainingError
-        See `fit_network`.
+        See ``fit_network``.
     """
     kind = estimator.name, estimator.representation
     config = recipe or TrainingConfig.default(*kind)

@@ -72,7 +72,7 @@ def read_ades_psv(source: TextSource, *, default_sigma: Any = None) -> QTable:
         File or text, also compressed; UTF-8.
     default_sigma : float, Quantity or mapping, optional
         Uncertainty for records without ``rmsRA`` and ``rmsDec``, see
-        `neoranging.observations.uncertainty.sigma_columns`.
+        ``neoranging.observations.uncertainty.sigma_columns``.
 
     Returns
     -------

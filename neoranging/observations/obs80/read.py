@@ -63,7 +63,7 @@ def read_obs80(source: TextSource, *, default_sigma: Any = None) -> QTable:
     default_sigma : float, Quantity or mapping, optional
         Uncertainty, which the format does not carry [arcsec if a plain number]: one for all, or
         one for each station of a mapping. By default the table of
-        `neoranging.observations.uncertainty`, not below the rounding of the record.
+        ``neoranging.observations.uncertainty``, not below the rounding of the record.
 
     Returns
     -------

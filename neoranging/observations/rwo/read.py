@@ -60,7 +60,7 @@ def read_rwo(source: TextSource, *, default_sigma: Any = None) -> QTable:
         File or text of version 1, 2 or 3, also compressed; a body without header is measured.
     default_sigma : float, Quantity or mapping, optional
         Uncertainty for records whose RMS fields are blank or zero, see
-        `neoranging.observations.uncertainty.sigma_columns`.
+        ``neoranging.observations.uncertainty.sigma_columns``.
 
     Returns
     -------

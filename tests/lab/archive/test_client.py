@@ -19,7 +19,8 @@ from neoranging.exceptions import (
     OrbitFormatError,
     ResourceNotFoundError,
 )
-from neoranging.lab.archive import NeodysClient, Politeness, Portal, query_astroquery
+from neoranging.lab.archive import NeodysClient, Politeness, Portal
+from neoranging.lab.archive.astroquery import query_astroquery
 from neoranging.lab.archive.client import cache_folder
 from neoranging.lab.archive.manifest import Status
 from neoranging.lab.archive.portal import BASE_URL

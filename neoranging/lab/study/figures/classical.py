@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from neoranging.lab.study.diurnal_signal import DiurnalSignal
+    from neoranging.lab.study.diurnal import DiurnalSignal
 
 
 _FEW: Final = 20
@@ -95,7 +95,7 @@ def plot_collapse(
     geocentric, topocentric : DataFrame
         Scores of one method, Gauss's say, on the same M arcs with the observer at the centre of
         the Earth and where it stood.
-    signal : neoranging.lab.study.diurnal_signal.DiurnalSignal, optional
+    signal : neoranging.lab.study.diurnal.DiurnalSignal, optional
         ``diurnal_signal(table)`` of the same arcs, for the panels that tell why.
 
     Returns

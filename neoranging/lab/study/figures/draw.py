@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from neoranging.exceptions import ConformalError, EvaluationError
 from neoranging.files import replacing
-from neoranging.lab.study.diurnal_signal import diurnal_signal
+from neoranging.lab.study.diurnal import diurnal_signal
 from neoranging.lab.study.figures.classical import plot_classical, plot_collapse
 from neoranging.lab.study.figures.estimates import plot_estimates
 from neoranging.lab.study.figures.intervals import plot_half_widths, plot_reliability, plot_unseen

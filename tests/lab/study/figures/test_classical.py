@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neoranging.exceptions import EvaluationError
-from neoranging.lab.study.diurnal_signal import DiurnalSignal
+from neoranging.lab.study.diurnal import DiurnalSignal
 from neoranging.lab.study.figures.classical import plot_classical, plot_collapse
 
 

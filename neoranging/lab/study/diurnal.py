@@ -52,7 +52,7 @@ def diurnal_signal(table: ArcTable) -> DiurnalSignal:
     Parameters
     ----------
     table : ArcTable
-        M arcs with `COLUMNS_NEEDED`; the true range serves the significance alone.
+        M arcs with ``COLUMNS_NEEDED``; the true range serves the significance alone.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neoranging.lab.study.diurnal_signal import diurnal_signal
+from neoranging.lab.study.diurnal import diurnal_signal
 from neoranging.lab.study.predictions import predict
 
 
