@@ -14,9 +14,9 @@ from neoranging import ephemeris
 from neoranging.arguments import require_time, values_in
 from neoranging.core import attributable as core
 from neoranging.core.geometry import beyond_poles, line_of_sight
-from neoranging.display import html_table
 from neoranging.exceptions import TrackletError
-from neoranging.typing import FloatArray
+from neoranging.one_or_many import OneOrMany
+from neoranging.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from astropy.table import QTable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from neoranging.admissible_region import AdmissibleRegion
 
 
-class Attributable:
+class Attributable(OneOrMany):
     """Position and motion on the sky at one epoch, of one arc or of M arcs.
 
     Usually made by `Tracklet.attributable`; written out by hand for an attributable from elsewhere.
@@ -125,26 +125,12 @@ class Attributable:
         self._arrays, self._scalar = arrays, scalar
         return self
 
-    def _dress(self, values: FloatArray, unit: u.UnitBase) -> u.Quantity:
-        return u.Quantity(values[0] if self._scalar else values, unit)  # a copy: immutable
-
-    def _read_only(self, values: FloatArray) -> FloatArray:
-        """View of a column, or its only row, that cannot be written to."""
-        view = values[0] if self._scalar else values.view()
-        view.flags.writeable = False
-        return view
-
-    def __len__(self) -> int:
-        if self._scalar:
-            raise TypeError("a scalar Attributable has no length")
+    @property
+    def _n_rows(self) -> int:
         return len(self._arrays.ra)
 
-    def __getitem__(self, item: Any) -> Attributable:
-        if self._scalar:
-            raise TypeError("a scalar Attributable cannot be indexed")
-        scalar = isinstance(item, (int, np.integer))
-        index = np.atleast_1d(np.arange(len(self))[item])
-        return self._from_arrays(self._arrays.take(index), scalar)
+    def _take(self, rows: IntArray, scalar: bool) -> Attributable:
+        return self._from_arrays(self._arrays.take(rows), scalar)
 
     @cached_property
     def epoch(self) -> Time:
@@ -155,34 +141,34 @@ class Attributable:
     @property
     def ra(self) -> u.Quantity:
         """Right ascension, ICRS."""
-        return self._dress(self._arrays.ra, u.rad).to(u.deg)
+        return self._quantity(self._arrays.ra, u.rad).to(u.deg)
 
     @property
     def dec(self) -> u.Quantity:
         """Declination, ICRS."""
-        return self._dress(self._arrays.dec, u.rad).to(u.deg)
+        return self._quantity(self._arrays.dec, u.rad).to(u.deg)
 
     @property
     def ra_rate(self) -> u.Quantity:
         """Rate of right ascension, without cos(dec)."""
-        return self._dress(self._arrays.ra_rate, u.rad / u.d)
+        return self._quantity(self._arrays.ra_rate, u.rad / u.d)
 
     @property
     def dec_rate(self) -> u.Quantity:
         """Rate of declination."""
-        return self._dress(self._arrays.dec_rate, u.rad / u.d)
+        return self._quantity(self._arrays.dec_rate, u.rad / u.d)
 
     @property
     def proper_motion(self) -> u.Quantity:
         """Speed on the sky, eta = sqrt(ra_rate^2 cos^2 dec + dec_rate^2)."""
-        return self._dress(self._arrays.proper_motion, u.rad / u.d)
+        return self._quantity(self._arrays.proper_motion, u.rad / u.d)
 
     @property
     def position_angle(self) -> u.Quantity:
         """Direction of the motion, from north through east, in [0, 360) deg."""
         a = self._arrays
         angle = np.arctan2(a.ra_rate * np.cos(a.dec), a.dec_rate)
-        return self._dress(angle % (2.0 * np.pi), u.rad).to(u.deg)
+        return self._quantity(angle % (2.0 * np.pi), u.rad).to(u.deg)
 
     @property
     def coord(self) -> SkyCoord:
@@ -191,7 +177,7 @@ class Attributable:
         return SkyCoord(
             self.ra,
             self.dec,
-            pm_ra_cosdec=self._dress(a.ra_rate * np.cos(a.dec), u.rad / u.d).to(u.deg / u.d),
+            pm_ra_cosdec=self._quantity(a.ra_rate * np.cos(a.dec), u.rad / u.d).to(u.deg / u.d),
             pm_dec=self.dec_rate.to(u.deg / u.d),
             obstime=self.epoch,
             frame="icrs",
@@ -200,39 +186,37 @@ class Attributable:
     @property
     def line_of_sight(self) -> FloatArray:
         """Unit vector towards the object, ICRS axes, shape (..., 3)."""
-        direction = line_of_sight(self._arrays.ra, self._arrays.dec)
-        return direction[0] if self._scalar else direction
+        return self._array(line_of_sight(self._arrays.ra, self._arrays.dec))
 
     @property
     def covariance(self) -> FloatArray:
         """Covariance of (ra, dec, ra_rate, dec_rate) [rad, rad/d], (..., 4, 4); NaN if unknown."""
-        return self._read_only(self._arrays.covariance)
+        return self._array(self._arrays.covariance)
 
     @property
     def curvature(self) -> u.Quantity:
         """Acceleration on the sky along and across the motion, shape (..., 2); NaN if unknown."""
-        return self._dress(self._arrays.curvature, u.rad / u.d**2)
+        return self._quantity(self._arrays.curvature, u.rad / u.d**2)
 
     @property
     def curvature_covariance(self) -> FloatArray:
         """Covariance of the components of `curvature` [(rad/d^2)^2], shape (..., 2, 2)."""
-        return self._read_only(self._arrays.curvature_covariance)
+        return self._array(self._arrays.curvature_covariance)
 
     @property
     def curvature_significance(self) -> Any:
         """Acceleration in units of its standard error; below about 3 the arc looks straight."""
-        significance = self._arrays.curvature_significance
-        return float(significance[0]) if self._scalar else self._read_only(significance)
+        return self._value(self._arrays.curvature_significance)
 
     @property
     def observer_position(self) -> u.Quantity:
         """Heliocentric position of the observer at the epoch, ICRS axes, shape (..., 3)."""
-        return self._dress(self._arrays.position, u.au)
+        return self._quantity(self._arrays.position, u.au)
 
     @property
     def observer_velocity(self) -> u.Quantity:
         """Heliocentric velocity of the observer at the epoch, ICRS axes, shape (..., 3)."""
-        return self._dress(self._arrays.velocity, u.au / u.d)
+        return self._quantity(self._arrays.velocity, u.au / u.d)
 
     def state(self, rho: u.Quantity, rho_dot: u.Quantity) -> tuple[u.Quantity, u.Quantity, Time]:
         """Orbit that a range and range-rate complete the attributable to.
@@ -302,21 +286,14 @@ class Attributable:
             }
         )
 
-    def __astropy_table__(self, cls: type, copy: bool, **kwargs: Any) -> Any:
-        return cls(self.to_table(), copy=copy, **kwargs)
-
-    def _repr_html_(self) -> str:
-        if not self._scalar:
-            return str(self.to_table()._repr_html_())
-        return html_table(
-            {
-                "epoch": f"{self.epoch.utc.isot} UTC",
-                "ra, dec": f"{self.ra.value:.6f}, {self.dec.value:+.6f} deg",
-                "motion": f"{self.proper_motion.to_value(u.deg / u.d):.5g} deg/d "
-                f"towards {self.position_angle.value:.1f} deg",
-                "curvature": f"{self.curvature_significance:.3g} standard errors",
-            }
-        )
+    def _summary(self) -> dict[str, str]:
+        return {
+            "epoch": f"{self.epoch.utc.isot} UTC",
+            "ra, dec": f"{self.ra.value:.6f}, {self.dec.value:+.6f} deg",
+            "motion": f"{self.proper_motion.to_value(u.deg / u.d):.5g} deg/d "
+            f"towards {self.position_angle.value:.1f} deg",
+            "curvature": f"{self.curvature_significance:.3g} standard errors",
+        }
 
     def __repr__(self) -> str:
         if not self._scalar:

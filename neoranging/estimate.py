@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +18,10 @@ from neoranging.constants import ARCSEC, GM_SUN
 from neoranging.core.answers import Answers, Candidates
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.status import RangeStatus
-from neoranging.display import html_table
 from neoranging.exceptions import EstimationError
+from neoranging.one_or_many import OneOrMany
 from neoranging.records import many
-from neoranging.typing import AnyArray, FloatArray
+from neoranging.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from neoranging.orbits.elements import OrbitalElements
@@ -35,7 +34,7 @@ TABLE_LEVEL = 0.68
 _AU_D = u.au / u.d
 
 
-class RangeEstimate:
+class RangeEstimate(OneOrMany):
     """Range and range-rate of one tracklet (scalars) or of M tracklets (arrays), with a verdict.
 
     Look at `status` first: only ``OK`` means that the observations determine the range.
@@ -45,47 +44,28 @@ class RangeEstimate:
 
     Made by estimators; immutable. An estimate of M tracklets has a length, can be iterated and
     indexed, and ``QTable(estimate)`` or ``estimate.to_table()`` makes a table of it.
-
     """
 
     def __init__(
         self,
-        *,
-        attributable: Attributable,
         answers: Answers,
         tracklets: TrackletSet,
         calibration: Calibration | None = None,
+        *,
+        scalar: bool = False,
     ) -> None:
-        self._attributable, self._answers, self._tracklets = attributable, answers, tracklets
-        self._calibration = calibration
-        self._scalar = attributable._scalar
+        self._answers, self._tracklets, self._calibration = answers, tracklets, calibration
+        self._attributable = Attributable._from_arrays(answers.attributables, scalar)
+        self._scalar = scalar
 
-    # ------------------------------------------------------------------ one or many
+    @property
+    def _n_rows(self) -> int:
+        return len(self._answers)
 
-    def __len__(self) -> int:
-        if self._scalar:
-            raise TypeError("the estimate of one tracklet has no length")
-        return len(self._answers.rho)
-
-    def __getitem__(self, item: Any) -> RangeEstimate:
-        if self._scalar:
-            raise TypeError("the estimate of one tracklet cannot be indexed")
-        index = np.atleast_1d(np.arange(len(self))[item])
+    def _take(self, rows: IntArray, scalar: bool) -> RangeEstimate:
         return RangeEstimate(
-            attributable=self.attributable[item],
-            answers=self._answers.take(index),
-            tracklets=self._tracklets._take(index),
-            calibration=self.calibration,
+            self._answers.take(rows), self._tracklets._take(rows), self.calibration, scalar=scalar
         )
-
-    def __iter__(self) -> Iterator[RangeEstimate]:
-        return (self[k] for k in range(len(self)))
-
-    def _dress(self, values: FloatArray, unit: u.UnitBase) -> u.Quantity:
-        return u.Quantity(values[0] if self._scalar else values, unit)  # a copy: immutable
-
-    def _one(self, values: AnyArray) -> Any:
-        return values[0] if self._scalar else values
 
     @property
     def method(self) -> str:
@@ -117,12 +97,12 @@ class RangeEstimate:
     @property
     def range(self) -> u.Quantity:
         """Distance along the light path from the origin; NaN only where `status` says why."""
-        return self._dress(self._answers.rho, u.au)
+        return self._quantity(self._answers.rho, u.au)
 
     @property
     def range_rate(self) -> u.Quantity:
         """Derivative of the range by time of reception."""
-        return self._dress(self._answers.rho_dot, _AU_D)
+        return self._quantity(self._answers.rho_dot, _AU_D)
 
     @property
     def coord(self) -> SkyCoord:
@@ -133,24 +113,22 @@ class RangeEstimate:
     @property
     def range_error(self) -> u.Quantity:
         """Standard error of the range, linearised from the errors of the observations."""
-        return self._dress(self._answers.rho_error, u.au)
+        return self._quantity(self._answers.rho_error, u.au)
 
     @property
     def range_rate_error(self) -> u.Quantity:
         """Standard error of the range-rate, linearised from the errors of the observations."""
-        return self._dress(np.sqrt(self._answers.covariance[:, 1, 1]), _AU_D)
+        return self._quantity(np.sqrt(self._answers.covariance[:, 1, 1]), _AU_D)
 
     @property
     def status(self) -> Any:
         """`RangeStatus`, or an array of them, shape (M,); ``.advice`` says what to try."""
-        members = np.array(list(RangeStatus), dtype=object)[self._answers.status]
-        return self._one(members)
+        return self._value(np.array(list(RangeStatus), dtype=object)[self._answers.status])
 
     @property
     def ok(self) -> Any:
         """Flag of the status OK, bool or shape (M,)."""
-        flag = self._answers.ok
-        return bool(flag[0]) if self._scalar else flag
+        return self._value(self._answers.ok)
 
     @property
     def diagnostics(self) -> Any:
@@ -162,14 +140,13 @@ class RangeEstimate:
         """
         remarks = self._answers.remarks
         if remarks is None:
-            remarks = np.full(len(self._answers.rho), "")
-        return str(remarks[0]) if self._scalar else remarks.copy()
+            remarks = np.full(self._n_rows, "")
+        return self._value(remarks)
 
     @property
     def admissible(self) -> Any:
         """Flag of an estimate in the admissible region whose orbit is bound, bool or (M,)."""
-        inside = self._answers.admissible
-        return bool(inside[0]) if self._scalar else inside
+        return self._value(self._answers.admissible)
 
     def interval(
         self, confidence_level: float = TABLE_LEVEL, *, calibrated: bool = True
@@ -214,7 +191,7 @@ class RangeEstimate:
                 + (f": write {confidence_level / 100:g} for that many percent" if percent else "")
             )
         calibration = self.calibration if calibrated else None
-        return self._dress(self._bounds(confidence_level, calibration), u.au)
+        return self._quantity(self._bounds(confidence_level, calibration), u.au)
 
     def _bounds(
         self, confidence_level: float, calibration: Calibration | None, too_few: str = "raise"
@@ -245,7 +222,25 @@ class RangeEstimate:
         (root mean square over all observations), ``converged``, ``plausible`` and ``chosen``. No
         rows for methods without candidates.
         """
-        return _candidate_table(self._answers.candidates or Candidates.none())
+        candidates = self._answers.candidates or Candidates.none()
+        roots = candidates.roots
+        with np.errstate(divide="ignore"):
+            semimajor = -0.5 * GM_SUN / candidates.energy
+        return QTable(
+            {
+                "tracklet": roots.arc,
+                "range": roots.rho << u.au,
+                "range_error": np.sqrt(roots.covariance[:, 0, 0]) << u.au,
+                "range_rate": roots.rho_dot << _AU_D,
+                "range_rate_error": np.sqrt(roots.covariance[:, 1, 1]) << _AU_D,
+                "semimajor_axis": semimajor << u.au,
+                "admissible": candidates.admissible,
+                "residual": (candidates.residual / ARCSEC) << u.arcsec,
+                "converged": roots.converged,
+                "plausible": candidates.plausible,
+                "chosen": candidates.chosen,
+            }
+        )
 
     @property
     def state(self) -> tuple[u.Quantity, u.Quantity, Time]:
@@ -267,8 +262,8 @@ class RangeEstimate:
             np.where(solved, s.epoch, self.attributable._arrays.epoch), format="mjd", scale="tdb"
         )
         return (
-            self._dress(s.r, u.au),
-            self._dress(s.v, _AU_D),
+            self._quantity(s.r, u.au),
+            self._quantity(s.v, _AU_D),
             epoch[0] if self._scalar else epoch,
         )
 
@@ -341,16 +336,13 @@ class RangeEstimate:
                 "range_rate": s.rho_dot << _AU_D,
                 "range_rate_error": np.sqrt(s.covariance[:, 1, 1]) << _AU_D,
                 "status": np.array([member.name for member in RangeStatus])[s.status],
-                "admissible": np.atleast_1d(self.admissible),
+                "admissible": s.admissible,
                 "proper_motion": a.proper_motion << u.rad / u.d,
                 "curvature_significance": a.curvature_significance,
                 "n_observations": self._tracklets.counts,
             },
             meta={"method": self.method, "origin": self.origin},
         )
-
-    def __astropy_table__(self, cls: type, copy: bool, **kwargs: Any) -> Any:
-        return cls(self.to_table(), copy=copy, **kwargs)
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw the admissible region with the candidates; one tracklet only."""
@@ -371,9 +363,7 @@ class RangeEstimate:
         summary = f"{self.method}, {self.origin}: {many(len(self), 'tracklet')}"
         return f"<RangeEstimate {summary}{f' ({verdicts})' if verdicts else ''}>"
 
-    def _repr_html_(self) -> str:
-        if not self._scalar:
-            return str(self.to_table()._repr_html_())
+    def _summary(self) -> dict[str, str]:
         rows = {
             "method": f"{self.method}, {self.origin}",
             "epoch": self.epoch.isot + " TDB",
@@ -383,25 +373,4 @@ class RangeEstimate:
         }
         if self.diagnostics:
             rows["diagnostics"] = self.diagnostics
-        return html_table(rows)
-
-
-def _candidate_table(candidates: Candidates) -> QTable:
-    roots = candidates.roots
-    with np.errstate(divide="ignore"):
-        semimajor = -0.5 * GM_SUN / candidates.energy
-    return QTable(
-        {
-            "tracklet": roots.arc,
-            "range": roots.rho << u.au,
-            "range_error": np.sqrt(roots.covariance[:, 0, 0]) << u.au,
-            "range_rate": roots.rho_dot << _AU_D,
-            "range_rate_error": np.sqrt(roots.covariance[:, 1, 1]) << _AU_D,
-            "semimajor_axis": semimajor << u.au,
-            "admissible": candidates.admissible,
-            "residual": (candidates.residual / ARCSEC) << u.arcsec,
-            "converged": roots.converged,
-            "plausible": candidates.plausible,
-            "chosen": candidates.chosen,
-        }
-    )
+        return rows

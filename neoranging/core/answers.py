@@ -227,7 +227,7 @@ class Answers:
         """Proper motion of the arcs [rad/d], shape (M,)."""
         return self.attributables.proper_motion
 
-    @property
+    @cached_property
     def admissible(self) -> BoolArray:
         """Flags of answers in the admissible region whose orbits are bound, shape (M,)."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from neoranging.attributable import Attributable
 from neoranging.calibration import Calibration, default_calibration
 from neoranging.constants import ARCSEC
 from neoranging.core.answers import Answers
@@ -155,12 +154,7 @@ class RangingEstimator(ABC):
             )
         answers = self._solve(one_set.arcs(self.origin), one_set.arcs())
         answers = replace(answers, remarks=_with_missing_places(one_set, answers))
-        estimate = RangeEstimate(
-            attributable=Attributable._from_arrays(answers.attributables, scalar),
-            answers=answers,
-            tracklets=one_set,
-            calibration=calibration,
-        )
+        estimate = RangeEstimate(answers, one_set, calibration, scalar=scalar)
         failed = np.flatnonzero(~answers.ok)
         if on_failure == "raise" and len(failed):
             first = RangeStatus.from_code(answers.status[failed[0]])
@@ -178,8 +172,8 @@ class RangingEstimator(ABC):
         ``topocentric`` are the same arcs from where the observers stood: those that learned methods
         are judged on.
         """
-        runs = (each.chunks(self.chunk_size) for each in (arcs, topocentric))
-        chunks = list(zip(*runs, strict=True))
+        size = self.chunk_size
+        chunks = list(zip(arcs.chunks(size), topocentric.chunks(size), strict=True))
         if not chunks:
             answers = Answers.unsolved(Attributables.none(), [])
         elif len(chunks) == 1:
