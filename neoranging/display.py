@@ -30,12 +30,8 @@ def visible(text: str, *, lines: bool = True) -> str:
     lines : bool
         Keep the ends of lines; False for the cells of a table.
     """
-    shown = _CONTROL.sub(lambda match: _escape(match[0]), text)
-    return shown if lines else shown.replace("\n", r"\n")
-
-
-def _escape(character: str) -> str:
-    return ascii(character)[1:-1]
+    text = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
+    return text if lines else text.replace("\n", r"\n")
 
 
 def spreadsheet_cell(text: str) -> str:

@@ -41,12 +41,20 @@ class ClassicalEstimator(RangingEstimator):
         self, *, origin: str = "topocenter", refine: bool = True, **thresholds: Any
     ) -> None:
         super().__init__(origin=origin)
-        _check_thresholds(self.name, thresholds)
+        names = [field.name for field in fields(Thresholds)]
+        for name, value in thresholds.items():
+            if name not in names:
+                choices = ", ".join(names)
+                raise TypeError(
+                    f"{self.name} has no option {name!r}: choose from origin, refine, {choices}"
+                )
+            if not (isinstance(value, (int, float)) and value > 0):
+                raise TrackletError(f"the option {name} must be a positive number, got {value!r}")
         self.refine, self.thresholds = refine, Thresholds(**thresholds)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What its answers depend on: the class, the origin, and all options."""
+        """Everything its answers depend on: the class, the origin, and all options."""
         return {**super().identity, "refine": self.refine, **asdict(self.thresholds)}
 
     @property
@@ -61,14 +69,3 @@ class ClassicalEstimator(RangingEstimator):
         limit = {} if self.refine else {"max_iterations": 0}
         classical = self._find(arcs, self.thresholds.exclusion, **limit)
         return solve(arcs, attributables, classical, self.thresholds)
-
-
-def _check_thresholds(method: str, given: dict[str, Any]) -> None:
-    known = [field.name for field in fields(Thresholds)]
-    for name, value in given.items():
-        if name not in known:
-            raise TypeError(
-                f"{method} has no option {name!r}: choose from origin, refine, {', '.join(known)}"
-            )
-        if not (isinstance(value, (int, float)) and value > 0):
-            raise TrackletError(f"the option {name} must be a positive number, got {value!r}")

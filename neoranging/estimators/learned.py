@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from itertools import compress
 from pathlib import Path
@@ -77,29 +77,25 @@ def read_card(weights: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _load(path: Path) -> _Trained:
+    """Network of a file; a file that has changed since, or its card, is read anew."""
     try:
-        known = path.stat()
+        state = path.stat()
     except OSError as error:
         raise NotTrainedError(
             f"no weights at {path} ({error.strerror}): give the file that 'neoranging train' wrote"
         ) from error
-    if stat.S_ISDIR(known.st_mode):
+    if stat.S_ISDIR(state.st_mode):
         raise NotTrainedError(
             f"{path} is a folder: give the file in it, such as the network.safetensors that "
             "'neoranging train' wrote"
         )
     card = checkpoint.card_path(path)
-    changed = card.stat().st_mtime_ns if card.exists() else 0
-    return _load_once(path, known.st_mtime_ns, known.st_size, changed)
+    card_time = card.stat().st_mtime_ns if card.exists() else 0
+    return _load_once(path, state.st_mtime_ns, state.st_size, card_time)
 
 
 @lru_cache(maxsize=8)
-def _load_once(
-    path: Path,
-    changed: int,  # noqa: ARG001
-    size: int,  # noqa: ARG001
-    card_changed: int,  # noqa: ARG001
-) -> _Trained:
+def _load_once(path: Path, *_state: int) -> _Trained:
     network, card = checkpoint.load(path)
     held = network.config.representation
     if not isinstance(card.get("model"), str) or card.get("representation", held) != held:
@@ -174,7 +170,6 @@ class LearnedEstimator(RangingEstimator):
             vars(self)["min_observations"] = _TRIPLET
         self.representation, self.slack = representation, slack
         self.weights = weights
-        self._kept: _Trained | None = None
 
     @classmethod
     def from_pretrained(cls, weights: str | os.PathLike[str], **options: Any) -> Self:
@@ -201,35 +196,37 @@ class LearnedEstimator(RangingEstimator):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What its answers depend on: the class, the origin, options, and the very weights."""
-        mine = {"representation": self.representation, "slack": self.slack}
-        return {**super().identity, **mine, "weights_sha256": self._trained.digest}
+        """Everything its answers depend on: class, origin, options, and the very weights."""
+        return {
+            **super().identity,
+            "representation": self.representation,
+            "slack": self.slack,
+            "weights_sha256": self._trained.digest,
+        }
 
     @property
     def _calibration_name(self) -> str:
         return f"{self.name}-{self.representation}"
 
-    @property
+    @cached_property
     def _trained(self) -> _Trained:
-        if self._kept is None:
-            path = self.weights
-            if path == "default":
-                path = default_weights(self.name, self.representation)
-            kept = _load(Path(path))
-            names = {vars(base).get("name") for base in type(self).__mro__}
-            if kept.card["model"] not in names:
-                raise NotTrainedError(
-                    f"{path} was trained as {kept.card['model']!r}, and {type(self).__name__} is "
-                    f"{self.name!r}: take the estimator of that name"
-                )
-            held = kept.network.config.representation
-            if held != self.representation:
-                raise NotTrainedError(
-                    f"{path} holds a network of the representation {held!r}, not "
-                    f"{self.representation!r}; {type(self).__name__}.from_pretrained takes either"
-                )
-            self._kept = kept
-        return self._kept
+        path = self.weights
+        if path == "default":
+            path = default_weights(self.name, self.representation)
+        trained = _load(Path(path))
+        model = trained.card["model"]
+        if model not in {vars(base).get("name") for base in type(self).__mro__}:
+            raise NotTrainedError(
+                f"{path} was trained as {model!r}, and {type(self).__name__} is {self.name!r}: "
+                "take the estimator of that name"
+            )
+        held = trained.network.config.representation
+        if held != self.representation:
+            raise NotTrainedError(
+                f"{path} holds a network of the representation {held!r}, not "
+                f"{self.representation!r}; {type(self).__name__}.from_pretrained takes either"
+            )
+        return trained
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the network and its model card; see ``neoranging.nn.checkpoint.save``."""
