@@ -8,19 +8,14 @@ import click
 
 from neoranging._version import __version__
 from neoranging.cli.demo import demo
-from neoranging.cli.errors import ErrorReportingGroup
+from neoranging.cli.errors import CommandLine
 from neoranging.cli.estimate import estimate
-from neoranging.cli.lazy import LazyGroup
 from neoranging.cli.methods import methods
 from neoranging.cli.region import region
 
 
-class _CommandLine(ErrorReportingGroup, LazyGroup):
-    """Commands of the package and of others, whose errors are single lines."""
-
-
 @click.group(
-    cls=_CommandLine,
+    cls=CommandLine,
     entry_points=entry_points(group="neoranging.commands"),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Every command explains itself: neoranging COMMAND --help.",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging.cli.errors import echo
-from neoranging.cli.listing import track_rows, track_texts
+from neoranging.cli.listing import in_parentheses, track_rows, track_texts
 from neoranging.tables import significant, text_table
 from neoranging.typing import FloatArray
 
@@ -114,11 +114,7 @@ def _comparison(
 
 def _cells(estimate: RangeEstimate) -> list[str]:
     """Ranges, in parentheses unless the observations determine them."""
-    cells = [significant(rho) for rho in estimate.range.value.tolist()]
-    return [
-        cell if ok or cell == "-" else f"({cell})"
-        for cell, ok in zip(cells, estimate.ok, strict=True)
-    ]
+    return in_parentheses(map(significant, estimate.range.value.tolist()), estimate.ok)
 
 
 def _counts(estimates: Estimates, network: RangeEstimate, true: FloatArray) -> dict[str, int]:

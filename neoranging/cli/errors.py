@@ -8,9 +8,9 @@ import re
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from enum import IntEnum
+from importlib.metadata import EntryPoint
 from typing import Any, Final
 
 import click
@@ -79,8 +79,44 @@ def reason(error: OSError) -> str:
     return f"the output cannot be written: {text}" if error.errno == errno.ENOSPC else text
 
 
-class ErrorReportingGroup(click.Group):
-    """Group of commands in which errors, warnings and interrupts reach the user as text."""
+class CommandLine(click.Group):
+    """Group of commands whose errors, warnings and interrupts reach the user as text.
+
+    Commands given by entry points are imported when they are called or listed. A package that is
+    broken or gone costs its own commands alone: each is named in a warning where it would be.
+
+    Parameters
+    ----------
+    entry_points : iterable of EntryPoint
+        Of click commands. A command that was added to the group comes before one of the same name.
+    """
+
+    def __init__(
+        self, *arguments: Any, entry_points: Iterable[EntryPoint] = (), **attributes: Any
+    ) -> None:
+        super().__init__(*arguments, **attributes)
+        self._entry_points = {point.name: point for point in entry_points}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands, in alphabetical order."""
+        return sorted({*super().list_commands(ctx), *self._entry_points})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Command of a name; None, after a warning, where it cannot be loaded."""
+        if cmd_name in self.commands or cmd_name not in self._entry_points:
+            return super().get_command(ctx, cmd_name)
+        point = self._entry_points[cmd_name]
+        try:
+            command = point.load()
+        except Exception as error:  # whatever somebody else's package raises
+            problem = f"{type(error).__name__}: {error}"
+        else:
+            if isinstance(command, click.Command):
+                return command
+            problem = f"it is no command, but {command!r}"
+        text = f"the command {cmd_name!r} cannot be loaded from {point.value} ({problem})"
+        echo(f"Warning: {text}", err=True)
+        return None
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Run the command line, and end the process."""
@@ -93,7 +129,11 @@ class ErrorReportingGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        with _warnings_as_lines():
+        with warnings.catch_warnings():
+            warnings.filterwarnings("always", category=NeoRangingWarning)
+            # old dates: the warning of the package says what it means for the observer's place
+            warnings.filterwarnings("ignore", message="ERFA function .*dubious year")
+            warnings.showwarning = _show_warning
             try:
                 return super().invoke(ctx)
             except UnknownMethodError as error:
@@ -115,6 +155,10 @@ class ErrorReportingGroup(click.Group):
                 raise CommandError(f"the memory does not suffice: {error}") from error
 
 
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    echo(f"Warning: {in_options(str(message))}", err=True)
+
+
 def _discard_output() -> None:
     """Let what standard output did not take be lost, or Python tries again at its end and fails."""
     try:
@@ -123,18 +167,3 @@ def _discard_output() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-
-
-@contextmanager
-def _warnings_as_lines() -> Iterator[None]:
-    """Show warnings as single lines on standard error."""
-
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        echo(f"Warning: {in_options(str(message))}", err=True)
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("always", category=NeoRangingWarning)
-        # old dates: the warning of the package says what it means for the observer's place
-        warnings.filterwarnings("ignore", message="ERFA function .*dubious year")
-        warnings.showwarning = show
-        yield

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging.cli.errors import EXIT_CODES, CommandError, ExitCode, echo, in_options
-from neoranging.cli.listing import TRACK_ALIGN, deliver, texts, track_rows, track_texts
+from neoranging.cli.listing import (
+    TRACK_ALIGN,
+    deliver,
+    in_parentheses,
+    texts,
+    track_rows,
+    track_texts,
+)
 from neoranging.cli.options import (
     FILE,
     Number,
@@ -125,22 +132,17 @@ def _estimator(method: str, origin: str | None, calibration: Path | None) -> Ran
 
 
 def _as_text(rows: QTable) -> str:
-    from neoranging.estimate import RangeStatus
+    from neoranging.core.status import RangeStatus
 
     statuses = [RangeStatus[name] for name in rows["status"]]
-
-    def doubtful(cells: list[str]) -> list[str]:
-        """Cells in parentheses where the status is not OK."""
-        pairs = zip(cells, statuses, strict=True)
-        return [c if status.name == "OK" or c == "-" else f"({c})" for c, status in pairs]
-
+    ok = [status is RangeStatus.OK for status in statuses]
     bounds = zip(texts(rows, "range_low", 3), texts(rows, "range_high", 3), strict=True)
     table = text_table(
         {
             **track_texts(rows),
-            ("range", "au"): doubtful(texts(rows, "range")),
-            ("error", "au"): doubtful(texts(rows, "range_error", 2)),
-            ("range rate", "au/d"): doubtful(texts(rows, "range_rate", sign="+")),
+            ("range", "au"): in_parentheses(texts(rows, "range"), ok),
+            ("error", "au"): in_parentheses(texts(rows, "range_error", 2), ok),
+            ("range rate", "au/d"): in_parentheses(texts(rows, "range_rate", sign="+"), ok),
             (f"{100 * rows.meta['confidence_level']:g} % interval", "au"): [
                 "-" if low == "-" else f"{low:>8} to {high}" for low, high in bounds
             ],
@@ -153,7 +155,7 @@ def _as_text(rows: QTable) -> str:
 
 
 def _advice(statuses: Iterable[RangeStatus]) -> str:
-    """What to do about each status that occurs, other than OK."""
+    """Advice on each status that occurs, other than OK."""
     lines = [
         in_options(f"{status.name}: {status.advice}")
         for status in dict.fromkeys(statuses)

@@ -10,7 +10,7 @@ import errno
 import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -91,6 +91,12 @@ def texts(rows: QTable, name: str, digits: int = 4, sign: str = "-") -> list[str
     return [significant(value, digits, sign) for value in rows[name].value.tolist()]
 
 
+def in_parentheses(cells: Iterable[str], ok: Iterable[bool]) -> list[str]:
+    """Cells in parentheses where the status is not OK, but for those without a number."""
+    pairs = zip(cells, ok, strict=True)
+    return [cell if is_ok or cell == "-" else f"({cell})" for cell, is_ok in pairs]
+
+
 def deliver(rows: QTable, form: str, out: Path | None, as_text: Callable[[QTable], str]) -> None:
     """Write rows to a file or to standard output.
 
@@ -105,17 +111,7 @@ def deliver(rows: QTable, form: str, out: Path | None, as_text: Callable[[QTable
     as_text : callable
         Makes the text to read.
     """
-    writers: dict[str, Callable[[QTable], str | bytes]] = {
-        "table": as_text,
-        "csv": lambda rows: csv_table(_plain(rows), missing="nan"),
-        "ecsv": _as_ecsv,
-        "json": _as_json,
-        "parquet": _as_parquet,
-        "votable": lambda rows: _as_astropy(_without_mixins(rows), "votable"),
-        # keywords of FITS have eight characters: the columns say what counts
-        "fits": lambda rows: _as_astropy(_without_mixins(rows, meta=False), "fits"),
-    }
-    content = writers[form](rows)
+    content = _content(rows, form, as_text)
     if isinstance(content, str) and not content.endswith("\n"):
         content += "\n"
     if out is not None:
@@ -136,65 +132,37 @@ def deliver(rows: QTable, form: str, out: Path | None, as_text: Callable[[QTable
         click.echo(content, nl=False)
 
 
-def _plain(rows: QTable) -> dict[str, list[Any]]:
-    """Columns as plain values, with the unit in the name."""
-    from astropy.time import Time
-
-    columns: dict[str, list[Any]] = {}
-    for name in rows.colnames:
-        column = rows[name]
-        if isinstance(column, Time):
-            columns[f"{name}_{column.scale}"] = column.isot.tolist()
-        elif column.dtype.kind == "f":
-            unit = getattr(column, "unit", None)
-            suffix = "_" + unit.to_string("generic").replace(" / ", "_").lower() if unit else ""
-            values = getattr(column, "value", column).tolist()
-            columns[name + suffix] = [float(f"{value:.{DIGITS}g}") for value in values]
-        else:
-            columns[name] = column.tolist()
-    return columns
-
-
-def _as_ecsv(rows: QTable) -> str:
-    text = io.StringIO()
-    rows.write(text, format="ascii.ecsv")
-    return text.getvalue()
-
-
-def _as_json(rows: QTable) -> str:
-    columns = _plain(rows)
-    records = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return json.dumps(plain({**rows.meta, "tracklets": records}), indent=2, allow_nan=False)
-
-
-def _as_parquet(rows: QTable) -> bytes:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingDependencyError.of(
-            "files of Parquet", "pyarrow", "data", "take another format"
-        ) from error
-    table = pa.table(_plain(rows))
-    meta = {name: json.dumps(value) for name, value in rows.meta.items()}
-    file = io.BytesIO()
-    parquet.write_table(table.replace_schema_metadata(meta), file)
-    return file.getvalue()
-
-
-def _as_astropy(table: Table, form: str) -> bytes:
-    """Bytes of one of astropy's binary formats."""
-    file = io.BytesIO()
+def _content(rows: QTable, form: str, as_text: Callable[[QTable], str]) -> str | bytes:
+    match form:
+        case "table":
+            return as_text(rows)
+        case "csv":
+            return csv_table(_plain(rows), missing="nan")
+        case "json":
+            columns = _plain(rows)
+            cells = zip(*columns.values(), strict=True)
+            records = [dict(zip(columns, row, strict=True)) for row in cells]
+            everything = plain({**rows.meta, "tracklets": records})
+            return json.dumps(everything, indent=2, allow_nan=False)
+        case "parquet":
+            return _parquet(rows)
+        case "ecsv":
+            text = io.StringIO()
+            rows.write(text, format="ascii.ecsv")
+            return text.getvalue()
+    file, table = io.BytesIO(), _without_mixins(rows)
+    if form == "fits":  # its keywords have eight characters: the columns say what counts
+        table.meta.clear()
     table.write(file, format=form)
     return file.getvalue()
 
 
-def _without_mixins(rows: QTable, *, meta: bool = True) -> Table:
+def _without_mixins(rows: QTable) -> Table:
     """Table of numbers with units, and of text; times as text with the scale in the name."""
     from astropy.table import Table
     from astropy.time import Time
 
-    table = Table(meta=dict(rows.meta) if meta else {})
+    table = Table(meta=dict(rows.meta))
     for name in rows.colnames:
         column = rows[name]
         if isinstance(column, Time):
@@ -203,3 +171,30 @@ def _without_mixins(rows: QTable, *, meta: bool = True) -> Table:
             table[name] = getattr(column, "value", column)
             table[name].unit = getattr(column, "unit", None)
     return table
+
+
+def _plain(rows: QTable) -> dict[str, list[Any]]:
+    """Columns as plain values, with the unit in the name."""
+    columns: dict[str, list[Any]] = {}
+    for name, column in _without_mixins(rows).columns.items():
+        values, suffix = column.tolist(), ""
+        if column.dtype.kind == "f":
+            values = [float(f"{value:.{DIGITS}g}") for value in values]
+            if column.unit:
+                suffix = "_" + column.unit.to_string("generic").replace(" / ", "_").lower()
+        columns[name + suffix] = values
+    return columns
+
+
+def _parquet(rows: QTable) -> bytes:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingDependencyError.of(
+            "files of Parquet", "pyarrow", "data", "take another format"
+        ) from error
+    meta = {name: json.dumps(value) for name, value in rows.meta.items()}
+    file = io.BytesIO()
+    parquet.write_table(pa.table(_plain(rows)).replace_schema_metadata(meta), file)
+    return file.getvalue()

@@ -189,16 +189,6 @@ def folder_option(text: str, **attributes: Any) -> Decorator:
     return click.option("--out", type=NEW_FOLDER, metavar="DIR", help=text, **attributes)
 
 
-def overwrite_option(text: str) -> Decorator:
-    """Option ``--overwrite``."""
-    return click.option("--overwrite", is_flag=True, help=text)
-
-
-def resume_option(text: str) -> Decorator:
-    """Option ``--resume``."""
-    return click.option("--resume", is_flag=True, help=text)
-
-
 def seed_option(text: str | None = None) -> Decorator:
     """Option ``--seed``."""
     return click.option("--seed", type=COUNT_OR_NONE, default=0, show_default=True, help=text)

@@ -12,7 +12,6 @@ from neoranging.cli.options import (
     NEW_FILE,
     data_option,
     method_option,
-    overwrite_option,
     split_option,
 )
 from neoranging.tables import text_table
@@ -40,7 +39,7 @@ LEVELS: Final = (0.68, 0.95)
     type=click.Choice(["log", "absolute", "standard"]),
     help="What is counted: by default standard errors where the method gives them, else log.",
 )
-@overwrite_option("Replace the file if there is one.")
+@click.option("--overwrite", is_flag=True, help="Replace the file if there is one.")
 def calibrate(
     method: str, data: Path, split: str, out: Path, score: str | None, overwrite: bool
 ) -> None:
@@ -81,4 +80,4 @@ def calibrate(
             "median upper / lower": rows["median_ratio"],
         }
         echo(text_table(columns))
-    echo(str(out))
+    echo(out)

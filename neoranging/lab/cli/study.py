@@ -13,8 +13,6 @@ from neoranging.cli.options import (
     COUNT_OR_NONE,
     data_option,
     folder_option,
-    overwrite_option,
-    resume_option,
     seed_option,
     split_option,
 )
@@ -74,8 +72,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Show the published figures of the literature below the table of methods.",
 )
-@resume_option("Keep the predictions that are in the folder.")
-@overwrite_option("Begin anew whatever study the folder holds.")
+@click.option("--resume", is_flag=True, help="Keep the predictions that are in the folder.")
+@click.option("--overwrite", is_flag=True, help="Begin anew whatever study the folder holds.")
 def study(
     data: Path,
     methods: str,
@@ -127,7 +125,7 @@ def study(
             pictures = draw_study(judged, out / "figures", progress=bar.update)
         page = write_report(judged, pictures, out, published=paper)
     _echo_headline(judged)
-    echo(str(page))
+    echo(page)
 
 
 def _echo_headline(judged: Study) -> None:

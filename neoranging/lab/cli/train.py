@@ -17,8 +17,6 @@ from neoranging.cli.options import (
     Number,
     data_option,
     folder_option,
-    overwrite_option,
-    resume_option,
     seed_option,
 )
 
@@ -81,8 +79,8 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
 @click.option(
     "--tensorboard", is_flag=True, help="Also write events for TensorBoard; needs tensorboardX."
 )
-@resume_option("Go on with the run in the folder, if there is one.")
-@overwrite_option("Begin anew whatever the folder holds.")
+@click.option("--resume", is_flag=True, help="Go on with the run in the folder, if there is one.")
+@click.option("--overwrite", is_flag=True, help="Begin anew whatever the folder holds.")
 def train(
     model: str,
     representation: Literal["invariant", "paper"],

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from neoranging.lab.sets.schema import ArcTable
+from neoranging.tables import text_table
 
 
 class Published(NamedTuple):
@@ -90,10 +91,16 @@ def compare(figures: Mapping[str, float]) -> list[dict[str, Any]]:
 
 
 def as_text(rows: list[dict[str, Any]]) -> str:
-    """The comparison as lines of text."""
-    lines = [f"{'':38s} {'published':>10s} {'here':>10s} {'ratio':>7s}"]
-    for row in rows:
-        mark = "" if row["within"] else f"  not within {row['least']:.4g} to {row['most']:.4g}"
-        values = f"{row['published']:>10.6g} {row['here']:>10.6g} {row['ratio']:>7.3f}"
-        lines.append(f"{row['quantity']:38s} {values}{mark}")
-    return "\n".join(lines)
+    """Rows of `compare` as a table to read."""
+    marks = [
+        "" if row["within"] else f"not within {row['least']:.4g} to {row['most']:.4g}"
+        for row in rows
+    ]
+    columns = {
+        "": [row["quantity"] for row in rows],
+        "published": [f"{row['published']:.6g}" for row in rows],
+        "here": [f"{row['here']:.6g}" for row in rows],
+        "ratio": [f"{row['ratio']:.3f}" for row in rows],
+        " ": marks,
+    }
+    return text_table(columns, align="<>>><")
