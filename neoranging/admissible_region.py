@@ -6,7 +6,7 @@ See :mod:`neoranging.core.admissible` for the formulae and for many attributable
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import astropy.units as u
 import numpy as np
@@ -20,22 +20,8 @@ from neoranging.display import html_table
 from neoranging.exceptions import AdmissibleRegionError
 from neoranging.typing import BoolArray, FloatArray
 
-
-class _AttributableLike(Protocol):
-    """Attributes of an attributable that the region needs."""
-
-    @property
-    def ra(self) -> u.Quantity: ...
-    @property
-    def dec(self) -> u.Quantity: ...
-    @property
-    def ra_rate(self) -> u.Quantity: ...
-    @property
-    def dec_rate(self) -> u.Quantity: ...
-    @property
-    def observer_position(self) -> u.Quantity: ...
-    @property
-    def observer_velocity(self) -> u.Quantity: ...
+if TYPE_CHECKING:
+    from neoranging.attributable import Attributable
 
 
 class BoundaryCurve(NamedTuple):
@@ -98,7 +84,7 @@ class AdmissibleRegion:
 
     def __init__(
         self,
-        attributable: _AttributableLike,
+        attributable: Attributable,
         *,
         a_max: u.Quantity | None = None,
         h_max: float | None = None,
@@ -114,11 +100,24 @@ class AdmissibleRegion:
             attributable.observer_position.to_value(u.au),
             attributable.observer_velocity.to_value(u.au / u.day),
         )
-        self._set(c, a_max, h_max, mag, slope, rho_min)
+        self._set(c, a_max=a_max, h_max=h_max, mag=mag, slope=slope, rho_min=rho_min)
 
     @classmethod
-    def from_coefficients(
-        cls,
+    def from_coefficients(cls, coefficients: npt.ArrayLike, **limits: Any) -> AdmissibleRegion:
+        """Build the region from the energy coefficients c0..c5 [au, day] instead.
+
+        Parameters
+        ----------
+        coefficients : array_like, shape (6,)
+        **limits
+            Optional limits, as for `AdmissibleRegion`.
+        """
+        region = cls.__new__(cls)
+        region._set(coefficients, **limits)
+        return region
+
+    def _set(
+        self,
         coefficients: npt.ArrayLike,
         *,
         a_max: u.Quantity | None = None,
@@ -126,40 +125,25 @@ class AdmissibleRegion:
         mag: float | None = None,
         slope: float = 0.15,
         rho_min: u.Quantity | None = None,
-    ) -> AdmissibleRegion:
-        """Build the region from the energy coefficients c0..c5 [au, day] instead."""
-        region = cls.__new__(cls)
-        region._set(coefficients, a_max, h_max, mag, slope, rho_min)
-        return region
-
-    def _set(
-        self,
-        coefficients: npt.ArrayLike,
-        a_max: u.Quantity | None,
-        h_max: float | None,
-        mag: float | None,
-        slope: float,
-        rho_min: u.Quantity | None,
     ) -> None:
         c = np.array(coefficients, dtype=np.float64)
         if c.shape != (6,) or not np.all(np.isfinite(c)):
-            msg = (
+            raise AdmissibleRegionError(
                 f"the energy coefficients must be six finite numbers, got {c}; build one region "
                 "per attributable and check that its direction, rates and observer are finite"
             )
-            raise AdmissibleRegionError(msg)
         a = math.inf if a_max is None else float(_au(a_max, "a_max"))
         if not a > 0.0:
-            msg = f"a_max must be a positive length, got {a_max}; leave it out for no limit"
-            raise AdmissibleRegionError(msg)
+            raise AdmissibleRegionError(
+                f"a_max must be a positive length, got {a_max}; leave it out for no limit"
+            )
         limited = core.limit_semimajor_axis(c, a)
         far = float(np.nanmax(core.range_roots(limited), initial=0.0))
         if math.isinf(far):
-            msg = (
+            raise AdmissibleRegionError(
                 "the region has no far end: the object shows no angular rate and the observer no "
                 "velocity across the line of sight; give a_max, or an attributable that moves"
             )
-            raise AdmissibleRegionError(msg)
         near = R_EARTH if rho_min is None else max(R_EARTH, float(_au(rho_min, "rho_min")))
         if h_max is not None:
             near = max(near, _shooting_star_range(c, mag, h_max, slope, near, far))
@@ -259,8 +243,7 @@ class AdmissibleRegion:
         """
         self._require_some()
         if spacing not in {"linear", "log"}:
-            msg = f'spacing must be "linear" or "log", got {spacing!r}'
-            raise AdmissibleRegionError(msg)
+            raise AdmissibleRegionError(f'spacing must be "linear" or "log", got {spacing!r}')
         generator = np.random.default_rng(rng)
         rho, rho_dot = self._shape.sample(n, generator, log=spacing == "log").T
         return rho * u.au, rho_dot * (u.au / u.day)
@@ -293,8 +276,9 @@ class AdmissibleRegion:
 
     def _require_some(self) -> None:
         if self.is_empty:
-            msg = "the admissible region is empty; relax a_max, h_max or rho_min"
-            raise AdmissibleRegionError(msg)
+            raise AdmissibleRegionError(
+                "the admissible region is empty; relax a_max, h_max or rho_min"
+            )
 
 
 def _au(rho: u.Quantity, name: str = "rho") -> FloatArray:
@@ -310,8 +294,9 @@ def _shooting_star_range(
 ) -> float:
     """Nearest range at which H is no fainter than ``h_max``; ``far`` if there is none."""
     if mag is None or not (math.isfinite(mag) and math.isfinite(h_max)):
-        msg = f"h_max needs a finite apparent magnitude, got mag={mag}, h_max={h_max}; give mag"
-        raise AdmissibleRegionError(msg)
+        raise AdmissibleRegionError(
+            f"h_max needs a finite apparent magnitude, got mag={mag}, h_max={h_max}; give mag"
+        )
 
     def excess(rho: Any) -> Any:
         return core.absolute_magnitude(c, rho, mag, slope) - h_max
