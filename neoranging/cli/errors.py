@@ -133,7 +133,9 @@ class CommandLine(click.Group):
             warnings.filterwarnings("always", category=NeoRangingWarning)
             # old dates: the warning of the package says what it means for the observer's place
             warnings.filterwarnings("ignore", message="ERFA function .*dubious year")
-            warnings.showwarning = _show_warning
+            warnings.showwarning = lambda message, *_, **__: echo(
+                f"Warning: {in_options(str(message))}", err=True
+            )
             try:
                 return super().invoke(ctx)
             except UnknownMethodError as error:
@@ -153,10 +155,6 @@ class CommandLine(click.Group):
                 raise CommandError(f"a file ends too early: {error}") from error
             except MemoryError as error:
                 raise CommandError(f"the memory does not suffice: {error}") from error
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    echo(f"Warning: {in_options(str(message))}", err=True)
 
 
 def _discard_output() -> None:

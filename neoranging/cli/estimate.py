@@ -23,7 +23,6 @@ from neoranging.cli.options import (
     Number,
     input_options,
     method_option,
-    origin_option,
     output_options,
 )
 from neoranging.cli.reading import read_files
@@ -40,7 +39,12 @@ if TYPE_CHECKING:
 @click.command(epilog=EXIT_CODES)
 @input_options
 @method_option(default="gauss", show_default=True)
-@origin_option
+@click.option(
+    "--origin",
+    type=click.Choice(["topocenter", "geocenter"]),
+    show_default="topocenter",
+    help="Where the observer is taken to stand: at the station or at the centre of the Earth.",
+)
 @click.option(
     "--calibration",
     type=FILE,

@@ -78,14 +78,6 @@ def method_option(**attributes: Any) -> Decorator:
     )
 
 
-origin_option = click.option(
-    "--origin",
-    type=click.Choice(["topocenter", "geocenter"]),
-    show_default="topocenter",
-    help="Where the observer is taken to stand: at the station or at the centre of the Earth.",
-)
-
-
 # Of observations ---------------------------------------------------------------------------------
 
 
