@@ -46,15 +46,19 @@ class _Frame(NamedTuple):
     """Axes, units and bounds of the parameters of M arcs."""
 
     direction: FloatArray
+    """Direction of the attributable, shape (M, 3)."""
     east: FloatArray
+    """Unit vector of increasing right ascension there, shape (M, 3)."""
     north: FloatArray
+    """Unit vector of increasing declination there, shape (M, 3)."""
     rate: FloatArray
     """Rate of the direction [rad/d], shape (M, 3)."""
     unit: FloatArray
-    """Size of each parameter, shape (M, 6)."""
+    """Scale of each parameter: offset, rate of the offset, ln range, range-rate, shape (M, 6)."""
     bounds: FloatArray
-    """Of the logarithm of the range, shape (M, 2)."""
+    """Least and greatest logarithm of the range, shape (M, 2)."""
     coefficients: FloatArray
+    """Coefficients c0..c5 of the heliocentric energy, shape (M, 6)."""
 
     def take(self, rows: np.ndarray) -> _Frame:
         return _Frame._make(column[rows] for column in self)
@@ -156,6 +160,7 @@ def _misses(arcs: Arcs, frame: _Frame, x: FloatArray) -> tuple[FloatArray, Float
 def _step(
     arcs: Arcs, frame: _Frame, x: FloatArray, off: FloatArray, damping: FloatArray
 ) -> FloatArray:
+    """Damped Gauss-Newton step of each arc; a parameter pushed against its bound is held there."""
     slopes = []
     for k in range(6):
         shifted = x.copy()

@@ -204,7 +204,7 @@ class InvariantFeatures(Features):
         return _with_flag(self.scaling(raw), inputs.curved, 2.0 * inputs.curved - 1.0)
 
     def finish_rate(self, rate: Tensor, inputs: ArcInputs) -> Tensor:
-        """Their derivatives; the flag stays."""
+        """Derivatives of the scaled features; that of the flag is zero."""
         still = torch.zeros_like(inputs.curved)
         return _with_flag(self.scaling.rate(rate), inputs.curved, still)
 

@@ -40,7 +40,7 @@ class ArcInputs(NamedTuple):
     earth: Tensor
     """Centre of the Earth at t2, (B, 3)."""
     earth_rate: Tensor
-    """Its velocity, (B, 3)."""
+    """Velocity of the centre of the Earth at t2, (B, 3)."""
     sky: Tensor
     """(ra, dec) at t2 by the weighted fit of all observations, (B, 2)."""
     sky_rate: Tensor
@@ -49,7 +49,7 @@ class ArcInputs(NamedTuple):
     The first derivatives of `neoranging.core.attributable.TangentFit`.
     """
     sky_acc: Tensor
-    """Its second derivative along (east, north): the curvature of the path, (B, 2)."""
+    """Curvature of the path: second derivative of the line of sight along (east, north), (B, 2)."""
     log_span: Tensor
     """Natural logarithm of t3 - t1 in days, (B,)."""
     log_sigma_acc: Tensor

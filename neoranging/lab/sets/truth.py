@@ -48,11 +48,11 @@ class Truth(NamedTuple):
     rho_geo: FloatArray
     """Light path to the centre of the Earth [au]."""
     rho_dot_geo: FloatArray
-    """Its derivative by time of reception [au/d]."""
+    """Derivative of ``rho_geo`` by time of reception [au/d]."""
     rho_topo: FloatArray
     """Light path to the observer [au]."""
     rho_dot_topo: FloatArray
-    """Its derivative by time of reception [au/d]."""
+    """Derivative of ``rho_topo`` by time of reception [au/d]."""
     residual: FloatArray
     """Largest distance between predicted and observed direction over the arc [arcsec]."""
     position: FloatArray

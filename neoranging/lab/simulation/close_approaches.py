@@ -90,7 +90,7 @@ def close_passages(
     possible = dark & free & np.isfinite(log_weight[rows, choice]) & np.isfinite(r[:, 0])
     epoch = t - rho / C_AU_PER_DAY
     rate = geocentric_aspect(r, v, t, donor.H_mag, donor.G).rate
-    turned = dataclasses.replace(
+    orbits = dataclasses.replace(
         donor,
         epoch_mjd_tdb=epoch,
         raan_rad=elements.raan,
@@ -109,7 +109,7 @@ def close_passages(
         magnitude[rows, choice][index],
         *draw_cadence(survey, station[index], rate[index], rng),
     )
-    return turned.take(index), visits
+    return orbits.take(index), visits
 
 
 def _stations_at_work(
