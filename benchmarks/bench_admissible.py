@@ -1,4 +1,4 @@
-"""What the admissible region costs for many attributables at once.
+"""Time of the admissible region for many attributables at once.
 
 Run ``OMP_NUM_THREADS=1 python benchmarks/bench_admissible.py [N]``.
 """

@@ -40,7 +40,7 @@ def make(n: int, span: float) -> tuple[TrackletSet, SimulatedArcs]:
 
 
 def fresh(tracklets: TrackletSet) -> TrackletSet:
-    """The same set with nothing cached."""
+    """Copy of a set with nothing cached."""
     return TrackletSet(tracklets._columns, tracklets._offsets, tracklets.designation)
 
 
@@ -64,14 +64,14 @@ def bulk(n: int, span: float) -> None:
     print(f"memory before: {peak_gigabytes():.2f} GB")
     for estimator in (GaussEstimator(), LaplaceEstimator()):
         estimator.estimate(tracklets[:1000])  # caches of code and ephemerides
-        whole, _ = cost(lambda e=estimator: e.estimate(fresh(tracklets)), n)
-        known = fresh(tracklets)
-        known.arcs()
-        alone, estimate = cost(lambda e=estimator, known=known: e.estimate(known), n)
+        from_scratch, _ = cost(lambda e=estimator: e.estimate(fresh(tracklets)), n)
+        placed = fresh(tracklets)
+        placed.arcs()  # observers worked out, and cached
+        alone, estimate = cost(lambda e=estimator, t=placed: e.estimate(t), n)
         first = estimate[: min(n, len(truth))]
         error = np.abs(first.range.value / truth.rho - 1.0)[first.ok]
         print(f"{estimator.name:8} method alone   {alone}")
-        print(f"{'':8} with observers {whole}")
+        print(f"{'':8} with observers {from_scratch}")
         print(
             f"{'':8} {100 * estimate.ok.mean():.0f} % OK, their median error "
             f"{100 * np.median(error):.1f} %; peak memory {peak_gigabytes():.2f} GB"
@@ -87,12 +87,12 @@ def single(repeats: int = 200) -> None:
     for method in ("gauss", "laplace"):
         one.estimate(method)
         warm = min(timed(lambda m=method: one.estimate(m))[0] for _ in range(repeats))
-        made = min(
+        cold = min(
             timed(lambda m=method: nr.Tracklet(*columns, station="G96").estimate(m))[0]
             for _ in range(repeats)
         )
         print(f"{method:8} warm, one tracklet: estimate {1e3 * warm:.2f} ms", end="")
-        print(f", Tracklet(...).estimate {1e3 * made:.2f} ms")
+        print(f", Tracklet(...).estimate {1e3 * cold:.2f} ms")
 
 
 def main() -> None:

@@ -74,10 +74,10 @@ def speed(n: int, n_astropy: int) -> None:
     print(f"{'':12}{f'{n:.0e} s':>9}{'s':>9}{'ms':>11}{'us/epoch':>10}")
     for name, many, three, theirs in rows:
         cold, warm, small = seconds(many, 1), seconds(many), seconds(three, 50)
-        each = seconds(theirs, 1) / n_astropy
+        per_epoch = seconds(theirs, 1) / n_astropy
         print(
-            f"{name:12}{cold:9.3f}{warm:9.3f}{small * 1e3:11.3f}{each * 1e6:10.1f}"
-            f"{each * n / warm:8.0f}"
+            f"{name:12}{cold:9.3f}{warm:9.3f}{small * 1e3:11.3f}{per_epoch * 1e6:10.1f}"
+            f"{per_epoch * n / warm:8.0f}"
         )
 
 

@@ -1,4 +1,4 @@
-"""What calibrated intervals cost for many answers at once, beside sorting as many numbers.
+"""Time of calibrated intervals for many answers at once, beside sorting as many numbers.
 
 Run ``OMP_NUM_THREADS=1 python benchmarks/bench_intervals.py [N]``.
 """
@@ -25,9 +25,9 @@ def answers(n: int, seed: int) -> tuple[Answers, np.ndarray, np.ndarray]:
     shapes = (column.shape[1:] for column in Attributables.none())
     motion = Attributables._make(np.zeros((n, *shape)) for shape in shapes)._replace(ra_rate=eta)
     status = np.where(ok, RangeStatus.OK.code, RangeStatus.UNDETERMINED.code)
-    made = replace(Answers.unsolved(motion, status), rho=rho)
-    made.covariance[:, 0, 0] = error**2
-    return made, span, 0.1 + truth
+    result = replace(Answers.unsolved(motion, status), rho=rho)
+    result.covariance[:, 0, 0] = error**2
+    return result, span, 0.1 + truth
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ def rwo_content(n: int) -> bytes:
 
 
 def ades_content(n: int) -> bytes:
-    """The same as a submission."""
+    """N records of one object as an ADES submission."""
     return format_ades_psv(_night(n)).encode()
 
 

@@ -402,7 +402,7 @@ def _sizes(m: int) -> Iterator[int]:
 
 
 def faults(row: Row) -> dict[str, int]:
-    """What must not be, of a row."""
+    """Counts of a row that must be zero, and are not."""
     return {name: getattr(row, name) for name in FAULTS if getattr(row, name)}
 
 

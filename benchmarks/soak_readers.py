@@ -94,13 +94,13 @@ SAMPLES: dict[str, list[str]] = {
     "ades.psv": ADES_SAMPLE,
     "ades.xml": list(map(as_xml, ADES_SAMPLE)),
 }
-AROUND = {
+ENDS = {
     "mpc.obs80": (b"", b""),
     "orbfit.rwo": (b"END_OF_HEADER\n", b""),
     "ades.psv": (ADES_HEADER.encode(), b""),
     "ades.xml": (b'<ades version="2022"><obsBlock><obsData>\n', b"</obsData></obsBlock></ades>"),
 }
-"""What stands before and behind the records of a file."""
+"""Bytes before and behind the records of a file."""
 
 COLUMNS = ("obstime", "ra", "dec", "sigma_ra", "sigma_dec")
 BATCH = 500
@@ -109,11 +109,11 @@ BATCH = 500
 def mutated(lines: list[bytes], n: int, rng: np.random.Generator) -> list[bytes]:
     """Draw runs of lines and damage about half of them."""
     injure = damaged_element if lines[0].startswith(b"<") else damaged
-    drawn: list[bytes] = []
-    while len(drawn) < n:
+    sample: list[bytes] = []
+    while len(sample) < n:
         start = int(rng.integers(len(lines)))
-        drawn += lines[start : start + int(rng.integers(1, 6))]
-    return [injure(line, rng) if rng.random() < 0.5 else line for line in drawn[:n]]
+        sample += lines[start : start + int(rng.integers(1, 6))]
+    return [injure(line, rng) if rng.random() < 0.5 else line for line in sample[:n]]
 
 
 def damaged_element(line: bytes, rng: np.random.Generator) -> bytes:
@@ -195,20 +195,20 @@ def soak(form: str, records: int, seed: int, lines: list[bytes] | None = None) -
     """Read damaged files of a format until so many records have been read; return the account."""
     rng = np.random.default_rng(seed)
     lines = lines or [line.encode() for line in SAMPLES[form]]
-    before, behind = AROUND[form]
-    found = used = n_batches = refused = 0
-    while found < records:
+    before, behind = ENDS[form]
+    n_read = n_used = n_batches = refused = 0
+    while n_read < records:
         content = before + b"\n".join(mutated(lines, BATCH, rng)) + b"\n" + behind
         try:
-            n_found, n_used = check(content, form)
+            batch_read, batch_used = check(content, form)
         except Exception:
             Path("soak_failure.txt").write_bytes(content)
-            print(f"failed after {found} records; the batch is kept as soak_failure.txt")
+            print(f"failed after {n_read} records; the batch is kept as soak_failure.txt")
             raise
-        found, used = found + n_found, used + n_used
-        n_batches, refused = n_batches + 1, refused + (n_found == 0)
+        n_read, n_used = n_read + batch_read, n_used + batch_used
+        n_batches, refused = n_batches + 1, refused + (batch_read == 0)
     return (
-        f"{form}: {found} records read, {used} used, {found - used} set aside; "
+        f"{form}: {n_read} records read, {n_used} used, {n_read - n_used} set aside; "
         f"{refused} of {n_batches} batches refused, no untyped error"
     )
 

@@ -69,7 +69,7 @@ rho_dot = np.linspace(-0.035, 0.035, 300) * u.au / u.day
 energy = region.energy(rho, rho_dot[:, None]).to_value((u.au / u.day) ** 2)
 
 fig, ax = plt.subplots(figsize=(7.4, 4.8), layout="constrained")
-drawn = ax.contourf(
+filled = ax.contourf(
     rho.to_value(u.au),
     rho_dot.to_value(u.au / u.day),
     energy * 1e4,
@@ -77,7 +77,7 @@ drawn = ax.contourf(
     cmap="RdBu",
     extend="both",
 )
-fig.colorbar(drawn, label="heliocentric energy [1e-4 au$^2$/d$^2$]")
+fig.colorbar(filled, label="heliocentric energy [1e-4 au$^2$/d$^2$]")
 region.plot(ax=ax, color="none", label=None, show_earth_bound=False, legend=False)
 limited.plot(
     ax=ax, color="#009E73", label="a < 3.5 au, H < 30", show_earth_bound=False, legend=False

@@ -34,11 +34,11 @@ from neoranging.lab.study import (
 
 COLLAPSED = 1e-3  # au: below, the range is that of a root at the observer
 
-known = nr.reference_ranges()
+truth = nr.reference_ranges()
 tracklets = nr.read_tracklets([nr.sample("impactors"), nr.sample("2024YR4")])[[1, 6]]
 for tracklet in tracklets:
     print(tracklet)
-    row = known[np.argmin(abs(known["obstime"] - tracklet.attributable().epoch))]
+    row = truth[np.argmin(abs(truth["obstime"] - tracklet.attributable().epoch))]
     print(f"    true range {row['range']:.5f}")
     for origin in ("topocenter", "geocenter"):
         print("   ", tracklet.estimate("gauss", origin=origin))
@@ -63,18 +63,18 @@ bend = station - np.stack([np.polyval(np.polyfit(minutes, x, 1), minutes) for x 
 bend = bend @ np.linalg.svd(bend)[2][0]  # along the direction in which it is largest
 
 rho = np.geomspace(1e-3, 3.0, 100)
-displaced = (np.ptp(bend) / rho * u.rad).to_value(u.arcsec)
+displacement = (np.ptp(bend) / rho * u.rad).to_value(u.arcsec)
 error = np.median(tracklet.sigma.to_value(u.arcsec))
-near = np.argmin(abs(known["obstime"] - tracklet.attributable().epoch))
+near = np.argmin(abs(truth["obstime"] - tracklet.attributable().epoch))
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
 left.plot(minutes, bend * au.to_value(u.km), "o-", color="#0072B2")
 left.set_title("path of the station, bent by the turn of the Earth")
 left.set_xlabel("time since the first observation [min]")
 left.set_ylabel("station, off a straight line [km]")
-right.loglog(rho, displaced, color="#0072B2", label="bend by the turn of the Earth")
+right.loglog(rho, displacement, color="#0072B2", label="bend by the turn of the Earth")
 right.axhline(error, color="#D55E00", linestyle="--", label="error of a position")
-right.axvline(known["range"][near].to_value(u.au), color="black", linestyle=":", label="2008 TC3")
+right.axvline(truth["range"][near].to_value(u.au), color="black", linestyle=":", label="2008 TC3")
 right.set_title("the same bend, seen in the arc of an asteroid")
 right.set_xlabel("range [au]")
 right.set_ylabel("angle [arcsec]")
@@ -133,10 +133,10 @@ fig.set_size_inches(10.5, 4.0)
 #
 # A collapsed range hardly ever has the status ``OK``:
 
-for name, each in scored.items():
-    collapsed = each.answered & (each.rho < COLLAPSED)
-    vouched = collapsed & each.ok
-    print(f"{name}: {collapsed.sum()} of {len(each)} collapsed, {vouched.sum()} of them OK")
+for name, scores in scored.items():
+    collapsed = scores.answered & (scores.rho < COLLAPSED)
+    n_ok = (collapsed & scores.ok).sum()
+    print(f"{name}: {collapsed.sum()} of {len(scores)} collapsed, {n_ok} of them OK")
 
 # %%
 # What to take away

@@ -69,8 +69,8 @@ for estimate in (gauss, laplace):
 # chosen solution with its errors. JPL's range and range-rate at the same instant, from the
 # object's whole arc, are added for comparison.
 
-known = nr.reference_ranges()
-truth = known[abs(known["obstime"] - gauss.epoch) < 0.5 * u.s][0]
+reference = nr.reference_ranges()
+truth = reference[abs(reference["obstime"] - gauss.epoch) < 0.5 * u.s][0]
 
 ax = gauss.plot()
 ax.plot(

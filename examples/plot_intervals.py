@@ -38,8 +38,8 @@ arcs = Selection(cap=10).of(arcs)
 print(arcs)
 
 held = {name: HeldOut.of(nr.get_estimator(name), [arcs]) for name in ("gauss", "mlp")}
-for each in held.values():
-    print(each)
+for answers in held.values():
+    print(answers)
 
 # %%
 # The asteroids are dealt into two halves. From the first we learn how far off the network is; the
@@ -49,8 +49,8 @@ for each in held.values():
 mlp = held["mlp"]
 objects = np.unique(mlp.truth.designation)
 half = np.random.default_rng(1).permutation(objects)[: len(objects) // 2]
-known = np.isin(mlp.truth.designation, half)
-print(f"{known.sum()} arcs to learn from, {(~known).sum()} to test")
+to_learn = np.isin(mlp.truth.designation, half)
+print(f"{to_learn.sum()} arcs to learn from, {(~to_learn).sum()} to test")
 
 # %%
 # By hand
@@ -60,9 +60,9 @@ print(f"{known.sum()} arcs to learn from, {(~known).sum()} to test")
 # to either side of a new answer, is the interval.
 
 off = np.abs(np.log(mlp.answers.rho / mlp.truth.rho))
-width = np.quantile(off[known], 0.68)
+width = np.quantile(off[to_learn], 0.68)
 print(f"68 % of the answers are right within a factor of {np.exp(width):.2f}")
-print(f"on the other asteroids: {np.mean(off[~known] <= width):.1%}")
+print(f"on the other asteroids: {np.mean(off[~to_learn] <= width):.1%}")
 
 # %%
 # That is the whole trick. It asks nothing of the method, nor of the shape of its errors. But look
@@ -70,9 +70,9 @@ print(f"on the other asteroids: {np.mean(off[~known] <= width):.1%}")
 # count again in each of them.
 
 eta = mlp.answers.eta
-edges = np.quantile(eta[known], np.linspace(0.1, 0.9, 9))
+edges = np.quantile(eta[to_learn], np.linspace(0.1, 0.9, 9))
 decile = np.searchsorted(edges, eta)
-widths = np.array([np.quantile(off[known & (decile == k)], 0.68) for k in range(10)])
+widths = np.array([np.quantile(off[to_learn & (decile == k)], 0.68) for k in range(10)])
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.2), layout="constrained")
 left.semilogx(np.degrees(eta), mlp.answers.rho / mlp.truth.rho, ",", color="#0072B2", alpha=0.5)
@@ -92,7 +92,7 @@ for wide, color, mark, label in (
     (np.full(10, width), "black", "s", "one width for all"),
     (widths, "#D55E00", "o", "a width for each tenth"),
 ):
-    share = [np.mean(off[~known & (decile == k)] <= wide[k]) for k in range(10)]
+    share = [np.mean(off[~to_learn & (decile == k)] <= wide[k]) for k in range(10)]
     right.plot(
         np.arange(1, 11), 100 * np.array(share), mark, linestyle=":", color=color, label=label
     )
@@ -121,10 +121,10 @@ for ax in (left, right):
 # the doubtful answers, too.
 
 crosswise = {
-    name: cross_conformal(each, levels=(0.2, 0.4, 0.5, 0.68, 0.8, 0.9, 0.95), folds=2)
-    for name, each in held.items()
+    name: cross_conformal(answers, levels=(0.2, 0.4, 0.5, 0.68, 0.8, 0.9, 0.95), folds=2)
+    for name, answers in held.items()
 }
-covered = {name: coverage(held[name], each) for name, each in crosswise.items()}
+covered = {name: coverage(held[name], intervals) for name, intervals in crosswise.items()}
 columns = ["level", "n_arcs", "n_objects", "per_arc", "per_object", "median_ratio"]
 for name, rows in covered.items():
     print(name)

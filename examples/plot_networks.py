@@ -34,12 +34,12 @@ for estimate in estimates.values():
 # What was the range really? The sample comes with it, from an orbit fitted to 26 days of
 # observations.
 
-known = nr.reference_ranges()
+reference = nr.reference_ranges()
 
 
 def true_row(epoch):
-    """What is known at an instant."""
-    return known[np.argmin(abs(known["obstime"] - epoch))]
+    """Row of the true range at an epoch."""
+    return reference[np.argmin(abs(reference["obstime"] - epoch))]
 
 
 truth = true_row(estimates["mlp"].epoch)
@@ -117,10 +117,10 @@ for estimate in night.values():
     print(estimate)
 
 table = night["mlp"].to_table()
-shown = table["designation", "station", "range", "range_low", "range_high", "status"]
+columns = table["designation", "station", "range", "range_low", "range_high", "status"]
 for name in ("range", "range_low", "range_high"):
-    shown[name].info.format = ".4f"
-shown.pprint(max_width=-1)
+    columns[name].info.format = ".4f"
+columns.pprint(max_width=-1)
 
 # %%
 # Two epochs are enough for a network. Where a tracklet is unlike all that was trained on, the

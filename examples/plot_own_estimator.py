@@ -53,7 +53,7 @@ class RuleOfThumb(nr.RangingEstimator):
 
     @property
     def identity(self):
-        """What the answers depend on: a calibration is for one speed and no other."""
+        """Settings that the answers depend on: a calibration is for one speed and no other."""
         return {**super().identity, "speed_au_d": self.speed}
 
     def _estimate(self, arcs, attributables):  # noqa: ARG002 (the motion says enough)
@@ -104,9 +104,9 @@ print(side_by_side(table).to_string(index=False))
 # at the first row before the others. Where Gauss says ``OK``, however, the range is measured. On
 # these arcs alone:
 
-vouched = scored[0].ok.to_numpy()
-ok_alone = [summarise(scores, rows=vouched, metrics=figures[2:3]) for scores in scored]
-print(f"{vouched.sum()} arcs")
+determined = scored[0].ok.to_numpy()
+ok_alone = [summarise(scores, rows=determined, metrics=figures[2:3]) for scores in scored]
+print(f"{determined.sum()} arcs")
 print(side_by_side(pd.concat(ok_alone)).to_string(index=False))
 
 # %%
@@ -127,10 +127,10 @@ fig.set_size_inches(11.0, 5.4)
 held = HeldOut.of(RuleOfThumb(), [arcs])
 objects = np.unique(held.truth.designation)
 half = np.random.default_rng(0).permutation(objects)[: len(objects) // 2]
-known = np.isin(held.truth.designation, half)
+to_learn = np.isin(held.truth.designation, half)
 
-calibration = held.take(known).calibration()
-test = held.take(~known)
+calibration = held.take(to_learn).calibration()
+test = held.take(~to_learn)
 for level in (0.5, 0.68, 0.95):
     low, high = test.intervals(calibration, level).T
     inside = (low <= test.truth.rho) & (test.truth.rho <= high)

@@ -46,7 +46,7 @@ class SimulatedArcs:
     r: np.ndarray
     v: np.ndarray
     epoch: np.ndarray
-    """Of the states r, v [MJD TDB]."""
+    """Epoch of the states r, v [MJD TDB]."""
     station: np.ndarray
     """Code of each observation, shape (n,); "500" is the geocentre."""
 
@@ -54,9 +54,8 @@ class SimulatedArcs:
         return len(self.arcs)
 
     def take(self, index: np.ndarray) -> SimulatedArcs:
-        rows = np.concatenate(
-            [np.arange(a, b) for a, b in zip(*_bounds(self.arcs, index), strict=True)]
-        )
+        begins, ends = self.arcs.offsets[:-1][index], self.arcs.offsets[1:][index]
+        rows = np.concatenate([np.arange(a, b) for a, b in zip(begins, ends, strict=True)])
         columns = (x[index] for x in (self.rho, self.rho_dot, self.r, self.v, self.epoch))
         return SimulatedArcs(self.arcs.take(index), *columns, self.station[rows])
 
@@ -77,14 +76,14 @@ class SimulatedArcs:
         assert counts.n_used > 0.9 * len(self)
         rows = table["designation"].astype(np.int64)
         s, t2 = self.take(rows), table["t2_mjd_tdb"]
-        seen = sight(s.r, s.v, s.epoch, t2, *ephemeris.earth_state(t2))
+        geocentric = sight(s.r, s.v, s.epoch, t2, *ephemeris.earth_state(t2))
         orbit = state_to_elements(*(equatorial_to_ecliptic(x) for x in (s.r, s.v)))
         return table.with_columns(
             designation=np.char.add("S", (rows // arcs_of_object).astype(str)),
             rho_topo_au=s.rho,
             rho_dot_topo_au_d=s.rho_dot,
-            rho_geo_au=seen.rho,
-            rho_dot_geo_au_d=seen.rho_dot,
+            rho_geo_au=geocentric.rho,
+            rho_dot_geo_au_d=geocentric.rho_dot,
             q_au=orbit.q,
             ecc=orbit.ecc,
             inc_rad=orbit.inc,
@@ -94,7 +93,7 @@ class SimulatedArcs:
         )
 
     def tracklets(self, order: np.ndarray | None = None) -> TrackletSet:
-        """The same observations through the public door, rows in any order."""
+        """Observations as the public tracklets, rows in any order."""
         order = np.arange(len(self.arcs.t)) if order is None else order
         a = self.arcs
         return TrackletSet.from_arrays(
@@ -120,10 +119,6 @@ class SimulatedArcs:
         return SimulatedArcs(arcs, self.rho, self.rho_dot, self.r, self.v, self.epoch, self.station)
 
 
-def _bounds(arcs: Arcs, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return arcs.offsets[:-1][index], arcs.offsets[1:][index]
-
-
 def observe(
     r: np.ndarray,
     v: np.ndarray,
@@ -146,14 +141,14 @@ def observe(
         codes = codes[owner]
     codes = np.broadcast_to(codes, len(times)).copy()
     position, velocity = ephemeris.observer_state(observatories.itrf_positions(codes), times)
-    path, rho_dot = _seen(r[owner], v[owner], times - epoch[owner], position, velocity)
+    path, rho_dot = _light_path(r[owner], v[owner], times - epoch[owner], position, velocity)
     error = np.full(len(times), sigma * ARCSEC)
     arcs = Arcs(offsets, times, *radec(path), error, error, position, velocity)
     middle = arcs.triplet[:, 1]
     return SimulatedArcs(arcs, norm(path)[middle], rho_dot[middle], r, v, epoch, codes)
 
 
-def _seen(
+def _light_path(
     r: np.ndarray, v: np.ndarray, dt: np.ndarray, position: np.ndarray, velocity: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Light paths and range-rates; light time by propagation alone, unlike the library's own."""
@@ -231,11 +226,11 @@ def _lines_of_sight(
     direction = np.zeros((m, 3))
     missing = np.arange(m)
     for _ in range(60):
-        drawn = rng.standard_normal((len(missing), 3))
-        drawn /= norm(drawn)[:, None]
-        direction[missing] = drawn
-        low = dot(drawn, up[missing]) < 0.42 * norm(up[missing])
-        sunny = dot(drawn, position[missing]) < -0.5 * norm(position[missing])
+        trial = rng.standard_normal((len(missing), 3))
+        trial /= norm(trial)[:, None]
+        direction[missing] = trial
+        low = dot(trial, up[missing]) < 0.42 * norm(up[missing])
+        sunny = dot(trial, position[missing]) < -0.5 * norm(position[missing])
         missing = missing[low | sunny]
     # by day some sites see no such direction; there the point opposite to the Sun has to do
     direction[missing] = position[missing] / norm(position[missing])[:, None]

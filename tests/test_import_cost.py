@@ -1,4 +1,4 @@
-"""What `import neoranging` loads, and what it must not."""
+"""Modules that `import neoranging` loads, and those that it must not."""
 
 import subprocess
 import sys

@@ -63,12 +63,12 @@ class RangeStatuses(SphinxDirective):
         """Return the members as a definition list."""
         from neoranging import RangeStatus
 
-        listed = nodes.definition_list()
+        members = nodes.definition_list()
         for member in RangeStatus:
             term = nodes.term("", "", nodes.literal(text=member.name))
             advice = nodes.definition("", nodes.paragraph(text=member.advice))
-            listed += nodes.definition_list_item("", term, advice)
-        return [listed]
+            members += nodes.definition_list_item("", term, advice)
+        return [members]
 
 
 class HouseFigures(Directive):

@@ -1,4 +1,4 @@
-"""What ships with the package, as tables that are made of the very files.
+"""Networks and calibrations of the package, as tables made of the very files.
 
 ``.. model-cards::``
     A section for each network: what it is, how far off it is, which arcs it knows.
@@ -58,8 +58,8 @@ class Calibrations(SphinxDirective):
         rows = [row for path in files for row in _calibrated(path)]
         header = ["calibration", "arcs", "n", "bins", "half width in"]
         header += [f"{100.0 * x:g} %: {end}" for x in LEVELS for end in ENDS]
-        made = {_made_of(Calibration.read(path).description) for path in files}
-        text = _table("", header, rows) + "\n" + "\n".join(f"Made of {told}." for told in made)
+        origins = {_made_of(Calibration.read(path).description) for path in files}
+        text = "\n".join([_table("", header, rows), *(f"Made of {origin}." for origin in origins)])
         return self.parse_text_to_nodes(text)
 
 
@@ -118,7 +118,7 @@ def _n_parameters(weights: Path) -> int:
     with weights.open("rb") as file:
         (size,) = struct.unpack("<Q", file.read(8))
         head = json.loads(file.read(size))
-    return sum(math.prod(each["shape"]) for name, each in head.items() if name != "__metadata__")
+    return sum(math.prod(x["shape"]) for name, x in head.items() if name != "__metadata__")
 
 
 def _arcs(part: Mapping[str, Any]) -> str:
@@ -126,8 +126,8 @@ def _arcs(part: Mapping[str, Any]) -> str:
 
 
 def _set(settings: Mapping[str, Any]) -> str:
-    told = {k: v for k, v in settings.items() if v not in (None, [], "") and k != "kind"}
-    return f"a {settings.get('kind', 'set')} ({_listed(told)})"
+    options = {k: v for k, v in settings.items() if v not in (None, [], "") and k != "kind"}
+    return f"a {settings.get('kind', 'set')} ({_listed(options)})"
 
 
 def _listed(values: Mapping[str, Any]) -> str:
@@ -135,9 +135,10 @@ def _listed(values: Mapping[str, Any]) -> str:
 
 
 def _recipe(config: Mapping[str, Any]) -> str:
-    told = {k: v for k, v in config.items() if k not in ("model", "network", "epochs", "weights")}
+    apart = ("model", "network", "epochs", "weights")
+    options = {name: value for name, value in config.items() if name not in apart}
     terms = _listed(config["weights"]) if config["model"] == "pinn" else ""
-    return _listed(told) + (f"; terms of the loss: {terms}" if terms else "")
+    return _listed(options) + (f"; terms of the loss: {terms}" if terms else "")
 
 
 def _without_places(command: str) -> str:
@@ -147,32 +148,34 @@ def _without_places(command: str) -> str:
 
 def _figures(metrics: Mapping[str, Any]) -> Iterable[str]:
     """Figures on arcs never trained on; below, those that the best epoch was chosen by."""
-    judged = {name: found for name, found in metrics.items() if FIGURES in found}
-    if judged:
-        yield _table("How far off it is", ["", *judged], _judged(judged))
-    kept = {n: found for n, found in metrics.items() if n not in judged and n != "train"}
+    tests = {name: part for name, part in metrics.items() if FIGURES in part}
+    if tests:
+        yield _table("How far off it is", ["", *tests], _test_rows(tests))
     rows = [
-        (n, figure.replace("_", " "), number(x)) for n, f in kept.items() for figure, x in f.items()
+        (name, figure.replace("_", " "), number(value))
+        for name, part in metrics.items()
+        if name not in tests and name != "train"
+        for figure, value in part.items()
     ]
     if rows:
         yield _table("By which its epoch was chosen", ["arcs", "figure", "value"], rows)
 
 
-def _judged(judged: Mapping[str, Any]) -> Iterable[Sequence[str]]:
-    yield ["arcs", *(f"{found['n_arcs']:,}" for found in judged.values())]
-    yield ["objects", *(f"{found['n_objects']:,}" for found in judged.values())]
-    yield ["at most of one object", *(str(found["cap"] or "all") for found in judged.values())]
-    for name in dict.fromkeys(name for found in judged.values() for name in found[FIGURES]):
+def _test_rows(tests: Mapping[str, Any]) -> Iterable[Sequence[str]]:
+    yield ["arcs", *(f"{part['n_arcs']:,}" for part in tests.values())]
+    yield ["objects", *(f"{part['n_objects']:,}" for part in tests.values())]
+    yield ["at most of one object", *(str(part["cap"] or "all") for part in tests.values())]
+    for name in dict.fromkeys(name for part in tests.values() for name in part[FIGURES]):
         metric = METRICS[name]
         unit = f" [{metric.unit}]" if metric.unit else ""
         label = metric.label.replace("|", r"\|") + unit  # not a substitution
-        yield [label, *(_interval(f[FIGURES].get(name)) for f in judged.values())]
+        yield [label, *(_interval(f[FIGURES].get(name)) for f in tests.values())]
 
 
-def _interval(found: Sequence[float] | None) -> str:
-    if found is None:
+def _interval(figure: Sequence[float] | None) -> str:
+    if figure is None:
         return ""
-    value, low, high = found
+    value, low, high = figure
     if number(low) == number(high):
         return number(value)
     return f"| {number(value)}\n   | {number(low)} – {number(high)}"
@@ -203,7 +206,7 @@ def _calibrated(path: Path) -> Iterable[Sequence[str]]:
 
 
 def _widths(calibration: Calibration, group: Mapping[str, Any], ok: bool) -> Iterable[float]:
-    """Of the shortest arcs of the slowest bin and the longest of the fastest, at each level."""
+    """Half widths at each level: shortest arcs of the slowest bin, longest of the fastest."""
     from astropy import units as u
 
     edges = group["proper_motion_edges_rad_d"] or [1.0]
@@ -222,9 +225,9 @@ def _width(value: float, unit: str) -> str:
     return number(math.exp(value)) if unit == "factor" else number(value)
 
 
-def _made_of(told: Mapping[str, Any]) -> str:
-    counts = f"{told['n_arcs']:,} arcs of {told['n_objects']:,} objects"
-    return f"{counts}, the part ``{told['split']}`` of {_set(told['set'])}"
+def _made_of(description: Mapping[str, Any]) -> str:
+    counts = f"{description['n_arcs']:,} arcs of {description['n_objects']:,} objects"
+    return f"{counts}, the part ``{description['split']}`` of {_set(description['set'])}"
 
 
 # ---------------------------------------------------------------------- pages

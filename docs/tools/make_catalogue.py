@@ -5,7 +5,7 @@ The source is a comma-separated copy of ``nea_extended`` with the columns that
 
     python docs/tools/make_catalogue.py neo_orbits.csv.gz
 
-Numbers become whole numbers in units of their last printed decimal, which keeps every digit; the
+Numbers become integers numbers in units of their last printed decimal, which keeps every digit; the
 script checks that loading gives back exactly the numbers of the source.
 """
 
@@ -31,11 +31,11 @@ def packed(source: Path) -> dict[str, np.ndarray]:
     result = {name: np.char.encode(columns[name], "ascii") for name in TEXTS}
     for name, decimals in DECIMALS.items():
         scaled = columns[name] * 10.0**decimals
-        whole = np.where(np.isnan(scaled), MISSING, np.rint(scaled)).astype(np.int64)
-        back = np.where(whole == MISSING, np.nan, whole / 10.0**decimals)
+        integers = np.where(np.isnan(scaled), MISSING, np.rint(scaled)).astype(np.int64)
+        back = np.where(integers == MISSING, np.nan, integers / 10.0**decimals)
         if not np.array_equal(back, columns[name], equal_nan=True):
             raise SystemExit(f"{name} has more than {decimals} decimals: raise DECIMALS")
-        result[name] = whole.astype(np.int32) if whole.max() < 2**31 else whole
+        result[name] = integers.astype(np.int32) if integers.max() < 2**31 else integers
     result |= {"n_obs": orbits.n_obs, "n_opp": orbits.n_opp.astype(np.int16), "U": orbits.U}
     return result
 

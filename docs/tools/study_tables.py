@@ -6,7 +6,7 @@ The tables of ``docs/guide/study.rst`` and ``docs/guide/intervals.rst`` come fro
     python docs/tools/study_tables.py study-twin study-real
 
 Above each table stand the arcs, the command, and the weights of networks by the first digits of
-their SHA-256, so that numbers of other weights are seen to be of others.
+their SHA-256, so that nobody takes numbers of other weights for those of these.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ SOURCES = {"crosswise": "of other folds", "of the method": "of the package"}
 
 
 class Study(NamedTuple):
-    """What ``study.json`` holds."""
+    """Content of ``study.json``."""
 
     data: dict[str, Any]
     settings: dict[str, Any]
@@ -103,14 +103,14 @@ class Study(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Which arcs, in few words."""
+        """Number and kind of the arcs."""
         return f"{self.data['n_arcs']:,} {self.data['kind']} arcs"
 
     @property
     def command(self) -> str:
-        """What makes it again."""
+        """Command that makes the study again."""
         selection = self.data["selection"]
-        methods = ",".join(self._described(each) for each in self.labels)
+        methods = ",".join(self._argument(label) for label in self.labels)
         words = ["neoranging", "study", "--data", self.data["set"], "--methods", methods]
         words += ["--split", selection["split"] or "all"]
         for name in ("cap", "max_arcs"):
@@ -121,27 +121,27 @@ class Study(NamedTuple):
 
     @property
     def labels(self) -> list[str]:
-        """Of the methods."""
+        """Labels of the methods, in order of the headline."""
         return list(dict.fromkeys(row["method"] for row in self.tables["headline"]))
 
     def is_classical(self, label: str) -> bool:
-        """Whether a method solves for the roots of a polynomial."""
+        """Flag of a method that solves for the roots of a polynomial."""
         return self.settings["methods"][label]["method"] in map(str.lower, CLASSICAL_METHODS)
 
-    def _described(self, label: str) -> str:
+    def _argument(self, label: str) -> str:
         """A method as the command takes it; weights that do not ship go by a file of their name."""
         identity = self.settings["methods"][label]
-        what, native = identity["method"], "topocenter"
+        argument, native = identity["method"], "topocenter"
         if (representation := identity.get("representation")) is not None:
-            shipped = _sha256(default_weights(what, representation))
+            shipped = _sha256(default_weights(argument, representation))
             native = FEATURES[representation].origin
             if identity["weights_sha256"] != shipped:
-                what += f"-{representation}.safetensors"
+                argument += f"-{representation}.safetensors"
             elif representation != LearnedEstimator.representations[0]:
-                what += f"@{representation}"
+                argument += f"@{representation}"
         if identity["origin"] != native:
-            what += f"@{identity['origin']}"
-        return what if label == what else f"{label}={what}"
+            argument += f"@{identity['origin']}"
+        return argument if label == argument else f"{label}={argument}"
 
 
 def _sha256(path: Path) -> str:
@@ -158,7 +158,7 @@ def csv_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) 
     return f".. csv-table:: {title}\n   :header-rows: 1\n   :class: numbers\n\n{body}\n"
 
 
-def described(study: Study) -> str:
+def description(study: Study) -> str:
     """The arcs, the weights and the command."""
     data, selection = study.data, study.data["selection"]
     cap = f"at most {selection['cap']} of an object, " if selection["cap"] else ""
@@ -174,21 +174,21 @@ def described(study: Study) -> str:
 
 def _weights(study: Study) -> str:
     methods = study.settings["methods"].items()
-    told = [
+    digests = [
         f"``{label}`` ``{identity['weights_sha256'][:DIGEST]}``"
         for label, identity in methods
         if "weights_sha256" in identity
     ]
-    return f" Weights: {', '.join(told)}." if told else ""
+    return f" Weights: {', '.join(digests)}." if digests else ""
 
 
 def remarks(study: Study) -> str:
-    """What the report of the study says before any figure."""
+    """Remarks that the report of the study makes before any figure."""
     if not study.remarks:
         return ""
     lines = [
-        f"- {'**Probably broken.** ' * each['is_alarm']}{each['subject']}: {each['text']}"
-        for each in study.remarks
+        f"- {'**Probably broken.** ' * remark['is_alarm']}{remark['subject']}: {remark['text']}"
+        for remark in study.remarks
     ]
     return "The report remarks:\n\n" + "\n".join(lines) + "\n"
 
@@ -217,25 +217,23 @@ def bound(value: float) -> str:
 def headline(study: Study) -> Iterable[str]:
     """Networks and classical methods beside those of the literature, a table for each kind."""
     rows, published = study.tables["headline"], study.tables["published"]
-    for kind, is_mine in (("Classical methods", True), ("Networks and others", False)):
-        mine = [row for row in rows if study.is_classical(row["method"]) is is_mine]
-        theirs = [row for row in published if (row["method"] in CLASSICAL_METHODS) is is_mine]
-        if mine:
-            yield _headline(f"{kind}, {study.title}", mine, theirs)
+    for kind, is_classical in (("Classical methods", True), ("Networks and others", False)):
+        ours = [row for row in rows if study.is_classical(row["method"]) is is_classical]
+        theirs = [row for row in published if (row["method"] in CLASSICAL_METHODS) is is_classical]
+        if ours:
+            yield _headline(f"{kind}, {study.title}", ours, theirs)
 
 
 def _headline(title: str, rows: Sequence[Row], published: Sequence[Row]) -> str:
     """One row for each figure, one column for each method."""
-    header = [
-        "",
-        *(_who(row) for row in rows),
-        *(f"{row['method']}, published" for row in published),
-    ]
-    lines = [_asked(rows, published)]
+    names = [f"{row['method']}, OK" if row["answers"] == "OK" else row["method"] for row in rows]
+    header = ["", *names, *(_published(row) for row in published)]
+    counts = [row["n_answered"] for row in rows] + [row["n_arcs"] for row in published]
+    lines = [["arcs that errors are of", *(f"{n:,}" for n in counts)]]
     lines.append(["origin", *(_origin(row) for row in (*rows, *published))])
     for name, label in HEADLINE.items():
-        mine = [_headline_cell(row, name) for row in rows]
-        lines.append([label, *mine, *(figure(row.get(name)) for row in published)])
+        cells = [_headline_cell(row, name) for row in rows]
+        lines.append([label, *cells, *(figure(row.get(name)) for row in published)])
     return csv_table(title, header, lines)
 
 
@@ -243,17 +241,8 @@ def _published(row: Row) -> str:
     return f"{row['method']}, published"
 
 
-def _who(row: Row) -> str:
-    return f"{row['method']}, OK" if row["answers"] == "OK" else row["method"]
-
-
 def _origin(row: Row) -> str:
     return {"topocenter": "topocentre", "geocenter": "geocentre"}[row["origin"]]
-
-
-def _asked(rows: Sequence[Row], published: Sequence[Row]) -> list[str]:
-    counts = [row["n_answered"] for row in rows] + [row["n_arcs"] for row in published]
-    return ["arcs that errors are of", *(f"{n:,}" for n in counts)]
 
 
 def _headline_cell(row: Row, name: str) -> str:
@@ -273,16 +262,16 @@ def classical(study: Study) -> Iterable[str]:
 
 
 def _alike(study: Study, subset: str, rows: Sequence[Row]) -> str:
-    found = {(row["method"], row["metric"]): row for row in rows}
+    by_figure = {(row["method"], row["metric"]): row for row in rows}
     methods = list(dict.fromkeys(row["method"] for row in rows))
     published = study.tables["published"]
     literature = [row for row in published if row["method"] in CLASSICAL_METHODS]
     beside = literature if subset == "solved from the geocenter" else []
     lines = []
     for name, label in CLASSICAL.items():
-        mine = [found.get((method, name)) for method in methods]
-        if any(mine):
-            cells = [figure(row["value"], row["low"], row["high"]) if row else "" for row in mine]
+        values = [by_figure.get((method, name)) for method in methods]
+        if any(values):
+            cells = [figure(row["value"], row["low"], row["high"]) if row else "" for row in values]
             lines.append([label, *cells, *(figure(row.get(name)) for row in beside)])
     n_arcs = max(row["n_arcs"] + row["n_without"] for row in rows)
     header = ["", *methods, *(_published(row) for row in beside)]
@@ -298,15 +287,15 @@ def strata(study: Study) -> str:
     cells = [
         key for key in dict.fromkeys((r["axis"], r["stratum"]) for r in rows) if key[0] in AXES
     ]
-    found = {(r["metric"], r["method"], r["axis"], r["stratum"]): r for r in rows}
+    values = {(r["metric"], r["method"], r["axis"], r["stratum"]): r["value"] for r in rows}
     where = {(r["axis"], r["stratum"]): r for r in rows}
     units = {r["axis"]: r["axis_unit"] for r in rows}
     header = ["", "method", *(f"{AXES[axis]} [{units[axis]}]: {name}" for axis, name in cells)]
     lines = [["bounds", "", *(_bounds(where[cell]) for cell in cells)]]
     for metric, label in STRATA.items():
         for k, method in enumerate(dict.fromkeys(r["method"] for r in rows)):
-            mine = [found[metric, method, *cell]["value"] for cell in cells]
-            lines.append([label if k == 0 else "", method, *(figure(value) for value in mine)])
+            figures = [figure(values[metric, method, *cell]) for cell in cells]
+            lines.append([label if k == 0 else "", method, *figures])
     return csv_table(f"By tercile, {study.data['kind']} arcs", header, lines)
 
 
@@ -320,12 +309,13 @@ def cross(study: Study) -> str:
     if not rows:
         return ""
     first, second = rows[0]["first"], rows[0]["second"]
-    mine = [r for r in rows if (r["first"], r["second"]) == (first, second)]
+    rows = [r for r in rows if (r["first"], r["second"]) == (first, second)]
     lines = []
-    for cell in dict.fromkeys((r["eta"], r["rho"], r["n_cell"]) for r in mine):
-        found = {r["metric"]: r for r in mine if (r["eta"], r["rho"], r["n_cell"]) == cell}
-        told = [figure(found[m]["difference"], found[m]["low"], found[m]["high"]) for m in CROSS]
-        lines.append([cell[0], cell[1], f"{cell[2]:,}", *told])
+    for cell in dict.fromkeys((r["eta"], r["rho"], r["n_cell"]) for r in rows):
+        by_metric = {r["metric"]: r for r in rows if (r["eta"], r["rho"], r["n_cell"]) == cell}
+        differences = [by_metric[name] for name in CROSS]
+        figures = [figure(r["difference"], r["low"], r["high"]) for r in differences]
+        lines.append([cell[0], cell[1], f"{cell[2]:,}", *figures])
     header = [
         "motion",
         "true range",
@@ -340,19 +330,27 @@ def cross(study: Study) -> str:
 
 def coverage(study: Study) -> str:
     """How often the truth was inside, and how wide intervals are."""
-    rows = [row for row in _judged(study) if _is_whole(row, study)]
+    rows = [row for row in _independent(study) if _is_listed(row, study)]
     places = dict.fromkeys((row["method"], row["source"], row["bin"]) for row in rows)
-    found = {(r["method"], r["source"], r["bin"], r["level"]): r for r in rows}
+    by_level = {(r["method"], r["source"], r["bin"], r["level"]): r for r in rows}
     levels = sorted({row["level"] for row in rows})
     header = ["method", "calibration", "arcs", "n", "objects"]
     for level in levels:
         header += [f"{100.0 * level:g} %: inside, per arc", "per object", "upper / lower"]
     lines = []
     for method, source, label in places:
-        mine = [found[method, source, label, level] for level in levels]
-        counts = [f"{mine[0][name]:,}" for name in ("n_arcs", "n_objects")]
-        held = [cell for row in mine for cell in _held(row)]
-        lines.append([method, SOURCES[source], label, *counts, *held])
+        coverages = [by_level[method, source, label, level] for level in levels]
+        counts = [f"{coverages[0][name]:,}" for name in ("n_arcs", "n_objects")]
+        cells = [
+            cell
+            for row in coverages
+            for cell in (
+                f"{100.0 * row['per_arc']:.1f}",
+                f"{100.0 * row['per_object']:.1f}",
+                number(row["median_ratio"]),
+            )
+        ]
+        lines.append([method, SOURCES[source], label, *counts, *cells])
     return csv_table(f"Inside the interval [%], {study.data['kind']} arcs", header, lines)
 
 
@@ -361,44 +359,40 @@ def coverage_by_tercile(study: Study) -> str:
 
     Calibrations know motion and length of an arc, not its range.
     """
-    rows = _judged(study)
-    found = {(r["method"], r["source"], r["level"], r["stratum"], r["bin"]): r for r in rows}
+    rows = _independent(study)
+    by_bin = {(r["method"], r["source"], r["level"], r["stratum"], r["bin"]): r for r in rows}
     places = dict.fromkeys((row["method"], row["source"], row["level"]) for row in rows)
-    known = {row["stratum"] for row in rows}
-    axes = [axis for axis in ("eta", "span", "rho") if f"{axis} tercile" in known]
+    strata_of_rows = {row["stratum"] for row in rows}
+    axes = [axis for axis in ("eta", "span", "rho") if f"{axis} tercile" in strata_of_rows]
     cells = [(axis, name) for axis in axes for name in evaluation.AXES[axis].names]
     header = ["method", "calibration", "level", *(f"{AXES[axis]}: {name}" for axis, name in cells)]
     lines = []
     for place in places:
-        mine = [found[(*place, f"{axis} tercile", name)]["per_arc"] for axis, name in cells]
-        told = [place[0], SOURCES[place[1]], f"{100.0 * place[2]:g} %"]
-        lines.append([*told, *(f"{100.0 * share:.1f}" for share in mine)])
+        method, source, level = place
+        shares = [by_bin[(*place, f"{axis} tercile", name)]["per_arc"] for axis, name in cells]
+        percents = [f"{100.0 * share:.1f}" for share in shares]
+        lines.append([method, SOURCES[source], f"{100.0 * level:g} %", *percents])
     return csv_table(f"Inside by tercile [%], per arc, {study.data['kind']} arcs", header, lines)
 
 
-def _judged(study: Study) -> list[Row]:
-    """Without a calibration of the package on the simulated arcs that it may be made of."""
+def _independent(study: Study) -> list[Row]:
+    """Rows of coverage, but for calibrations of the package on arcs that they may be made of."""
     simulated = study.data["kind"] == "simulated"
     rows = study.tables["coverage"]
     return [row for row in rows if not (simulated and row["source"] == "of the method")]
 
 
-def _is_whole(row: Row, study: Study) -> bool:
-    """All arcs with an answer; verdicts where there are some of both."""
+def _is_listed(row: Row, study: Study) -> bool:
+    """Flag of a row of all arcs with an answer, or of a verdict where there are some of both."""
     if row["stratum"] != "verdict":
         return bool(row["stratum"] == "answered")
     answered = next(
-        each["n_arcs"]
-        for each in study.tables["coverage"]
-        if each["stratum"] == "answered"
-        and (each["method"], each["source"]) == (row["method"], row["source"])
+        other["n_arcs"]
+        for other in study.tables["coverage"]
+        if other["stratum"] == "answered"
+        and (other["method"], other["source"]) == (row["method"], row["source"])
     )
     return row["bin"] != "no answer" and 30 <= row["n_arcs"] <= answered - 30
-
-
-def _held(row: Row) -> list[str]:
-    shares = [f"{100.0 * row[name]:.1f}" for name in ("per_arc", "per_object")]
-    return [*shares, number(row["median_ratio"])]
 
 
 # ---------------------------------------------------------------------- files
@@ -408,12 +402,14 @@ def parts(studies: Sequence[Study]) -> dict[str, list[str]]:
     """Page parts by name of their file."""
     return {
         "study_headline": [
-            piece for s in studies for piece in (described(s), *headline(s), remarks(s))
+            piece for s in studies for piece in (description(s), *headline(s), remarks(s))
         ],
         "study_classical": [piece for s in studies for piece in classical(s)],
         "study_strata": [*(strata(s) for s in studies), cross(studies[0])],
         "study_coverage": [
-            piece for s in studies for piece in (described(s), coverage(s), coverage_by_tercile(s))
+            piece
+            for s in studies
+            for piece in (description(s), coverage(s), coverage_by_tercile(s))
         ],
     }
 

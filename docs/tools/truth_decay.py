@@ -26,7 +26,7 @@ from neoranging.orbits import Catalogue, load_catalogue, nbody_states, read_orbi
 OUTPUT = Path(__file__).resolve().parents[2] / "docs" / "guide" / "truth_decay.inc"
 ELAPSED = (10, 30, 60, 180, 365, 730, 1826, 3652, 7305)
 N_OBJECTS = 500
-GATE = 10.0
+GATE_ARCSEC = 10.0
 
 
 def decay(catalogue: Catalogue) -> Iterator[tuple[str, ...]]:
@@ -45,7 +45,7 @@ def decay(catalogue: Catalogue) -> Iterator[tuple[str, ...]]:
     for days, miss, error in zip(
         ELAPSED, apart.reshape(n, k).T, range_error.reshape(n, k).T, strict=True
     ):
-        share = f"{100.0 * np.mean(miss <= GATE):.0f} %"
+        share = f"{100.0 * np.mean(miss <= GATE_ARCSEC):.0f} %"
         yield (
             *(str(days), plain(np.median(miss)), plain(np.quantile(miss, 0.9))),
             *(share, f"{np.median(error):.1e}"),

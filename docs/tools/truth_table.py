@@ -37,9 +37,10 @@ CLOSE = 0.1  # relative error of the range that the summary counts as right
 
 
 class Truth(NamedTuple):
-    """What JPL says of every observation, shape (n,)."""
+    """Ranges by JPL at every observation, shape (n,)."""
 
     mjd_tdb: np.ndarray
+    """Epochs of reception [MJD TDB]."""
     topocenter: np.ndarray
     """Range from the station [au]."""
     geocenter: np.ndarray
@@ -132,8 +133,8 @@ def summary(estimates: dict[tuple[str, str], RangeEstimate], truth: Truth) -> li
         counts = (np.isfinite(rho), error < CLOSE, ok, ok & (error < CLOSE))
         dex = np.nanmedian(np.abs(np.log10(rho / truth.at(estimate.epoch.tdb.mjd, origin))))
         name = method.upper() if method in LEARNED else method.capitalize()
-        told = [str(np.sum(count)) for count in counts]
-        rows.append([name, origin, *told, worst, f"{dex:.2f}"])
+        cells = [str(np.sum(count)) for count in counts]
+        rows.append([name, origin, *cells, worst, f"{dex:.2f}"])
     header = ["method", "origin", "a range", "within 10 %", "OK", "OK and within 10 %"]
     header += ["largest error where OK", "median error [dex]"]
     return _csv_table(f"{len(rho)} tracklets", header, rows)

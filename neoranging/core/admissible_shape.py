@@ -25,7 +25,7 @@ from neoranging.typing import BoolArray, FloatArray
 
 Curve = tuple[FloatArray, FloatArray]
 
-_SCAN = 513  # ranges looked at when a crossing is searched before it is refined
+_N_SCAN = 513  # ranges looked at when a crossing is searched before it is refined
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 
 
@@ -88,12 +88,12 @@ class RegionShape:
         """Range-rates that enclose the strip at every range of the region."""
         widest = 0.0
         for near, far in self.intervals:
-            rho = self._spread(near, far, _SCAN)
+            rho = self._spread(near, far, _N_SCAN)
             for _ in range(3):  # the width is smooth: zoom in on its greatest value
                 low, high = self.strip(rho)
                 best = int(np.argmax(high - low))
                 widest = max(widest, float(high[best] - low[best]))
-                rho = np.linspace(rho[max(best - 1, 0)], rho[min(best + 1, len(rho) - 1)], _SCAN)
+                rho = np.linspace(rho[max(best - 1, 0)], rho[min(best + 1, len(rho) - 1)], _N_SCAN)
         middle = -0.5 * float(self.c[1])
         return middle - 0.5 * widest, middle + 0.5 * widest
 
@@ -192,7 +192,7 @@ class RegionShape:
 
 def zeros_of(function: Callable[[Any], Any], start: float, end: float) -> list[float]:
     """Zeros of a smooth function of range between two ranges, ascending."""
-    rho = np.geomspace(start, end, _SCAN)
+    rho = np.geomspace(start, end, _N_SCAN)
     positive = function(rho) > 0.0
     changes = np.flatnonzero(positive[:-1] != positive[1:])
     return [float(brentq(function, rho[i], rho[i + 1], xtol=1e-15)) for i in changes]

@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 from neoranging.core.geometry import line_of_sight
 from neoranging.typing import FloatArray, IntArray
 
-_MANY = 256  # arcs from which a sparse product beats a reduction
+_MANY_ARCS = 256  # arcs from which a sparse product beats a reduction
 
-_SAME_EPOCH = 1.0e-6
+_SAME_EPOCH_FRACTION = 1.0e-6
 """Gap, relative to the arc, below which two epochs count as one: the curvature between them would
 be the difference of numbers that rounding has made equal."""
 
@@ -92,13 +92,13 @@ class Arcs:
     def n_epochs(self) -> IntArray:
         """Number of distinct epochs of each arc, shape (M,); a millionth of the arc tells apart."""
         new = np.ones(len(self.t), dtype=np.int64)
-        new[1:] = np.diff(self.t) > _SAME_EPOCH * self.span[self.owner[1:]]
+        new[1:] = np.diff(self.t) > _SAME_EPOCH_FRACTION * self.span[self.owner[1:]]
         new[self.offsets[:-1]] = 1
         return self.sum(new)
 
     def sum(self, values: npt.NDArray) -> npt.NDArray:
         """Add up ``values`` (n, ...) over each arc -> (M, ...)."""
-        if values.ndim == 1 or len(self) < _MANY:
+        if values.ndim == 1 or len(self) < _MANY_ARCS:
             return np.add.reduceat(values, self.offsets[:-1], axis=0)
         flat = values.reshape(len(values), -1)
         return (self._summation @ flat).reshape(len(self), *values.shape[1:])

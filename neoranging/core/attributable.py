@@ -230,13 +230,13 @@ class ParabolaFit:
 @np.errstate(all="ignore")
 def tangent_fit(arcs: Arcs) -> TangentFit:
     """Fit of all observations, made once for the arcs: attributables and methods share it."""
-    known: TangentFit | None = arcs.__dict__.get("_tangent_fit")
-    if known is None:
-        known = ParabolaFit(arcs).fit()
+    fit: TangentFit | None = arcs.__dict__.get("_tangent_fit")
+    if fit is None:
+        fit = ParabolaFit(arcs).fit()
         # beside the other cached columns of the frozen object; not the operator, which holds the
         # arcs themselves: a cycle that only the collector would free
-        arcs.__dict__["_tangent_fit"] = known
-    return known
+        arcs.__dict__["_tangent_fit"] = fit
+    return fit
 
 
 def _inverse_normal(normal: FloatArray, moving: np.ndarray, curved: np.ndarray) -> FloatArray:
@@ -282,17 +282,21 @@ class Attributables(NamedTuple):
     """Attributables of M arcs with what was measured beside them."""
 
     epoch: FloatArray
+    """Reference epoch, that of the middle observation [MJD TDB]."""
     ra: FloatArray
+    """Right ascension at the epoch [rad]."""
     dec: FloatArray
+    """Declination at the epoch [rad]."""
     ra_rate: FloatArray
-    """Coordinate rate, no cos(dec) [rad/d]."""
+    """Coordinate rate of right ascension, no cos(dec) [rad/d]."""
     dec_rate: FloatArray
+    """Rate of declination [rad/d]."""
     covariance: FloatArray
-    """Of (ra, dec, ra_rate, dec_rate), shape (M, 4, 4) [rad, rad/d]."""
+    """Covariance of (ra, dec, ra_rate, dec_rate), shape (M, 4, 4) [rad, rad/d]."""
     curvature: FloatArray
     """Acceleration along and across the motion [rad/d^2], shape (M, 2); NaN with two epochs."""
     curvature_covariance: FloatArray
-    """Of the two components, shape (M, 2, 2)."""
+    """Covariance of the two components, shape (M, 2, 2) [rad^2/d^4]."""
     curvature_significance: FloatArray
     """Acceleration in units of its error, shape (M,)."""
     position: FloatArray

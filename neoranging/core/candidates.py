@@ -79,7 +79,7 @@ class Thresholds:
 
 
 _RIVAL_STEP = np.log(1.2)
-_RIVAL_RANGES = 0.01 * np.exp(_RIVAL_STEP * np.arange(52))
+_RIVAL_RANGES_AU = 0.01 * np.exp(_RIVAL_STEP * np.arange(52))
 """Ranges asked for their fit [au]: from the Earth's Hill sphere to beyond the planets."""
 
 
@@ -93,7 +93,7 @@ class ClassicalRoots(NamedTuple):
     """Standard error of the equation as a part of the range, shape (M,)."""
 
 
-_SMALLEST_BLUNDER = 1.0 * ARCSEC
+_SMALLEST_BLUNDER_RAD = 1.0 * ARCSEC
 """Least offset of a position that was measured on another source, or at another time: about the
 width of a star's image. What a smaller one does to an arc its stated errors account for."""
 
@@ -140,7 +140,7 @@ def _redundant(
     offset = bend_of_one(arcs.take(ok), thresholds.exclusion)
     # the Sun bends the path of any object that much: an object at half an au, by GM t^2 / 4
     usual = 0.25 * GM_SUN * arcs.span[ok] ** 2
-    alone = np.isfinite(offset) & (offset > _SMALLEST_BLUNDER + usual)
+    alone = np.isfinite(offset) & (offset > _SMALLEST_BLUNDER_RAD + usual)
     if not alone.any():
         return status, None
     remarks = np.full(len(arcs), "", dtype=object)
@@ -255,7 +255,7 @@ def _is_determined(
 ) -> BoolArray:
     """Flags of the chosen roots that the noise leaves no rival, shape (len(arc),)."""
     rho = classical.roots.rho[chosen]
-    rival = _RIVAL_RANGES[:, None]
+    rival = _RIVAL_RANGES_AU[:, None]
     beyond = (rival > rho * thresholds.factor) | (rival < rho / thresholds.factor)
     beyond &= ~_at_roots(classical)[:, arc]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -270,8 +270,8 @@ def _is_determined(
 
 def _at_roots(classical: ClassicalRoots) -> BoolArray:
     """Flags of the rival ranges that stand next to a root of the arc, shape (n_ranges, M)."""
-    nearest = np.rint(np.log(classical.roots.rho / _RIVAL_RANGES[0]) / _RIVAL_STEP)
-    inside = (nearest >= 0) & (nearest < len(_RIVAL_RANGES))
-    near_root = np.zeros((len(_RIVAL_RANGES), len(classical.noise)), dtype=bool)
+    nearest = np.rint(np.log(classical.roots.rho / _RIVAL_RANGES_AU[0]) / _RIVAL_STEP)
+    inside = (nearest >= 0) & (nearest < len(_RIVAL_RANGES_AU))
+    near_root = np.zeros((len(_RIVAL_RANGES_AU), len(classical.noise)), dtype=bool)
     near_root[nearest[inside].astype(np.int64), classical.roots.arc[inside]] = True
     return near_root

@@ -179,16 +179,12 @@ class PiecewiseSeries:
                 f"{epoch[~inside][0]}; correct or leave out the {np.sum(~inside)} epochs outside"
             )
         cell = np.minimum(place.astype(np.int64), self.n_cells - 1)
-        filled = self._filled[cell]
-        if not filled.all():
-            self._fill(np.unique(cell[~filled]))
+        if not self._filled[cell].all():
+            with self._lock:
+                empty = np.unique(cell[~self._filled[cell]])  # another thread may have filled some
+                if empty.size:
+                    self._store(empty, self._interpolate(empty))
         return cell, 2.0 * (place - cell) - 1.0
-
-    def _fill(self, cells: IntArray) -> None:
-        with self._lock:
-            cells = cells[~self._filled[cells]]  # another thread may have been quicker
-            if cells.size:
-                self._store(cells, self._interpolate(cells))
 
     def _interpolate(self, cells: IntArray) -> FloatArray:
         """Coefficients ``(M, degree + 1, n_components)`` of the cells' interpolants."""

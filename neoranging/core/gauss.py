@@ -27,7 +27,7 @@ from neoranging.core.kepler import lagrange_coefficients
 from neoranging.core.range_equation import RangeEquation, positive_ranges
 from neoranging.typing import FloatArray
 
-_TOLERANCE = 1.0e-11  # relative change of the range at which a root has settled
+_TOLERANCE = 1.0e-11  # relative change of the middle range at which an orbit has settled
 
 
 class Triplets(NamedTuple):
@@ -61,12 +61,15 @@ class GaussOrbits(NamedTuple):
     """Orbits through three sightings: K of them, flat, ordered by object."""
 
     arc: np.ndarray
+    """Row of the object in the triplets, shape (K,)."""
     ranges: FloatArray
-    """At the three sightings, shape (K, 3)."""
+    """Ranges at the three sightings, shape (K, 3)."""
     r: FloatArray
     """Position at the middle emission, shape (K, 3)."""
     v: FloatArray
+    """Velocity at the middle emission, shape (K, 3)."""
     converged: np.ndarray
+    """Flags of the orbits whose ranges have settled, shape (K,)."""
 
 
 def gauss_orbits(
@@ -174,11 +177,11 @@ def _orbit(
     L, R = triplets.direction, triplets.position
     normal = triplets.normal
     r2 = R[:, 1] + rho[:, None] * L[:, 1]
-    # c1 rho1 L1 + c3 rho3 L3 = known vector, resolved in the plane of L1 and L3
-    known = r2 - np.einsum("ms,msi->mi", c, R[:, [0, 2]])
+    # c1 rho1 L1 + c3 rho3 L3 = a given vector, resolved in the plane of L1 and L3
+    target = r2 - np.einsum("ms,msi->mi", c, R[:, [0, 2]])
     size = dot(normal, normal)
-    rho1 = dot(cross(known, L[:, 2]), normal) / (size * c[:, 0])
-    rho3 = dot(cross(L[:, 0], known), normal) / (size * c[:, 1])
+    rho1 = dot(cross(target, L[:, 2]), normal) / (size * c[:, 0])
+    rho3 = dot(cross(L[:, 0], target), normal) / (size * c[:, 1])
     ranges = np.stack([rho1, rho, rho3], axis=1)
     r = R + ranges[:, :, None] * L
     determinant = f[:, 0] * g[:, 1] - f[:, 1] * g[:, 0]
@@ -274,8 +277,8 @@ def _step(
     u = mu / norm(triplets.position[:, 1] + rho[:, None] * triplets.direction[:, 1]) ** 3
     c = series.A + series.B * u[:, None] + epsilon
     orbit = _orbit(triplets, rho, c, f, g)
-    seen = np.stack([state.rho, mapped], axis=1)
-    return _Iterate(state.orbit, *orbit, rho, seen, state.tolerance), mapped, secant
+    previous = np.stack([state.rho, mapped], axis=1)
+    return _Iterate(state.orbit, *orbit, rho, previous, state.tolerance), mapped, secant
 
 
 def _secant(state: _Iterate, mapped: FloatArray) -> FloatArray:

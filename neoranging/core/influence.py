@@ -17,10 +17,10 @@ from neoranging.core.attributable import logarithm
 from neoranging.core.geometry import norm, sky_basis
 from neoranging.typing import FloatArray, IntArray
 
-_CURVED: Final = 6
+_N_CURVED: Final = 6
 """Observations from which on a parabola leaves enough to tell which of them is off."""
 
-_FEW: Final = 4
+_N_FEW: Final = 4
 """Observations up to which one that is wrong leaves too few others to show it."""
 
 
@@ -90,7 +90,7 @@ def bend_of_one(arcs: Arcs, significance: float) -> FloatArray:
     first = arcs.offsets[:-1]
     straight = one.rest <= significance**2
     least = np.minimum.reduceat(np.where(straight, one.offset, np.inf), first)
-    return np.where(arcs.counts <= _FEW, np.fmax.reduceat(one.offset, first), least)
+    return np.where(arcs.counts <= _N_FEW, np.fmax.reduceat(one.offset, first), least)
 
 
 def worst_observation(arcs: Arcs) -> tuple[IntArray, FloatArray]:
@@ -104,7 +104,7 @@ def worst_observation(arcs: Arcs) -> tuple[IntArray, FloatArray]:
         Its distance [rad] from where the others put it.
     """
     line, parabola = deletion(arcs, 1), deletion(arcs, 2)
-    curved = (arcs.counts >= _CURVED)[arcs.owner]
+    curved = (arcs.counts >= _N_CURVED)[arcs.owner]
     rest = np.where(curved, parabola.rest, line.rest)
     offset = np.where(curved, parabola.offset, line.offset)
     rest = np.where(np.isfinite(rest), rest, np.inf)

@@ -120,10 +120,10 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
         k = open_[settled]
         r[k], v[k], epoch[k] = refined.r[settled], refined.v[settled], refined.epoch[settled]
         middle = arcs.triplet[arc[k], 1]
-        seen = sight(
+        sighting = sight(
             r[k], v[k], epoch[k], arcs.t[middle], arcs.position[middle], arcs.velocity[middle]
         )
-        rho[k], rho_dot[k], converged[k] = seen.rho, seen.rho_dot, True
+        rho[k], rho_dot[k], converged[k] = sighting.rho, sighting.rho_dot, True
     covariance = _covariance(problem, fit.covariance[arc], _axes(fit)[arc], rho)
     return ClassicalRoots(
         Roots(arc, rho, rho_dot, covariance, r, v, epoch, converged), equation, noise
@@ -167,8 +167,9 @@ def _refine(
             new = problem.equation.polish(rho)
             r, v = problem.orbit(new, problem.range_rate(new))
             epoch = observed.epoch - new / C_AU_PER_DAY
-            seen = _directions(parabola.arcs, r, v, epoch)
-            excess = observed.sky - parabola.derivatives(parabola.plane(seen))
+            moving, k = parabola.arcs, parabola.arcs.owner
+            sighting = sight(r[k], v[k], epoch[k], moving.t, moving.position, moving.velocity)
+            excess = observed.sky - parabola.derivatives(parabola.plane(sighting.direction))
             derivatives = derivatives + excess
             # the first pass starts from the root itself and has nothing to compare
             settled = (np.abs(new - rho) <= _TOLERANCE * new) & (iteration > 0)
@@ -182,12 +183,6 @@ def _refine(
                 observed = TangentFit._make(column[keep] for column in observed)
             open_, derivatives, rho = open_[keep], derivatives[keep], new[keep]
     return result._replace(epoch=result.epoch + fit.epoch[arc])
-
-
-def _directions(arcs: Arcs, r: FloatArray, v: FloatArray, epoch: FloatArray) -> FloatArray:
-    """Directions of one orbit per arc at the arc's epochs, shape (n, 3)."""
-    k = arcs.owner
-    return sight(r[k], v[k], epoch[k], arcs.t, arcs.position, arcs.velocity).direction
 
 
 def _axes(fit: TangentFit) -> FloatArray:

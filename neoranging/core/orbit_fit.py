@@ -23,13 +23,13 @@ from neoranging.core.geometry import line_of_sight, norm, sky_basis
 from neoranging.core.prediction import sky_residuals
 from neoranging.typing import FloatArray
 
-_STEPS: Final = 12
+_MAX_STEPS: Final = 12
 """Steps at most; those that fit are done after one or two."""
 
-_DIFFERENCE: Final = 1.0e-5
+_DERIVATIVE_STEP: Final = 1.0e-5
 """Step of the numerical derivatives, in units of what each parameter is measured by."""
 
-_STALLED: Final = 1.0e-3
+_LEAST_DECREASE: Final = 1.0e-3
 """Relative decrease of chi-square below which a fit has come to rest."""
 
 
@@ -46,15 +46,19 @@ class _Frame(NamedTuple):
     """Axes, units and bounds of the parameters of M arcs."""
 
     direction: FloatArray
+    """Direction of the attributable, shape (M, 3)."""
     east: FloatArray
+    """Unit vector of increasing right ascension there, shape (M, 3)."""
     north: FloatArray
+    """Unit vector of increasing declination there, shape (M, 3)."""
     rate: FloatArray
     """Rate of the direction [rad/d], shape (M, 3)."""
     unit: FloatArray
-    """Size of each parameter, shape (M, 6)."""
+    """Scale of each parameter: offset, rate of the offset, ln range, range-rate, shape (M, 6)."""
     bounds: FloatArray
-    """Of the logarithm of the range, shape (M, 2)."""
+    """Least and greatest logarithm of the range, shape (M, 2)."""
     coefficients: FloatArray
+    """Coefficients c0..c5 of the heliocentric energy, shape (M, 6)."""
 
     def take(self, rows: np.ndarray) -> _Frame:
         return _Frame._make(column[rows] for column in self)
@@ -96,7 +100,7 @@ def nearest_orbits(
         off, chi2 = _misses(arcs, frame, x)
     damping = np.full(len(rho), 1.0e-3)
     resting = np.zeros(len(rho), dtype=bool)
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         k = np.flatnonzero((chi2 > enough) & np.isfinite(chi2) & ~resting)
         if not len(k):
             break
@@ -106,7 +110,7 @@ def nearest_orbits(
             new = _within(few, x[k] + _step(part, few, x[k], off[rows], damping[k]))
             new_off, new_chi2 = _misses(part, few, new)
         better = new_chi2 < chi2[k]
-        resting[k] = better & (chi2[k] - new_chi2 < _STALLED * chi2[k]) | (damping[k] > 1e6)
+        resting[k] = better & (chi2[k] - new_chi2 < _LEAST_DECREASE * chi2[k]) | (damping[k] > 1e6)
         damping[k] *= np.where(better, 0.1, 10.0)
         x[k[better]], chi2[k[better]] = new[better], new_chi2[better]
         fresh = better[part.owner]
@@ -156,11 +160,12 @@ def _misses(arcs: Arcs, frame: _Frame, x: FloatArray) -> tuple[FloatArray, Float
 def _step(
     arcs: Arcs, frame: _Frame, x: FloatArray, off: FloatArray, damping: FloatArray
 ) -> FloatArray:
+    """Damped Gauss-Newton step of each arc; a parameter pushed against its bound is held there."""
     slopes = []
     for k in range(6):
         shifted = x.copy()
-        shifted[:, k] += _DIFFERENCE * frame.unit[:, k]
-        slopes.append((off - _misses(arcs, frame, shifted)[0]) / _DIFFERENCE)
+        shifted[:, k] += _DERIVATIVE_STEP * frame.unit[:, k]
+        slopes.append((off - _misses(arcs, frame, shifted)[0]) / _DERIVATIVE_STEP)
     slope = np.stack(slopes, axis=2)
     normal = arcs.sum(np.einsum("ncj,nck->njk", slope, slope).reshape(len(off), 36))
     normal = normal.reshape(-1, 6, 6)

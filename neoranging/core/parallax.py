@@ -35,7 +35,7 @@ class Parallax(NamedTuple):
     inverse_range: FloatArray
     """Least-squares value of ``1 / rho`` [1/au], shape (M,); zero where undetermined."""
     error: FloatArray
-    """Its standard error [1/au], shape (M,); `LARGEST_ERROR` where undetermined."""
+    """Standard error of that [1/au], shape (M,); `LARGEST_ERROR` where undetermined."""
     misfit: FloatArray
     """Chi-square of the residuals, with the errors that the observations claim, shape (M,)."""
     expected_misfit: FloatArray

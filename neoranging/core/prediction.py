@@ -52,13 +52,14 @@ def object_state(
 
 
 class Sighting(NamedTuple):
-    """What an observer sees of an object; leading shape (...)."""
+    """Direction, range and range-rate of an object from an observer; leading shape (...)."""
 
     direction: FloatArray
-    """Unit vector, shape (..., 3)."""
+    """Unit vector towards the object, shape (..., 3)."""
     rho: FloatArray
+    """Length of the light path [au]."""
     rho_dot: FloatArray
-    """By time of reception [au/d]."""
+    """Derivative of the light path by time of reception [au/d]."""
 
 
 # an orbit that noise made leads anywhere; residuals that are not finite say so
@@ -119,8 +120,8 @@ def sky_residuals(arcs: Arcs, r: FloatArray, v: FloatArray, epoch: FloatArray) -
         Their epochs [MJD TDB].
     """
     owner = arcs.owner
-    seen = sight(r[owner], v[owner], epoch[owner], arcs.t, arcs.position, arcs.velocity)
-    offset = arcs.direction - seen.direction
+    predicted = sight(r[owner], v[owner], epoch[owner], arcs.t, arcs.position, arcs.velocity)
+    offset = arcs.direction - predicted.direction
     # the axes of `sky_basis`, from the direction itself instead of its angles
     x, y, z = arcs.direction.T
     cos_dec = np.hypot(x, y)

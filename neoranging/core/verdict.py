@@ -29,13 +29,13 @@ from neoranging.core.prediction import sight
 from neoranging.core.status import RangeStatus
 from neoranging.typing import CodeArray, FloatArray, IntArray, StrArray
 
-_MOTION: Final = 4.0
+_LEAST_MOTION_SIGMAS: Final = 4.0
 """Standard errors of its motion by which an object has to move."""
 
-_NEAR: Final = 4.0
+_NEAR_FACTOR: Final = 4.0
 """Factor within which the truth is near an answer of a method without calibrated intervals."""
 
-_AGREEMENT: Final = 1.25
+_AGREEMENT_FACTOR: Final = 1.25
 """Ratio to the determined range up to which an answer agrees with it."""
 
 _THRESHOLDS: Final = Thresholds()
@@ -65,14 +65,14 @@ def judged(
     place = {"position": part.position[middle], "velocity": part.velocity[middle]}
     motion = attributables.take(k)._replace(**place)
     status = np.full(len(k), RangeStatus.POPULATION.code, dtype=np.int8)
-    still = _motion_significance(motion) < _MOTION
+    still = _motion_significance(motion) < _LEAST_MOTION_SIGMAS
     # two observations fit every orbit, and from an unknown place nothing can be fitted
     fitted = part.n_epochs >= 3
     fitted &= part.sum(~np.isfinite(part.position[:, 0]) + 0) == 0
     fitted &= np.isfinite(motion.velocity[:, 0])
     rows = np.flatnonzero(fitted & ~still)
     if near is None:
-        near = answers.rho[:, None] * np.array([1.0 / _NEAR, _NEAR])
+        near = answers.rho[:, None] * np.array([1.0 / _NEAR_FACTOR, _NEAR_FACTOR])
     status[rows], determined = _fit_verdict(
         part.take(rows), motion.take(rows), answers.take(k[rows]), near[k[rows]]
     )
@@ -126,7 +126,7 @@ def _fit_verdict(
         ok = gaussian.status == RangeStatus.OK.code
         determined[bent[ok]] = gaussian.rho[ok]
     agrees = (determined >= near[:, 0]) & (determined <= near[:, 1])
-    agrees &= np.abs(np.log(determined / start.rho)) <= np.log(_AGREEMENT)
+    agrees &= np.abs(np.log(determined / start.rho)) <= np.log(_AGREEMENT_FACTOR)
     verdict[agrees] = RangeStatus.OK.code
     verdict[orbits.chi2 > enough] = RangeStatus.MISFIT.code
     return verdict, determined

@@ -33,12 +33,12 @@ _CURVED: Final = (
     *(f"observer_acc_{axis}" for axis in _AXES),
     *("parallax", "significance_parallax", "log_error_parallax"),
 )
-_CURVATURE_UNIT: Final = 1.0e-3
+_CURVATURE_UNIT_RAD_D2: Final = 1.0e-3
 """Curvature [rad/d^2] below which the feature of its size is linear, and logarithmic above.
 
 The rotation of the Earth alone, 1.7e-3 au/d^2, seen from 1 au.
 """
-_PARALLAX_UNIT: Final = 1.0
+_PARALLAX_UNIT_PER_AU: Final = 1.0
 """Inverse range [1/au] below which the feature of the parallax is linear."""
 
 
@@ -180,7 +180,7 @@ class InvariantFeatures(Features):
         frame = MotionFrame(frame.sight, ahead * frame.along, aside * frame.across)
         scalars = torch.stack([torch.log(speed(inputs.sky_rate)), inputs.log_span], dim=-1)
         parallax, error = inputs.parallax, torch.exp(inputs.log_sigma_parallax)
-        size = torch.asinh(parallax / torch.sqrt(error**2 + _PARALLAX_UNIT**2))
+        size = torch.asinh(parallax / torch.sqrt(error**2 + _PARALLAX_UNIT_PER_AU**2))
         significance = torch.asinh(parallax / error)
         return torch.cat(
             [
@@ -204,7 +204,7 @@ class InvariantFeatures(Features):
         return _with_flag(self.scaling(raw), inputs.curved, 2.0 * inputs.curved - 1.0)
 
     def finish_rate(self, rate: Tensor, inputs: ArcInputs) -> Tensor:
-        """Their derivatives; the flag stays."""
+        """Derivatives of the scaled features; that of the flag is zero."""
         still = torch.zeros_like(inputs.curved)
         return _with_flag(self.scaling.rate(rate), inputs.curved, still)
 
@@ -250,7 +250,7 @@ def _curvature(inputs: ArcInputs, sides: Tensor) -> tuple[Tensor, Tensor, Tensor
         ],
         dim=-1,
     )
-    size = torch.asinh(bend / torch.sqrt(variance + _CURVATURE_UNIT**2))
+    size = torch.asinh(bend / torch.sqrt(variance + _CURVATURE_UNIT_RAD_D2**2))
     # a motion too slow to have a direction leaves the variance at zero
     error = torch.sqrt(variance.clamp_min(torch.finfo(variance.dtype).tiny))
     return size, torch.asinh(bend / error), torch.log(error)

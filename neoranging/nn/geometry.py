@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-_STILL = 1.0e-12  # rad/d; a slower motion has no direction
+_STILL_RAD_D = 1.0e-12  # rad/d; a slower motion has no direction
 
 
 def dot(a: Tensor, b: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ def sky_basis(ra: Tensor, dec: Tensor) -> tuple[Tensor, Tensor]:
 
 def speed(rate: Tensor) -> Tensor:
     """Length of motions on the sky [rad/d], shape ``(..., 2)`` -> ``(...)``; never quite zero."""
-    return torch.sqrt(dot(rate, rate).clamp_min(_STILL**2))
+    return torch.sqrt(dot(rate, rate).clamp_min(_STILL_RAD_D**2))
 
 
 class MotionFrame(NamedTuple):

@@ -16,10 +16,10 @@ from torch import Tensor
 from neoranging.constants import GM_SUN
 from neoranging.nn.geometry import TripletMotion, three_point
 
-MAX_RATE: Final = 1.0
+MAX_RATE_RAD_D: Final = 1.0
 """Envelope of coordinate rates rebuilt from a triplet [rad/d] (paper, section on the losses)."""
 
-MAX_ACCELERATION: Final = 0.5
+MAX_ACCELERATION_RAD_D2: Final = 0.5
 """Envelope of coordinate accelerations rebuilt from a triplet [rad/d^2] (ibid.)."""
 
 
@@ -40,7 +40,7 @@ class ArcInputs(NamedTuple):
     earth: Tensor
     """Centre of the Earth at t2, (B, 3)."""
     earth_rate: Tensor
-    """Its velocity, (B, 3)."""
+    """Velocity of the centre of the Earth at t2, (B, 3)."""
     sky: Tensor
     """(ra, dec) at t2 by the weighted fit of all observations, (B, 2)."""
     sky_rate: Tensor
@@ -49,7 +49,7 @@ class ArcInputs(NamedTuple):
     The first derivatives of `neoranging.core.attributable.TangentFit`.
     """
     sky_acc: Tensor
-    """Its second derivative along (east, north): the curvature of the path, (B, 2)."""
+    """Curvature of the path: second derivative of the line of sight along (east, north), (B, 2)."""
     log_span: Tensor
     """Natural logarithm of t3 - t1 in days, (B,)."""
     log_sigma_acc: Tensor
@@ -77,7 +77,7 @@ class ArcInputs(NamedTuple):
     def motion(self) -> TripletMotion:
         """Three-point motion of the triplet within the envelope of the paper."""
         raw = three_point(self.dt1, self.dt3, self.ra, self.dec)
-        limits = (MAX_RATE, MAX_RATE, MAX_ACCELERATION, MAX_ACCELERATION)
+        limits = (MAX_RATE_RAD_D, MAX_RATE_RAD_D, MAX_ACCELERATION_RAD_D2, MAX_ACCELERATION_RAD_D2)
         return TripletMotion(
             *(value.clamp(-limit, limit) for value, limit in zip(raw, limits, strict=True))
         )

@@ -160,7 +160,7 @@ class PaperTrunk(nn.Module):
         return x
 
     def stacked(self, x: Tensor) -> Tensor:
-        """The same for ``[x; dx/dt]``: (2B, n_in) -> (2B, n_out)."""
+        """Values and tangents of ``[x; dx/dt]``: (2B, n_in) -> (2B, n_out)."""
         for layer in self.layers:
             x = _StackedActivation.apply(layer.product(x), layer.bias, self.activation)
         return x
@@ -200,7 +200,7 @@ class ResidualTrunk(nn.Module):
         return f(h)
 
     def stacked(self, x: Tensor) -> Tensor:
-        """The same for ``[x; dx/dt]``: (2B, n_in) -> (2B, width)."""
+        """Values and tangents of ``[x; dx/dt]``: (2B, n_in) -> (2B, width)."""
         f, act = _StackedActivation.apply, self.activation
         # biases belong to the values alone: they run beside the sum and join in the activations
         h, bias = self.entry.product(x), self.entry.bias

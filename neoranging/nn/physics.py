@@ -43,9 +43,9 @@ class SightGeometry(NamedTuple):
     proper_motion_square: Tensor
     """``eta^2 = |u'|^2`` [rad^2/d^2], (B,)."""
     observer: Tensor
-    """Heliocentric, (B, 3) [au]."""
+    """Heliocentric position of the observer, (B, 3) [au]."""
     observer_acc: Tensor
-    """Its acceleration, (B, 3) [au/d^2]."""
+    """Heliocentric acceleration of the observer, (B, 3) [au/d^2]."""
     from_earth: Tensor
     """Observer relative to the centre of the Earth, (B, 3) [au]."""
 
@@ -91,7 +91,7 @@ def range_acceleration(geometry: SightGeometry, rho: Tensor) -> Tensor:
 
 
 class Residuals(NamedTuple):
-    """Dimensionless, (B,), within ``MAX_RESIDUAL``."""
+    """Dimensionless residuals of the two equations, (B,), within ``MAX_RESIDUAL``."""
 
     kinematic: Tensor
     """``(d rho/dt - rho_dot) / V_c`` (paper, eq:f_kin)."""

@@ -15,9 +15,9 @@ from neoranging.constants import GM_EARTH, GM_SUN, R_EARTH
 from neoranging.nn.geometry import dot, line_of_sight, sky_basis, three_point
 from neoranging.nn.inputs import ArcInputs
 
-_GRID: Final = 64
+_N_GRID: Final = 64
 """Number of trial ranges, evenly spaced in the logarithm, a fifth apart."""
-_ITERATIONS: Final = 8
+_N_NEWTON: Final = 8
 
 
 class Attributable(NamedTuple):
@@ -148,7 +148,7 @@ def _grid(c: Tensor) -> Tensor:
     by_velocity = 4.0 * GM_SUN / least.clamp_min(floor)
     far = torch.maximum(2.0 * torch.sqrt(c[..., 0]), torch.minimum(by_rate, by_velocity)) * 1.001
     near = torch.full_like(far, R_EARTH)
-    step = torch.linspace(0.0, 1.0, _GRID, dtype=c.dtype, device=c.device)
+    step = torch.linspace(0.0, 1.0, _N_GRID, dtype=c.dtype, device=c.device)
     return near[..., None] * torch.exp(step * torch.log(far / near)[..., None])
 
 
@@ -164,7 +164,7 @@ def _refined(c: Tensor, low: Tensor, high: Tensor) -> Tensor:
     """Zeros of the closure in brackets."""
     plain, root = c.detach(), torch.sqrt(low * high)
     starts_open = _closure(plain, low)[0] < 0.0
-    for _ in range(_ITERATIONS):
+    for _ in range(_N_NEWTON):
         value, slope = _closure(plain, root)
         before = (value < 0.0) == starts_open
         low, high = torch.where(before, root, low), torch.where(before, high, root)

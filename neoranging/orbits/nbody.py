@@ -37,16 +37,16 @@ Apophis passes the Earth in 2029 a thousand times faster, and all else takes hal
 _TOLERANCE: Final = 1e-9
 """Tolerance of the step control; errors are at the level of 1e-12 au in twenty years."""
 
-_LEAST_STEP: Final = 1e-5
+_LEAST_STEP_D: Final = 1e-5
 """Shortest step, about a second: a path through the Earth must not stop the run [d]."""
 
-_FIRST_STEP: Final = 1e-2
+_FIRST_STEP_D: Final = 1e-2
 """First step [d]; the integrator finds its own after a few."""
 
 _BODIES: Final = frozenset({*range(1, 11), 301, 399})
 """Sun, barycentres of the planets, Moon and Earth by their NAIF codes."""
 
-_SPAN: Final = (-112_779.0, 289_207.0)
+_SPAN_MJD: Final = (-112_779.0, 289_207.0)
 """Span of DE440, less half a year at either end for steps that overshoot [MJD TDB]."""
 
 
@@ -120,8 +120,8 @@ class NBodyIntegrator:
         order = np.argsort(t, kind="stable")
         first_later = int(np.searchsorted(t[order], epoch))
         for rows, step in (
-            (order[first_later:], _FIRST_STEP),
-            (order[:first_later][::-1], -_FIRST_STEP),
+            (order[first_later:], _FIRST_STEP_D),
+            (order[:first_later][::-1], -_FIRST_STEP_D),
         ):
             simulation = self._rebound.Simulation()
             components = dict(zip(("x", "y", "z", "vx", "vy", "vz"), state.tolist(), strict=True))
@@ -132,7 +132,7 @@ class NBodyIntegrator:
             simulation.dt = step
             integrator = simulation.ri_ias15
             integrator.adaptive_mode = _STEP_CONTROL
-            integrator.epsilon, integrator.min_dt = _TOLERANCE, _LEAST_STEP
+            integrator.epsilon, integrator.min_dt = _TOLERANCE, _LEAST_STEP_D
             for row, since in zip(rows.tolist(), (t[rows] - MJD_J2000).tolist(), strict=True):
                 if since == simulation.t and not simulation.steps_done:
                     states[row] = state
@@ -213,10 +213,10 @@ def nbody_states(
     """
     integrator = integrator or NBodyIntegrator()
     epochs = np.concatenate([epoch[np.isfinite(epoch)], t])
-    if epochs.size and not (epochs.min() > _SPAN[0] and epochs.max() < _SPAN[1]):
+    if epochs.size and not (epochs.min() > _SPAN_MJD[0] and epochs.max() < _SPAN_MJD[1]):
         raise EphemerisError(
             f"epochs from MJD {epochs.min():.1f} to {epochs.max():.1f} are asked for, but DE440 "
-            f"reaches from {_SPAN[0]:.1f} to {_SPAN[1]:.1f}; leave the others out"
+            f"reaches from {_SPAN_MJD[0]:.1f} to {_SPAN_MJD[1]:.1f}; leave the others out"
         )
     usable = np.isfinite(epoch) & np.isfinite(r).all(axis=1) & np.isfinite(v).all(axis=1)
     start = np.concatenate([r, v], axis=1)

@@ -58,7 +58,9 @@ def plot_estimate(
     ax = plot_admissible_region(region, ax=ax, log=log, legend=False)
     _draw_candidates(estimate.candidates, ax)
     _draw_solution(estimate, ax)
-    ax.set_title(f"{estimate.method}, {estimate.origin}: {_phrase(estimate.status)}")
+    status = estimate.status
+    verdict = "OK" if status is RangeStatus.OK else status.name.replace("_", " ").lower()
+    ax.set_title(f"{estimate.method}, {estimate.origin}: {verdict}")
     if legend:
         style.legend(ax, below=own)
     return ax
@@ -103,7 +105,7 @@ def _draw_solution(estimate: RangeEstimate, ax: Axes) -> None:
     if "xerr" in bars and ax.get_xscale() == "log":
         # A bar through zero has no end on a logarithmic axis: let it run far out of view.
         bars["xerr"][0] = np.minimum(bars["xerr"][0], (1.0 - 1e-9) * rho)
-    limits = ax.get_xlim(), ax.get_ylim()
+    (near, far), (lowest, highest) = ax.get_xlim(), ax.get_ylim()
     ax.errorbar(
         rho,
         rho_dot,
@@ -117,16 +119,7 @@ def _draw_solution(estimate: RangeEstimate, ax: Axes) -> None:
         label="solution, 1 sigma" if bars else "solution",
         zorder=5,
     )
-    _keep_in_view(ax, rho, rho_dot, limits)
-
-
-def _keep_in_view(ax: Axes, rho: float, rho_dot: float, limits: Any) -> None:
-    """Let the region and the marks, not a long error bar, set the limits of the axes."""
-    (left, right), (bottom, top) = limits
-    ax.set_xlim(min(left, 0.7 * rho), max(right, 1.4 * rho))
-    margin = 0.05 * (top - bottom)
-    ax.set_ylim(min(bottom, rho_dot - margin), max(top, rho_dot + margin))
-
-
-def _phrase(status: RangeStatus) -> str:
-    return "OK" if status is RangeStatus.OK else status.name.replace("_", " ").lower()
+    # The region and the marks, not a long error bar, set the limits of the axes.
+    ax.set_xlim(min(near, 0.7 * rho), max(far, 1.4 * rho))
+    margin = 0.05 * (highest - lowest)
+    ax.set_ylim(min(lowest, rho_dot - margin), max(highest, rho_dot + margin))

@@ -252,7 +252,7 @@ def limits(values: Any, share: float = 0.002, margin: float = 0.06) -> tuple[flo
 
 
 def log_limits(values: Any, share: float = 0.001) -> tuple[float, float]:
-    """The same of positive values on a logarithmic axis."""
+    """Limits, as `limits` gives them, of positive values on a logarithmic axis."""
     numbers = np.asarray(values)
     low, high = limits(np.log10(numbers[numbers > 0.0]), share)
     return float(10.0**low), float(10.0**high)

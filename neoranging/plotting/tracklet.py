@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import astropy.units as u
 import numpy as np
@@ -64,18 +64,14 @@ def _offsets(tracklet: Tracklet) -> tuple[FloatArray, FloatArray]:
     return days - days[middle], offsets
 
 
-def _through(days: FloatArray, points: FloatArray) -> Any:
-    """The parabola, or line, on which one coordinate of the fitted points lies."""
-    degree = min(2, len(np.unique(days)) - 1)
-    return np.polynomial.Polynomial.fit(days, points, degree)
-
-
 def _draw_arc(
     ax: Axes, tracklet: Tracklet, days: FloatArray, offsets: FloatArray, fitted: FloatArray
 ) -> None:
     fine = np.linspace(days[0], days[-1], 200)
-    east, north = (_through(days, fitted[:, k]) for k in (0, 1))
-    name = "fitted parabola" if east.degree() == 2 else "fitted line"
+    # the fitted points lie on a parabola of this degree: with two epochs it is a line
+    degree = min(2, len(np.unique(days)) - 1)
+    east, north = (np.polynomial.Polynomial.fit(days, fitted[:, k], degree) for k in (0, 1))
+    name = "fitted parabola" if degree == 2 else "fitted line"
     ax.plot(east(fine), north(fine), color=style.BLUE, linewidth=1.2, label=name, zorder=1)
     ax.plot(
         offsets[:, 0],

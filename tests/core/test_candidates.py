@@ -124,7 +124,7 @@ def test_minutes_of_a_normal_object_determine_nothing(nights, method):
 
 @METHODS
 def test_a_confident_range_is_seldom_wrong(simulate, method):
-    """Of OK arcs under noise less than 2 % (one-sided, four sigma) err by more than half."""
+    """Less than 2 % of OK arcs under noise (one-sided, four sigma) err by more than half."""
     ok_count = wrong = 0
     for seed, span in enumerate((0.05, 0.15, 0.3, 0.6, 1.0, 2.0, 5.0, 10.0)):
         s = simulate(700, span, seed=60 + seed, sigma=0.4)

@@ -20,7 +20,7 @@ def answers(made_answers):
 
 
 def quantile(scores, level):
-    """Of one category."""
+    """Quantile of scores of one category."""
     counts, table = conformal.quantiles(
         np.asarray(scores), np.zeros(len(scores), dtype=int), 1, np.array([level])
     )

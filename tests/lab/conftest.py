@@ -1,4 +1,4 @@
-"""A portal on the loopback interface, which serves the client well or badly, as told."""
+"""A portal on the loopback interface that serves the client well, or goes wrong on demand."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class LoopbackPortal:
         self.files[path] = content.encode() if isinstance(content, str) else content
 
     def goes_wrong(self, path: str, *mishaps) -> None:
-        """What happens to the next requests for a path, one after the other."""
+        """Let the next requests for a path go wrong, one after the other."""
         self.mishaps[path].extend(mishaps)
 
     @property
@@ -163,7 +163,7 @@ def silence(seconds: float):
 
 @pytest.fixture
 def mishaps():
-    """What can go wrong: functions that make entries for ``LoopbackPortal.goes_wrong``."""
+    """Mishaps: functions that make entries for ``LoopbackPortal.goes_wrong``."""
     import types
 
     return types.SimpleNamespace(

@@ -80,7 +80,7 @@ def night_truth(night):
 
 @pytest.fixture(scope="session")
 def slide():
-    """The same objects from the same stations, every observation ``h`` days later."""
+    """Function that observes the same objects from the same stations ``h`` days later."""
 
     def later(simulated, h):
         a = simulated.arcs

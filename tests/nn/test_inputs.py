@@ -5,7 +5,7 @@ import torch
 from neoranging.core.attributable import three_point as numpy_three_point
 from neoranging.nn.forward_mode import jvp
 from neoranging.nn.geometry import MotionFrame, speed, three_point
-from neoranging.nn.inputs import MAX_ACCELERATION, MAX_RATE, ArcInputs
+from neoranging.nn.inputs import MAX_ACCELERATION_RAD_D2, MAX_RATE_RAD_D, ArcInputs
 from neoranging.nn.physics import jerks
 
 H = 0.002
@@ -41,8 +41,8 @@ def test_two_epochs_make_a_straight_line(dt1, dt3, ra):
 
 
 def test_rates_of_a_triplet_stay_in_their_envelope(night_inputs):
-    """Of the paper: 1 rad/d and 0.5 rad/d^2, for right ascension and declination alike."""
-    assert (MAX_RATE, MAX_ACCELERATION) == (1.0, 0.5)
+    """Limits of the paper: 1 rad/d and 0.5 rad/d^2, for right ascension and declination alike."""
+    assert (MAX_RATE_RAD_D, MAX_ACCELERATION_RAD_D2) == (1.0, 0.5)
     jump = torch.tensor([1.0, 1.5, 0.7])
     wild = night_inputs._replace(ra=night_inputs.ra * jump, dec=night_inputs.dec * jump)
     sizes = [column.abs().max().item() for column in wild.motion()]

@@ -119,7 +119,7 @@ def test_value_beside_the_derivative_is_the_value(network, night_inputs):
 
 
 def doubled(network):
-    """The same network with double parameters, whose differences are smooth."""
+    """Network with double parameters, whose differences are smooth."""
     return network.double()
 
 

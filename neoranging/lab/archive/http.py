@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from requests import Response
 
 USER_AGENT: Final = f"neoranging/{__version__} (data-set builder; python-requests)"
-"""How the client introduces itself."""
+"""``User-Agent`` header by which the client introduces itself."""
 
 ABSENT: Final = (404, 410)
 NOT_MODIFIED: Final = 304
 PASSING: Final = (408, 425, 429, 500, 502, 503, 504)
-"""Statuses that another try may mend."""
+"""Statuses of HTTP that another try may mend."""
 
-CHUNK: Final = 65_536
+CHUNK_BYTES: Final = 65_536
 MAX_BYTES: Final = 256 * 2**20  # far above any file of the portal: a guard against endless bodies
 
 
@@ -97,7 +97,7 @@ class Reply(NamedTuple):
 
 
 class StoppedError(Exception):
-    """The download was called off; no word about the file."""
+    """End of a download that was called off; it says nothing about the file."""
 
 
 class Transport:
@@ -218,7 +218,7 @@ class Transport:
         end = self._clock() + self.politeness.transfer_s
         body = bytearray()
         # read1 takes what there is: iter_content would wait for a full chunk however slow it comes
-        while part := response.raw.read1(CHUNK, decode_content=True):
+        while part := response.raw.read1(CHUNK_BYTES, decode_content=True):
             body += part
             if len(body) > MAX_BYTES:
                 raise DownloadError(f"{url}: more than {MAX_BYTES} bytes, not a file of ours", url)

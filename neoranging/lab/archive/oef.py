@@ -38,7 +38,7 @@ _END: Final = "END_OF_HEADER"
 _HEADER: Final = re.compile(r"\s*(format|rectype|elem|refsys)\s*=\s*'?([^'!]*?)'?\s*(?:!.*)?$")
 _NO_MAGNITUDE: Final = -99.0  # OrbFit writes less where there is none
 _MJD_RANGE: Final = (-100_000.0, 200_000.0)  # 1585 to 2406: epochs outside are damage
-_LINE_VALUES: Final = 7  # epoch and six elements; H and G may be missing
+_N_LINE_VALUES: Final = 7  # epoch and six elements; H and G may be missing
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -184,7 +184,7 @@ def read_catalogue(source: TextSource) -> QTable:
         else:
             names.append(parsed[0])
             values.append(parsed[1])
-    columns = np.array(values, dtype=float).reshape(-1, _LINE_VALUES + 2).T
+    columns = np.array(values, dtype=float).reshape(-1, _N_LINE_VALUES + 2).T
     epoch, *elements, magnitude, slope = columns
     table = QTable(
         {
@@ -205,11 +205,11 @@ def _catalogue_line(line: str) -> tuple[str, list[float]] | None:
     _, quote, rest = line.partition("'")
     name, end, rest = rest.partition("'") if quote else line.strip().partition(" ")
     try:
-        values = [float(word.replace("D", "E")) for word in rest.split()[: _LINE_VALUES + 2]]
+        values = [float(word.replace("D", "E")) for word in rest.split()[: _N_LINE_VALUES + 2]]
     except ValueError:
         return None
-    values += [math.nan] * (_LINE_VALUES + 2 - len(values))
-    orbit = values[:_LINE_VALUES]
+    values += [math.nan] * (_N_LINE_VALUES + 2 - len(values))
+    orbit = values[:_N_LINE_VALUES]
     if not (end and name.strip() and all(map(math.isfinite, orbit)) and _is_orbit(orbit)):
         return None
     return name.strip(), values

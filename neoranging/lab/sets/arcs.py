@@ -19,10 +19,10 @@ from neoranging.records import Account, RecordCount, Rejections
 from neoranging.tracklet import TrackletSet
 from neoranging.typing import FloatArray, IntArray, StrArray
 
-LEAST_MOTION: Final = 1e-4
+LEAST_MOTION_RAD_D: Final = 1e-4
 """Speed on the sky that an arc has to exceed [rad/d]; 0.0057 deg/d, as in the paper."""
 
-LEAST_SPAN: Final = 1e-3
+LEAST_SPAN_D: Final = 1e-3
 """Time from first to last observation that an arc has to exceed [d]; 1.44 minutes, as in the
 paper."""
 
@@ -36,8 +36,8 @@ def form_arcs(
     source: Any,
     *,
     group_by: str | Collection[str] = ("night", "station"),
-    least_motion: float = LEAST_MOTION,
-    least_span: float = LEAST_SPAN,
+    least_motion: float = LEAST_MOTION_RAD_D,
+    least_span: float = LEAST_SPAN_D,
     **options: Any,
 ) -> tuple[ArcTable, Account]:
     """Arcs of observations in whatever form.
@@ -108,8 +108,8 @@ def make_arcs(
     night: IntArray,
     mag: FloatArray | None = None,
     band: StrArray | None = None,
-    least_motion: float = LEAST_MOTION,
-    least_span: float = LEAST_SPAN,
+    least_motion: float = LEAST_MOTION_RAD_D,
+    least_span: float = LEAST_SPAN_D,
 ) -> tuple[ArcTable, RecordCount]:
     """Arcs of plain columns, with triplet and rates, those of poor quality dropped.
 

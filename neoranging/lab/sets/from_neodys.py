@@ -22,7 +22,7 @@ from neoranging.lab.archive.portal import Epoch, RemoteFile
 from neoranging.lab.sets.arcs import form_arcs
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.store import ArcWriter
-from neoranging.lab.sets.truth import DYNAMICS, GATE, label_arcs
+from neoranging.lab.sets.truth import DYNAMICS, GATE_ARCSEC, label_arcs
 from neoranging.observations.designation import spaced
 from neoranging.observations.rwo.read import read_rwo
 from neoranging.orbits.catalogue import Catalogue, catalogue_from_columns
@@ -67,7 +67,7 @@ class NeodysSet:
     designations: Sequence[str]
     orbits: Orbits = "middle"
     dynamics: str = "kepler"
-    gate: float = GATE
+    gate: float = GATE_ARCSEC
     group_by: str | Collection[str] = ("night", "station")
 
     def __post_init__(self) -> None:

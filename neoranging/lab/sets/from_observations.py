@@ -13,7 +13,7 @@ import numpy as np
 from neoranging.lab.sets.arcs import form_arcs
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.store import ArcWriter
-from neoranging.lab.sets.truth import GATE, label_arcs
+from neoranging.lab.sets.truth import GATE_ARCSEC, label_arcs
 from neoranging.orbits.catalogue import load_catalogue, read_orbits
 from neoranging.records import Account
 from neoranging.typing import FloatArray
@@ -22,7 +22,7 @@ MAX_U: Final = 3
 """Largest uncertainty parameter of an orbit that labels arcs. U = 3 lets the place in the orbit
 run off by 87" in ten years; the gate judges what matters of it in an arc."""
 
-_PART: Final = 50_000
+_ARCS_PER_PART: Final = 50_000
 """Arcs in one part of a stored set."""
 
 _QUANTILES: Final = {"10 %": 0.1, "median": 0.5, "90 %": 0.9, "largest": 1.0}
@@ -102,7 +102,7 @@ def make_real_set(
     *,
     dynamics: str = "nbody",
     max_u: int | None = MAX_U,
-    gate: float = GATE,
+    gate: float = GATE_ARCSEC,
     group_by: str | Collection[str] = ("night", "station"),
     overwrite: bool = False,
     progress: Callable[[int], object] | None = None,
@@ -163,8 +163,8 @@ def make_real_set(
         account = Account({**account.counts, "arcs": account.counts["arcs"].then(labels)})
         summary = RealSummary.of(labelled)
         # parts after those that an interrupted run left; the first has the account
-        for k in range(writer.n_parts, max(1, -(-len(labelled) // _PART))):
-            part = labelled.take(slice(k * _PART, (k + 1) * _PART))
+        for k in range(writer.n_parts, max(1, -(-len(labelled) // _ARCS_PER_PART))):
+            part = labelled.take(slice(k * _ARCS_PER_PART, (k + 1) * _ARCS_PER_PART))
             writer.write(part, account if k == 0 else None)
         writer.describe(labels=vars(summary))
     return summary, account

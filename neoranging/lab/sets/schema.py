@@ -33,11 +33,19 @@ class Column(NamedTuple):
 
     dtype: str
     """Type of the array in memory, ``"str"`` for text."""
+
     unit: str
+    """Unit of the values; empty for text, counts and ratios."""
+
     meaning: str
+    """Description that is stored beside the values."""
+
     fill: Any = None
-    """Value of arcs that have none; None if a table must have the column."""
+    """Value of arcs that have none, and of sets stored before the column was; None if a table must
+    have the column."""
+
     per_observation: bool = False
+    """Flag of a ragged column: a value for each observation, not for each arc."""
 
 
 def _number(meaning: str, unit: str = "") -> Column:

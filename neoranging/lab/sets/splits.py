@@ -18,7 +18,7 @@ from neoranging.typing import BoolArray, IntArray, StrArray
 RATIOS: Final = (0.7, 0.2, 0.1)
 """Shares of the arcs in training, validation and test."""
 
-_SMALL: Final = 16
+_FEW_ARCS: Final = 16
 """Arcs of an object that waits until those with more are dealt out."""
 
 
@@ -122,7 +122,7 @@ def divide(
     parts = [(share, name) for share, name in zip(ratios, SPLITS, strict=False) if share > 0.0]
     filled = [0] * len(parts)
     order = rng.permutation(np.flatnonzero(~held_back))
-    order = order[np.argsort(n_arcs[order] <= _SMALL, kind="stable")]
+    order = order[np.argsort(n_arcs[order] <= _FEW_ARCS, kind="stable")]
     for row, size in zip(order.tolist(), n_arcs[order].tolist(), strict=True):
         k = min(range(len(parts)), key=lambda j: filled[j] / parts[j][0])
         filled[k] += size

@@ -116,22 +116,24 @@ def _station_lists(pa: ModuleType, table: ArcTable) -> Any:
 
 
 def read_part(path: Path, names: Collection[str]) -> ArcTable:
-    """Table of some columns of a part."""
+    """Table of some columns of a part; one that the part was stored without has its fill value."""
     pa = _arrow()
     needed = {*names, "n_obs", *(("station",) if "stations" in names else ())}
     try:
+        # asked before, since pyarrow refuses a whole part for one column that it lacks
+        present = needed.intersection(pa.parquet.read_schema(path).names)
         stored = pa.parquet.read_table(
             path,
-            columns=[name for name in COLUMNS if name in needed],
-            read_dictionary=_TEXTS,
+            columns=[name for name in COLUMNS if name in present],
+            read_dictionary=[name for name in _TEXTS if name in present],
             page_checksum_verification=True,
         )
     except (OSError, ValueError, pa.ArrowException) as error:
         raise DatasetError(f"{path} cannot be read: {error}; make the set anew") from error
-    if missing := needed - set(stored.column_names):
-        raise DatasetError(f"{path} lacks the column(s) {', '.join(sorted(missing))}")
+    if missing := sorted(name for name in needed - present if COLUMNS[name].fill is None):
+        raise DatasetError(f"{path} lacks the column(s) {', '.join(missing)}; make the set anew")
     columns = {}
-    for name in needed - {"stations"}:
+    for name in present - {"stations"}:
         array = stored.column(name).combine_chunks()
         if name in _TEXTS:
             # few different texts: spread them by their codes instead of making each anew
@@ -143,12 +145,14 @@ def read_part(path: Path, names: Collection[str]) -> ArcTable:
             columns[name] = array.to_numpy(zero_copy_only=False)
     counts = columns["n_obs"].astype(np.int64)
     table = ArcTable(np.concatenate([[0], np.cumsum(counts)]), columns)
-    if "stations" in names and (mixed := table["station"] == "").any():
+    if "stations" in present and (mixed := table["station"] == "").any():
         codes = table["stations"].astype("U8")
         lists = stored.column("stations").combine_chunks()
         codes[np.repeat(mixed, counts)] = lists.flatten().to_numpy(zero_copy_only=False)
         columns["stations"] = codes
-    return ArcTable(table.offsets, {name: columns[name] for name in names if name in columns})
+    # codes by observation are worked out from 'station' when asked for, where no arc has several
+    served = [name for name in names if name != "stations" or name in columns]
+    return ArcTable(table.offsets, {name: table[name] for name in served})
 
 
 def read_part_account(path: Path) -> tuple[int, Account]:

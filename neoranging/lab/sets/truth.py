@@ -35,10 +35,10 @@ from neoranging.typing import FloatArray, IntArray
 DYNAMICS: Final = ("kepler", "nbody")
 """Two-body motion about the Sun, or also the planets and the Moon."""
 
-GATE: Final = 10.0
+GATE_ARCSEC: Final = 10.0
 """Residual up to which a label is believed [arcsec]."""
 
-_CHUNK: Final = 20_000
+_ARCS_PER_CHUNK: Final = 20_000
 """Arcs labelled at once: some hundred megabytes."""
 
 
@@ -48,11 +48,11 @@ class Truth(NamedTuple):
     rho_geo: FloatArray
     """Light path to the centre of the Earth [au]."""
     rho_dot_geo: FloatArray
-    """Its derivative by time of reception [au/d]."""
+    """Derivative of ``rho_geo`` by time of reception [au/d]."""
     rho_topo: FloatArray
     """Light path to the observer [au]."""
     rho_dot_topo: FloatArray
-    """Its derivative by time of reception [au/d]."""
+    """Derivative of ``rho_topo`` by time of reception [au/d]."""
     residual: FloatArray
     """Largest distance between predicted and observed direction over the arc [arcsec]."""
     position: FloatArray
@@ -116,7 +116,7 @@ def label_arcs(
     *,
     row: IntArray | None = None,
     dynamics: str = "kepler",
-    gate: float = GATE,
+    gate: float = GATE_ARCSEC,
     max_u: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> tuple[ArcTable, RecordCount]:
@@ -216,8 +216,8 @@ def _truth_in_chunks(
     labels = Truth(*(np.full(m, np.nan) for _ in range(5)), *np.full((2, m, 3), np.nan))
     integrator = NBodyIntegrator() if dynamics == "nbody" and m else None
     order = np.argsort(row, kind="stable")
-    for start in range(0, m, _CHUNK):
-        chunk = order[start : start + _CHUNK]
+    for start in range(0, m, _ARCS_PER_CHUNK):
+        chunk = order[start : start + _ARCS_PER_CHUNK]
         arcs = to_core(table.take(chunk))
         chunk_labels = truth(arcs, orbits, row[chunk], dynamics=dynamics, integrator=integrator)
         for column, values in zip(labels, chunk_labels, strict=True):

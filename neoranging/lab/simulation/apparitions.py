@@ -25,10 +25,10 @@ from neoranging.lab.simulation.survey import Aspect, State, Survey, aspect
 from neoranging.orbits.catalogue import Catalogue
 from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray, StrArray
 
-HALF_MONTH: Final = 15.2
+HALF_MONTH_D: Final = 15.2
 """Time in which one letter of designations is given [d]."""
 
-GRID_STEP: Final = 2.0
+GRID_STEP_D: Final = 2.0
 """Step of the nights of objects of several oppositions [d]; those of one have a step of a day."""
 
 PURSUIT_D: Final = 5.0
@@ -37,7 +37,7 @@ PURSUIT_D: Final = 5.0
 TYPICAL_ARC_D: Final = 11.0
 """Observed arc of objects of one opposition for which the catalogue has none [d]; the median."""
 
-VISIBLE: Final = 0.1
+LEAST_CHANCE: Final = 0.1
 """Chance to be measured above which a night belongs to an apparition."""
 
 _TURN: Final = 2.0 * np.pi
@@ -138,11 +138,11 @@ def redraw_anomalies(
     ellipses = _Ellipses(orbits.take(rows))
     # a coarse grid over the half-month and the whole orbit, then a fine one about the choice:
     # the smallest objects are bright enough over hours and a hundredth of the orbit only
-    epoch = date[rows, None] + np.linspace(0.0, HALF_MONTH, 9)[:-1]
+    epoch = date[rows, None] + np.linspace(0.0, HALF_MONTH_D, 9)[:-1]
     anomaly = np.arange(240) * (_TURN / 240)
     grid = epoch[:, :, None], np.broadcast_to(anomaly, (len(rows), 8, 240))
     epoch, anomaly = _draw_passage(ellipses, survey, *grid, rng)
-    epoch = epoch[:, None] + np.linspace(-0.5, 0.5, 9) * (HALF_MONTH / 8)
+    epoch = epoch[:, None] + np.linspace(-0.5, 0.5, 9) * (HALF_MONTH_D / 8)
     # the anomaly goes along with the date, so that the fine grid is centred on one passage
     carried = anomaly[:, None] + ellipses.motion[:, None] * (epoch - epoch.mean(axis=1)[:, None])
     offset = np.linspace(-0.75, 0.75, 49) * (_TURN / 240)
@@ -279,16 +279,16 @@ def _chart_several(
     rng: np.random.Generator,
 ) -> NightChart:
     """Nights of objects of several oppositions: as many apparitions as there were."""
-    nights = np.arange(span[0], span[1], GRID_STEP)
+    nights = np.arange(span[0], span[1], GRID_STEP_D)
     mjd = np.broadcast_to(nights, (len(orbits), len(nights)))
     position, velocity = (tuple(x[None] for x in vector) for vector in _earth(nights))
     ellipses = _Ellipses(orbits)
     view = ellipses.aspect(ellipses.mean_anomaly(mjd), (position, velocity))
     chance = survey.log_detection(view, nights, survey.follow_up_depth)
     first = np.nan_to_num(discovery, nan=span[0])[:, None]
-    visible = (chance > np.log(VISIBLE)) & (nights > first - GRID_STEP)
+    visible = (chance > np.log(LEAST_CHANCE)) & (nights > first - GRID_STEP_D)
     # the discovery itself is an apparition however faint the rest of it
-    at_discovery = np.abs(nights - first) <= 0.5 * GRID_STEP
+    at_discovery = np.abs(nights - first) <= 0.5 * GRID_STEP_D
     visible |= at_discovery & np.isfinite(discovery)[:, None]
     log_weight = survey.log_effort(view, mjd).astype(np.float64)
     weight = _relative(np.where(visible, log_weight, -np.inf))
@@ -297,7 +297,7 @@ def _chart_several(
     begins[:, 1:] &= ~visible[:, :-1]
     runs = np.cumsum(begins, axis=None).reshape(visible.shape) - 1
     window = _select_windows(np.where(visible, runs, -1), weight, at_discovery, orbits.n_opp, rng)
-    return NightChart(mjd, np.where(window >= 0, weight, 0.0), window, GRID_STEP)
+    return NightChart(mjd, np.where(window >= 0, weight, 0.0), window, GRID_STEP_D)
 
 
 def _relative(log_weight: FloatArray) -> FloatArray:

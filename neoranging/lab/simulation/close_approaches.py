@@ -31,13 +31,13 @@ CLOSEST_AU, FARTHEST_AU = 1e-4, 0.1
 LEAST_ELONGATION_DEG: Final = 60.0
 """Least angle from the Sun; nearer to it than the bulk of the searches look."""
 
-_TRIES: Final = 4
+_PASSAGES_DRAWN: Final = 4
 """Passages drawn for each that is wanted: some fall on daylight."""
 
-_DIRECTIONS: Final = 64
+_DIRECTIONS_DRAWN: Final = 64
 """Directions drawn for each passage, to find one above the horizon."""
 
-_DONORS: Final = 48
+_ORBITS_DRAWN: Final = 48
 """Orbits drawn for each passage, to find one that leads there."""
 
 
@@ -55,7 +55,7 @@ def close_passages(
         Orbit of each visit, at its epoch; named after the object whose shape it has.
     visits : Visits
     """
-    n = _TRIES * m
+    n = _PASSAGES_DRAWN * m
     station, utc = _stations_at_work(survey, n, span, rng)
     t = tdb_mjd(Time(utc, format="mjd", scale="utc"))
     earth, _ = earth_state(t)
@@ -66,15 +66,15 @@ def close_passages(
     rho = np.sqrt(distance**2 - dot(site, site) + along**2) - along
     place = earth + site + rho[:, None] * direction
     # of the donors that can come by, one that is likely to, and bright enough
-    donors = rng.integers(0, len(orbits), (n, _DONORS))
+    donors = rng.integers(0, len(orbits), (n, _ORBITS_DRAWN))
     log_weight = _log_rate(orbits, donors, equatorial_to_ecliptic(place))
     magnitude = geocentric_aspect(
-        np.repeat(place, _DONORS, axis=0),
-        np.zeros((n * _DONORS, 3)),
-        np.repeat(t, _DONORS),
+        np.repeat(place, _ORBITS_DRAWN, axis=0),
+        np.zeros((n * _ORBITS_DRAWN, 3)),
+        np.repeat(t, _ORBITS_DRAWN),
         orbits.H_mag[donors].ravel(),
         orbits.G[donors].ravel(),
-    ).magnitude.reshape(n, _DONORS)
+    ).magnitude.reshape(n, _ORBITS_DRAWN)
     excess = (survey.limit(t) + survey.follow_up_depth)[:, None] - magnitude
     log_weight += -np.logaddexp(0.0, -excess / survey.softness)
     choice = np.argmax(log_weight + rng.gumbel(size=log_weight.shape), axis=1)
@@ -90,7 +90,7 @@ def close_passages(
     possible = dark & free & np.isfinite(log_weight[rows, choice]) & np.isfinite(r[:, 0])
     epoch = t - rho / C_AU_PER_DAY
     rate = geocentric_aspect(r, v, t, donor.H_mag, donor.G).rate
-    turned = dataclasses.replace(
+    orbits = dataclasses.replace(
         donor,
         epoch_mjd_tdb=epoch,
         raan_rad=elements.raan,
@@ -109,7 +109,7 @@ def close_passages(
         magnitude[rows, choice][index],
         *draw_cadence(survey, station[index], rate[index], rng),
     )
-    return turned.take(index), visits
+    return orbits.take(index), visits
 
 
 def _stations_at_work(
@@ -131,7 +131,7 @@ def _free_direction(
     survey: Survey, earth: FloatArray, site: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, BoolArray]:
     """Directions above the horizon and away from the Sun, uniform on that part of the sky."""
-    directions = rng.standard_normal((len(site), _DIRECTIONS, 3))
+    directions = rng.standard_normal((len(site), _DIRECTIONS_DRAWN, 3))
     directions /= norm(directions)[..., None]
     high = dot(directions, site[:, None, :]) > norm(site)[:, None] * np.sin(
         np.radians(survey.least_altitude_deg)

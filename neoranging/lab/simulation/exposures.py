@@ -30,22 +30,22 @@ from neoranging.typing import BoolArray, FloatArray, IntArray
 Motion = Callable[[IntArray, FloatArray], tuple[FloatArray, FloatArray]]
 """Heliocentric states (n, 3) of objects (n,), rows of their catalogue, at epochs (n,) [MJD TDB]."""
 
-MAGNITUDE_ERROR: Final = 0.15
+MAGNITUDE_ERROR_MAG: Final = 0.15
 """Standard error of the magnitude of a single exposure [mag]."""
 
 MOST_EXPOSURES: Final = 20
 """Largest number of exposures in one tracklet."""
 
-LONGEST_TRAIL: Final = 0.1
+LONGEST_TRAIL_RAD: Final = 0.1
 """Longest path on the sky of one tracklet [rad]; fast objects are observed in quick succession."""
 
-SHORTEST_SPAN: Final = 1.3e-3
+SHORTEST_SPAN_D: Final = 1.3e-3
 """Shortest time from first to last exposure of a tracklet, whatever the speed [d]."""
 
-LONG_SEQUENCE: Final = 0.10
+LONG_SEQUENCE_SHARE: Final = 0.10
 """Share of the tracklets with many exposures."""
 
-SECOND_VISIT: Final = 0.07
+SECOND_VISIT_SHARE: Final = 0.07
 """Share of the tracklets that are taken up again in the same night."""
 
 _MINUTE: Final = 1.0 / 1440.0
@@ -93,17 +93,17 @@ def draw_cadence(
     m = len(station)
     mean, gap = survey.columns.exposures[station], survey.columns.gap_min[station]
     count = 3 + rng.poisson(mean - 3.0)
-    count += np.where(rng.random(m) < LONG_SEQUENCE, rng.poisson(6.0, m), 0)
+    count += np.where(rng.random(m) < LONG_SEQUENCE_SHARE, rng.poisson(6.0, m), 0)
     count = np.minimum(count, MOST_EXPOSURES)
     pace = gap * np.exp(0.3 * rng.standard_normal(m))
     gaps = pace[:, None] * np.exp(0.15 * rng.standard_normal((m, MOST_EXPOSURES))) * _MINUTE
-    again = np.where(rng.random(m) < SECOND_VISIT, 1 + (rng.random(m) * (count - 1)), 0)
+    again = np.where(rng.random(m) < SECOND_VISIT_SHARE, 1 + (rng.random(m) * (count - 1)), 0)
     rows = np.flatnonzero(again)
     gaps[rows, again[rows].astype(np.int64)] += rng.uniform(0.03, 0.2, len(rows))
     gaps[:, 0] = 0.0
     offset = np.cumsum(gaps, axis=1)
     span = np.take_along_axis(offset, count[:, None] - 1, axis=1)[:, 0]
-    longest = np.maximum(LONGEST_TRAIL / np.maximum(rate, 1e-9), SHORTEST_SPAN)
+    longest = np.maximum(LONGEST_TRAIL_RAD / np.maximum(rate, 1e-9), SHORTEST_SPAN_D)
     offset *= np.minimum(longest / span, 1.0)[:, None]
     span = np.minimum(span, longest)
     return count, offset - 0.5 * span[:, None]
@@ -158,7 +158,7 @@ def observe(
     utc, ra, dec, sigma_ra, sigma_dec = _report(
         sighting.direction, utc, survey, station, visit, errors, rng
     )
-    scatter = errors.size * MAGNITUDE_ERROR
+    scatter = errors.size * MAGNITUDE_ERROR_MAG
     magnitude = visits.magnitude[visit] + scatter * rng.standard_normal(len(utc))
     t = utc + tdb_utc
     order = np.lexsort((t, arc[visit]))

@@ -50,7 +50,7 @@ class Stations(NamedTuple):
 
 _ALWAYS, _NEVER = 1900.0, 2100.0
 
-_ROWS: Final = (
+_STATION_ROWS: Final = (
     # searching: four or five exposures, in one sweep over a field
     ("691", 5.0, 21.3, _ALWAYS, _NEVER, 3.3, 25.0, 2018.0),
     ("566", 6.0, 19.4, 1995.9, 1999.2, 3.2, 15.0, _NEVER),
@@ -95,7 +95,7 @@ _ROWS: Final = (
     ("Q62", 3.0, 20.3, 2012.0, _NEVER, 4.0, 5.0, 2019.0),
 )
 
-STATIONS: Final = Stations._make(map(np.array, zip(*_ROWS, strict=True)))
+STATIONS: Final = Stations._make(map(np.array, zip(*_STATION_ROWS, strict=True)))
 """Surveys and follow-up stations that stand for all the others."""
 
 # Depth of the search at half efficiency, and what the weights of the stations at work are brought
@@ -103,7 +103,7 @@ STATIONS: Final = Stations._make(map(np.array, zip(*_ROWS, strict=True)))
 _YEARS = np.array([1985.0, 1995.0, 1998.0, 2002.0, 2006.0, 2010.0, 2014.0, 2018.0, 2022.0, 2026.0])
 _LIMIT = np.array([18.3, 18.8, 19.3, 20.0, 20.8, 21.2, 21.6, 21.9, 22.0, 22.1])
 _ACTIVITY = np.array([0.01, 0.03, 0.10, 0.22, 0.33, 0.42, 0.62, 0.85, 1.10, 1.25])
-_LIMIT_TODAY: Final = 22.0
+_LIMIT_TODAY_MAG: Final = 22.0
 """Depth of the search in 2022 [mag], which `Survey.limiting_magnitude` moves."""
 
 _FAR_BEYOND: Final = 5.0
@@ -219,7 +219,7 @@ class Survey:
         The stations taken; all of `STATIONS` by default.
     """
 
-    limiting_magnitude: float = _LIMIT_TODAY
+    limiting_magnitude: float = _LIMIT_TODAY_MAG
     softness: float = 0.4
     follow_up_depth: float = 0.8
     appeal: float = 0.88
@@ -256,7 +256,7 @@ class Survey:
 
     def limit(self, mjd: npt.ArrayLike) -> FloatArray:
         """Magnitude at which half of the unknown objects are found."""
-        offset = self.limiting_magnitude - _LIMIT_TODAY
+        offset = self.limiting_magnitude - _LIMIT_TODAY_MAG
         return np.interp(year_of(mjd), _YEARS, _LIMIT) + offset
 
     def activity(self, mjd: npt.ArrayLike) -> FloatArray:
@@ -312,7 +312,7 @@ class Survey:
         station = self.columns
         year, faintness = year[..., None], faintness[..., None]
         at_work = (year >= station.first_year) & (year < station.last_year)
-        limit = station.limit + (self.limiting_magnitude - _LIMIT_TODAY)
+        limit = station.limit + (self.limiting_magnitude - _LIMIT_TODAY_MAG)
         bright = _log_logistic((limit - faintness) / self.softness)
         return np.where(at_work, np.log(station.weight) + bright, -np.inf)
 
@@ -322,7 +322,7 @@ class Survey:
 
     def is_measurable(self, view: Aspect, station: IntArray) -> BoolArray:
         """Mask of the objects not far beyond the limit of their station, one for each."""
-        limit = self.columns.limit[station] + (self.limiting_magnitude - _LIMIT_TODAY)
+        limit = self.columns.limit[station] + (self.limiting_magnitude - _LIMIT_TODAY_MAG)
         faintness = view.magnitude + _trailing_loss(view.rate)
         return faintness < limit + _FAR_BEYOND * self.softness
 

@@ -40,7 +40,7 @@ from neoranging.orbits.nbody import nbody_states
 from neoranging.records import Account, RecordCount, Rejections
 from neoranging.typing import FloatArray
 
-BLOCK: Final = 512
+OBJECTS_PER_BLOCK: Final = 512
 """Objects made at a time."""
 
 USUAL_SLOPE: Final = 0.15
@@ -165,7 +165,7 @@ class Twin:
     @property
     def n_blocks(self) -> int:
         """Number of blocks of objects."""
-        return -(-len(self.catalogue) // BLOCK)
+        return -(-len(self.catalogue) // OBJECTS_PER_BLOCK)
 
     def _rng(self, *key: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
@@ -180,7 +180,9 @@ class Twin:
         discovery : ndarray
             MJD; NaN for objects designated before the first date.
         """
-        rows = np.arange(block * BLOCK, min((block + 1) * BLOCK, len(self.catalogue)))
+        rows = np.arange(
+            block * OBJECTS_PER_BLOCK, min((block + 1) * OBJECTS_PER_BLOCK, len(self.catalogue))
+        )
         orbits = self.catalogue.take(rows)
         return redraw_anomalies(orbits, self.survey, self.span[0], self._rng(1, block))
 

@@ -43,7 +43,7 @@ def in_processes(
     """
     context = multiprocessing.get_context("spawn")
     # its other end closes with this process, whatever ends it: then the workers end as well
-    lifeline, held = context.Pipe(duplex=False)
+    lifeline, own_end = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(lifeline, task))
     try:
         # few at a time: results that wait to be taken are memory
@@ -61,7 +61,7 @@ def in_processes(
             "command once more to go on, with fewer workers"
         ) from error
     finally:
-        held.close()
+        own_end.close()
         pool.shutdown(cancel_futures=True)
         lifeline.close()
 

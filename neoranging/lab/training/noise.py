@@ -27,7 +27,7 @@ from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
 ORBIT: Final = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
 """Columns of the orbit that `noise_free` needs."""
 
-_BELIEVED = 6.0
+_BELIEVED_SIGMAS = 6.0
 """Largest error of an observation, in standard deviations, that noise can explain."""
 
 
@@ -62,7 +62,7 @@ def noise_free(table: ArcTable, arcs: Arcs) -> tuple[Arcs, BoolArray]:
     east = wrap_angle(arcs.ra - ra) * np.cos(dec) / arcs.sigma_ra
     error = np.hypot(east, (arcs.dec - dec) / arcs.sigma_dec)
     with np.errstate(invalid="ignore"):
-        wrong = ~(error < _BELIEVED)
+        wrong = ~(error < _BELIEVED_SIGMAS)
     exact = arcs.sum(wrong.astype(np.int64)) == 0
     ra, dec = (np.where(exact[owner], a, b) for a, b in ((ra, arcs.ra), (dec, arcs.dec)))
     return replace(arcs, ra=ra, dec=dec), exact

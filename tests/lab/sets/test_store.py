@@ -57,6 +57,13 @@ def write(folder, *tables: ArcTable, account: Account | None = None) -> None:
             writer.write(table, account)
 
 
+def drop_columns(folder, *names: str) -> None:
+    """Turn the first part into one that was stored when the schema had fewer columns."""
+    path = folder / "arcs" / "part-00000.parquet"
+    pq = pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pq.read_table(path).drop_columns(list(names)), path)
+
+
 def assert_same(a: ArcTable, b: ArcTable) -> None:
     np.testing.assert_array_equal(a.offsets, b.offsets)
     for name in COLUMNS:
@@ -146,6 +153,29 @@ def test_other_settings_or_a_complete_set_are_not_written_over_by_chance(tmp_pat
     with ArcWriter(tmp_path, settings={"seed": 1}, overwrite=True) as writer:
         assert writer.n_parts == 0
     assert len(read_arcs(tmp_path)) == 0
+
+
+def test_a_set_stored_before_a_column_was_is_read_with_its_fill_value(tmp_path):
+    arcs = random_arcs(20)
+    write(tmp_path, arcs)
+    drop_columns(tmp_path, "U", "band", "truth_residual_arcsec", "split")
+    back = read_arcs(tmp_path)
+    assert back["U"].tolist() == [-1] * 20
+    assert back["band"].tolist() == [""] * 20
+    assert np.isnan(back["truth_residual_arcsec"]).all()
+    assert back.to_frame().columns.tolist() == arcs.to_frame().columns.tolist()
+    np.testing.assert_array_equal(back["ra_rad"], arcs["ra_rad"])
+    np.testing.assert_array_equal(back["stations"], arcs["stations"])
+    rewrite_arcs(tmp_path, lambda table: table.with_columns(split="train"))
+    assert read_arcs(tmp_path, ("U",), "train")["U"].tolist() == [-1] * 20
+
+
+def test_a_set_without_a_column_that_has_no_fill_value_is_refused(tmp_path):
+    write(tmp_path, random_arcs(20))
+    drop_columns(tmp_path, "night", "ra_rad", "U")
+    with pytest.raises(DatasetError, match=r"part-00000.parquet lacks .* night, ra_rad; make"):
+        read_arcs(tmp_path)
+    assert len(read_arcs(tmp_path, ("designation",))) == 20
 
 
 def test_a_lost_part_and_a_broken_part_are_noticed(tmp_path):

@@ -27,7 +27,7 @@ def exact_table(simulate):
 
 @pytest.fixture(scope="session")
 def table(simulate):
-    """The same arcs with noise."""
+    """200 arcs of two hours with noise, of the same objects."""
     return simulate(200, 0.08, seed=31).with_noise(np.random.default_rng(32)).labelled()
 
 
@@ -129,6 +129,6 @@ def noisy():
 
 @pytest.fixture(scope="session")
 def study(folder, arcs, oracle):
-    """Of both classical methods and an honest one on the test part of that set."""
+    """Study of both classical methods and an honest one on the test part of that set."""
     methods = ["gauss", "laplace", Contender("honest", oracle(arcs, noisy_answers))]
     return run_study(folder, methods, n_boot=20, folds=4)

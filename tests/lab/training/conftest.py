@@ -29,13 +29,13 @@ def exact_table(exact_arcs):
 
 @pytest.fixture(scope="session")
 def table(exact_arcs):
-    """The same arcs with noise."""
+    """400 arcs of two hours with noise."""
     return exact_arcs.with_noise(np.random.default_rng(22)).labelled()
 
 
 @pytest.fixture(scope="session")
 def arc_set(table, tmp_path_factory):
-    """They, stored and divided."""
+    """Folder of these arcs, stored and divided."""
     pytest.importorskip("pyarrow")
     folder = tmp_path_factory.mktemp("sets") / "small"
     with ArcWriter(folder, settings={"kind": "test"}) as writer:
