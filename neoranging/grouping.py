@@ -13,6 +13,7 @@ import numpy.typing as npt
 from neoranging.constants import MJD_JD
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError, TrackletError
 from neoranging.observations import stations
+from neoranging.observations.cells import cell_text, translated
 from neoranging.observations.columns import (
     Columns,
     Fault,
@@ -21,11 +22,11 @@ from neoranging.observations.columns import (
     labels,
     with_credible_sigmas,
 )
-from neoranging.observations.designation import canonical, cleaned
+from neoranging.observations.designation import canonical
 from neoranging.observations.exposures import repeated_exposures, running_number
 from neoranging.observations.report import ReadReport
 from neoranging.records import RecordCount, Rejections, many
-from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray, StrArray
+from neoranging.typing import AnyArray, BoolArray, IntArray, StrArray
 
 GAP: Final = 0.5
 """Pause that divides the observations of an observer without local noon [d].
@@ -130,8 +131,8 @@ def group_by_identity(
     for fault in faults(c):
         rejections.reject(fault.rows, fault.reason)
     names = canonical(np.concatenate([part.designation for part in parts]))
-    ids = cleaned(joined("tracklet", "").astype(np.str_))
-    submission = cleaned(joined("trkSub", "").astype(np.str_))
+    ids = translated(joined("tracklet", ""), cell_text)
+    submission = translated(joined("trkSub", ""), cell_text)
     unnamed = (names == "") & (ids == "") & (submission == "")
     usable = rejections.usable
     if usable.any() and unnamed[usable].all():
@@ -169,7 +170,7 @@ def group_by_label(c: Columns, tracklet: Any, designation: Any, on_bad: str) -> 
     n = len(c.ra)
     names = canonical(labels("designation", "" if designation is None else designation, n))
     values = names if tracklet is None else labels("tracklet", tracklet, n)
-    label = cleaned(values)
+    label = translated(values, cell_text)
     if (label == "").all():
         raise TrackletError(
             "from_arrays needs tracklet= (an id for each observation) or designation=: "

@@ -275,9 +275,9 @@ def icrs_directions(coord: Any) -> SkyCoord:
         ) from error
 
 
-def labels(name: str, given: Any, n: int) -> AnyArray:
+def labels(name: str, column: Any, n: int) -> AnyArray:
     """Names or ids of n observations, all text or all whole numbers."""
-    values = np.asarray(given)
+    values = np.asarray(column)
     if values.shape == () and name == "designation":
         values = np.broadcast_to(values, n)
     if values.shape != (n,):
@@ -285,8 +285,8 @@ def labels(name: str, given: Any, n: int) -> AnyArray:
             f"{name} must have one value for each of {n} observations, got shape {values.shape}"
         )
     kinds = {type(x) for x in values.tolist()} if values.dtype.kind == "O" else set()
-    whole = values.dtype.kind == "f" and bool((values % 1.0 == 0.0).all())
-    if values.dtype.kind in "SUiu" or whole or (kinds in ({str}, {int})):
+    are_integers = values.dtype.kind == "f" and bool((values % 1.0 == 0.0).all())
+    if values.dtype.kind in "SUiu" or are_integers or (kinds in ({str}, {int})):
         return values.astype(np.str_) if values.dtype.kind in "OS" else values
     raise TrackletError(
         f"{name} must be all text or all whole numbers, none of them missing, got "
@@ -412,16 +412,16 @@ def _sigmas(sigma: u.Quantity, n: int) -> FloatArray:
         ) from error
 
 
-def _places(given: Any, n: int) -> tuple[StrArray, FloatArray]:
+def _places(station: Any, n: int) -> tuple[StrArray, FloatArray]:
     """Codes of n observations, or their Earth-fixed places."""
-    if isinstance(given, EarthLocation):
-        itrf = np.stack([x.to_value(u.m) for x in given.geocentric], axis=-1)
+    if isinstance(station, EarthLocation):
+        itrf = np.stack([x.to_value(u.m) for x in station.geocentric], axis=-1)
         if itrf.shape not in {(3,), (1, 3), (n, 3)}:
             raise TrackletError(
-                f"station must be one EarthLocation or {n} of them, got shape {given.shape}"
+                f"station must be one EarthLocation or {n} of them, got shape {station.shape}"
             )
         return np.full(n, ""), np.broadcast_to(itrf, (n, 3)).copy()
-    codes = station_codes(given)
+    codes = station_codes(station)
     if codes.shape not in {(), (1,), (n,)}:
         raise TrackletError(f"station must be one MPC code or {n} of them, got {codes.shape}")
     return np.broadcast_to(codes, n).copy(), np.full((n, 3), np.nan)

@@ -171,14 +171,13 @@ def _mapped_columns(source: Mapping[Any, Any]) -> dict[str, Any]:
             source = {name: list(column.values()) for name, column in source.items()}
     columns: dict[str, Any] = {}
     for name, values in source.items():
-        if not (hasattr(values, "shape") or hasattr(values, "dtype")):
-            if isinstance(values, Iterable) and not isinstance(values, str):
-                values = list(values)
-                # numbers beside None stay numbers
-                values = np.array(values, dtype=object if None in values else None)
-            else:
-                values = np.asarray(values)
-        columns[str(name)] = values
+        if hasattr(values, "shape") or hasattr(values, "dtype"):
+            columns[str(name)] = values
+        elif isinstance(values, str) or not isinstance(values, Iterable):
+            columns[str(name)] = np.asarray(values)
+        else:  # numbers beside None stay numbers
+            cells = list(values)
+            columns[str(name)] = np.array(cells, dtype=object if None in cells else None)
     lengths = {name: len(values) for name, values in columns.items() if np.ndim(values)}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} {length}" for name, length in lengths.items())

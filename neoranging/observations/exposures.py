@@ -44,9 +44,9 @@ def written_resolution(jd1: FloatArray, jd2: FloatArray) -> FloatArray:
     rest = np.arange(len(fraction))
     for unit in UNITS:
         digits = fraction[rest] / unit
-        whole = np.abs(digits - np.rint(digits)) * unit < NOISE
-        resolution[rest[whole]] = unit
-        rest = rest[~whole]
+        is_multiple = np.abs(digits - np.rint(digits)) * unit < NOISE
+        resolution[rest[is_multiple]] = unit
+        rest = rest[~is_multiple]
     return resolution
 
 

@@ -80,8 +80,7 @@ def outside_limits(sigma: FloatArray) -> BoolArray:
     """
     low, high = SIGMA_LIMITS
     stated = np.isfinite(sigma) & (sigma != 0.0)
-    mask: BoolArray = stated & ~((sigma >= low) & (sigma <= high))
-    return mask
+    return np.asarray(stated & ~((sigma >= low) & (sigma <= high)))
 
 
 def default_sigma(
@@ -110,10 +109,6 @@ def default_sigma(
         sigma[(station == code) & (year < first_year)] = before
     for technique, value in TECHNIQUE_SIGMA.items():
         sigma[(note2 == technique) & ((technique != "S") | (station != "C51"))] = value
-    return _photographic(sigma, note2, year)
-
-
-def _photographic(sigma: FloatArray, note2: StrArray, year: FloatArray) -> FloatArray:
     photograph = np.isin(note2, PHOTOGRAPHIC_CODES) & ((note2 != "") | (year < FIRST_CCD_YEAR))
     limits, values = zip(*PHOTOGRAPHIC_SIGMA, strict=True)
     row = np.minimum(np.searchsorted(limits, year, side="right"), len(values) - 1)

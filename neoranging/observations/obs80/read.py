@@ -20,8 +20,9 @@ from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.constants import AU_KM, DAY_S
+from neoranging.observations.cells import translated
 from neoranging.observations.columns import Observations
-from neoranging.observations.designation import unpack_fields
+from neoranging.observations.designation import unpack_field
 from neoranging.observations.fixed_width import (
     BLANK,
     field_strings,
@@ -123,7 +124,7 @@ def parse_obs80(source: TextSource, *, default_sigma: Any = None) -> Observation
     program, notes = divide_note1(field_strings(text[:, 13:14]), columns["station"])
     del columns["is_unknown"], columns["mag_unreadable"]
     columns |= {
-        "designation": unpack_fields(field_strings(text[:, :12], strip=False)),
+        "designation": translated(field_strings(text[:, :12], strip=False), unpack_field),
         "band": field_strings(text[:, 70:71]),
         "program": program,
         "discovery": text[:, 12] == ord("*"),
