@@ -49,7 +49,6 @@ HIPPARCOS: Final = "248"
 KM_PER_UNIT: Final = {"1": 1.0, "2": AU_KM}
 """Unit flag in column 33 of the second line of a spacecraft."""
 
-
 _UNITS: Final = {"time_resolution": u.s, "ra_resolution": u.arcsec, "dec_resolution": u.arcsec}
 """Further columns with a unit."""
 
