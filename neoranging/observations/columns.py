@@ -150,10 +150,12 @@ class Observations:
         """
         extra = dict(parsed)
         day, fraction = extra.pop("mjd_day"), extra.pop("mjd_fraction")
+        utc = Time(day.astype(float), fraction, format="mjd", scale="utc")
         sigma = [extra.pop(name) for name in ("sigma_ra", "sigma_dec")]
         return cls(
             columns=Columns(
-                *julian_date(day, fraction),
+                utc.jd1,
+                utc.jd2,
                 sigma=np.stack(sigma, axis=1),
                 itrf=extra.pop("observer_itrf"),
                 gcrs=extra.pop("observer_gcrs"),
@@ -204,12 +206,6 @@ class Observations:
             extra={name: column(name, fill) for name, fill in fills.items()},
             meta=table.meta,
         )
-
-
-def julian_date(mjd_day: AnyArray, fraction: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Two-part Julian date of whole modified Julian dates and fractions of their days."""
-    time = Time(mjd_day.astype(float), fraction, format="mjd", scale="utc")
-    return time.jd1, time.jd2
 
 
 def plain_columns(
@@ -345,12 +341,7 @@ def with_credible_sigmas(c: Columns, used: BoolArray) -> tuple[Columns, tuple[st
     """Columns with the default for sigmas that no technique reaches, and notes on odd sigmas.
 
     Occultations and spacecraft reach microarcseconds, and no telescope stands at the geocentre.
-
-    Parameters
-    ----------
-    c : Columns
-    used : ndarray of bool, shape (n,)
-        Rows to look at.
+    Only ``used`` rows are looked at.
     """
     codes, row = np.unique(c.station, return_inverse=True)
     floating = observatories.is_known(codes) & np.isnan(observatories.itrf_positions(codes)[:, 0])

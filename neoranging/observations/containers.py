@@ -200,20 +200,7 @@ def binary_format(content: bytes) -> str:
 
 
 def file_format(content: bytes, name: str = "") -> str:
-    """Format of the table that a file holds.
-
-    Parameters
-    ----------
-    content : bytes
-        As ``neoranging.observations.source.read_source`` returns it.
-    name : str
-        Name of the file.
-
-    Returns
-    -------
-    str
-        One of `neoranging.observations.formats.TABLE_FORMATS`, "" if it looks like none.
-    """
+    """Format of the table in a file of that name, "" if it looks like none of TABLE_FORMATS."""
     if form := binary_format(content):
         return form
     head = content[:4096]
@@ -229,16 +216,7 @@ def file_format(content: bytes, name: str = "") -> str:
 
 
 def from_bytes(content: bytes, form: str, source: str = "") -> Container:
-    """Columns of a table in a file.
-
-    Parameters
-    ----------
-    content : bytes
-        As ``neoranging.observations.source.read_source`` returns it.
-    form : str
-        One of `neoranging.observations.formats.TABLE_FORMATS`.
-    source : str
-        Name of the file.
+    """Columns of a table in a file of one of `neoranging.observations.formats.TABLE_FORMATS`.
 
     Raises
     ------

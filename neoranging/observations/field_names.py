@@ -232,10 +232,6 @@ def name_columns(names: Sequence[str], with_unit: Collection[str] = ()) -> Namin
         Names as they stand in the table.
     with_unit : collection of str
         Those of them that carry a unit of their own, so that their name need not fix it.
-
-    Returns
-    -------
-    Naming
     """
     key = {name: _key(str(name)) for name in names}
     present = set(key.values())

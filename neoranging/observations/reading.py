@@ -193,13 +193,7 @@ def parse(text: Text, form: str, **options: Any) -> Observations:
 
 
 def recognise(content: bytes) -> str | None:
-    """Return the name of the format whose reader takes a text, None if there is none.
-
-    Parameters
-    ----------
-    content : bytes
-        As `neoranging.observations.source.read_text` returns it.
-    """
+    """Name of the format whose reader takes a text, None if there is none."""
     windows = [content] if len(content) <= WINDOW else [content[:WINDOW], content]
     for window in windows:
         for name in _ORDER:
@@ -209,32 +203,15 @@ def recognise(content: bytes) -> str | None:
 
 
 def parse_recognised(source: TextSource, **options: Any) -> Observations:
-    """Observations of a text in whichever format of `FORMATS` its content is of.
-
-    Parameters
-    ----------
-    source : TextSource
-        File, text or lines; also a saved page of HTML or an answer in JSON with records in it.
-    **options
-        For the reader, such as ``default_sigma``.
-    """
+    """Observations of a text in whichever format of `FORMATS` its content is of."""
     text = read_text(source)
     return parse(text, recognise(text.content) or refuse(text, FORMATS), **options)
 
 
 def refuse(text: Text, formats: Iterable[str]) -> NoReturn:
-    """Raise the error of the reader that comes nearest to taking a text.
+    """Raise the error of the reader that comes nearest to taking a text that no recogniser takes.
 
-    Parameters
-    ----------
-    text : Text
-        Content that no recogniser takes.
-    formats : iterable of str
-        Names of the formats that it could have had, for the message.
-
-    Raises
-    ------
-    ObservationFormatError
+    ``formats`` are those that it could have had, for the message.
     """
     content = text.content
     none = f"no format of observations is recognised ({', '.join(formats)})"

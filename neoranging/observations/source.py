@@ -108,10 +108,6 @@ def read_source(source: TextSource) -> Text:
         A string that is no text (`is_text`) is a path. Content compressed with gzip, bzip2 or xz is
         unpacked; a byte-order mark is believed and removed.
 
-    Returns
-    -------
-    Text
-
     Raises
     ------
     ObservationFormatError

@@ -54,7 +54,21 @@ def station_codes(station: Any) -> StrArray:
     NeoRangingWarning
         If codes had to be put in capitals.
     """
-    _refuse_coordinates(station)
+    parts = station if isinstance(station, (tuple, list)) else [station]
+    are_coordinates = any(isinstance(x, u.Quantity) for x in parts)
+    if isinstance(station, tuple):
+        are_coordinates |= any(isinstance(x, (int, float)) for x in station)
+    elif not are_coordinates and np.asarray(station).dtype.kind == "f":
+        numbers = np.asarray(station)
+        fractions = np.isfinite(numbers) & (numbers % 1.0 != 0.0)
+        triple = numbers.shape == (3,) and len(set(numbers.tolist())) == 3
+        are_coordinates = bool(fractions.any()) or triple
+    if are_coordinates:
+        raise TrackletError(
+            f"station must be an MPC code or an EarthLocation, got coordinates {station}: write "
+            "station=EarthLocation.from_geodetic(longitude * u.deg, latitude * u.deg, "
+            "height * u.m), and codes as text"
+        )
     values = np.asarray(station)
     if isinstance(mask := getattr(station, "mask", None), np.ndarray):
         values = np.where(mask, "", values.astype(np.str_))
@@ -81,25 +95,6 @@ def station_codes(station: Any) -> StrArray:
             stacklevel=5,
         )
     return codes[row].reshape(values.shape)
-
-
-def _refuse_coordinates(station: Any) -> None:
-    """Raise an error that shows how to make a place of coordinates."""
-    parts = station if isinstance(station, (tuple, list)) else [station]
-    coordinates = any(isinstance(x, u.Quantity) for x in parts)
-    if isinstance(station, tuple):
-        coordinates |= any(isinstance(x, (int, float)) for x in station)
-    elif not coordinates and np.asarray(station).dtype.kind == "f":
-        numbers = np.asarray(station)
-        fractions = np.isfinite(numbers) & (numbers % 1.0 != 0.0)
-        triple = numbers.shape == (3,) and len(set(numbers.tolist())) == 3
-        coordinates = bool(fractions.any()) or triple
-    if coordinates:
-        raise TrackletError(
-            f"station must be an MPC code or an EarthLocation, got coordinates {station}: write "
-            "station=EarthLocation.from_geodetic(longitude * u.deg, latitude * u.deg, "
-            "height * u.m), and codes as text"
-        )
 
 
 def require_codes(station: Any) -> StrArray:
@@ -154,11 +149,7 @@ def _code(text: str) -> str:
 def with_places(c: Columns, reader_notes: Collection[str] = ()) -> tuple[Columns, tuple[str, ...]]:
     """Columns with codes of the MPC and the places of observatories, and notes on codes without.
 
-    Parameters
-    ----------
-    c : Columns
-    reader_notes : collection of str
-        Notes of readers on the unknown stations of which they have warned already.
+    ``reader_notes`` name the unknown stations of which readers have warned already.
 
     Warns
     -----
@@ -183,13 +174,7 @@ def with_places(c: Columns, reader_notes: Collection[str] = ()) -> tuple[Columns
 
 
 def nearest(code: str) -> str:
-    """Known codes near an unknown one in brackets, "" if there are none.
-
-    Parameters
-    ----------
-    code : str
-        A mistyped code, or a part of the name of an observatory.
-    """
+    """Known codes in brackets near a mistyped one or part of a name, "" if there are none."""
     names = observatories.names()
     if len(code) > 3:
         codes = [listed for listed, name in names.items() if code.lower() in name.lower()]
@@ -201,13 +186,6 @@ def nearest(code: str) -> str:
 
 def check_stations(station: StrArray, kind: StrArray, rejections: Rejections) -> BoolArray:
     """Set aside records of codes without a fixed place that brought no position of their own.
-
-    Parameters
-    ----------
-    station, kind : ndarray of str, shape (N,)
-        MPC codes; ``"ground"`` for records without an own position.
-    rejections : Rejections
-        Where the reasons go.
 
     Returns
     -------

@@ -119,14 +119,7 @@ def _means_columns(fields: Sequence[str]) -> bool:
 def scan_psv(text: str) -> AdesRecords:
     """Split ADES PSV text into columns.
 
-    Parameters
-    ----------
-    text : str
-        A whole file: blocks of ``#``/``!`` header lines, lines of column names, data lines.
-
-    Returns
-    -------
-    AdesRecords
+    A file has blocks of ``#`` and ``!`` header lines, a line of column names and data lines.
 
     Raises
     ------
@@ -334,15 +327,6 @@ def scan_xml(data: bytes) -> AdesRecords:
 
     Both layouts are read, records straight under ``<ades>`` and records within
     ``<obsBlock><obsData>``, with fields in any order. Entities and document types are refused.
-
-    Parameters
-    ----------
-    data : bytes
-        The file; its XML declaration tells the encoding.
-
-    Returns
-    -------
-    AdesRecords
 
     Raises
     ------
