@@ -149,8 +149,7 @@ def group_by_identity(
             stacklevel=3,
         )
     rejections.reject(unnamed, UNNAMED)
-    by_station = "station" in group_by
-    key, names, ids = _keys(c, names, ids, submission, by_station, rejections.usable)
+    key, names, ids = _keys(c, names, ids, submission, "station" in group_by, rejections.usable)
     groups = _assembled(c, key, names, ids, rejections, ALONE, notes, by_time=True)
     return groups._replace(report=replace(groups.report, reading=reports))
 
@@ -369,11 +368,8 @@ def _assembled(
     rejected = np.flatnonzero(~usable & (ids != ""))
     lost, example = np.unique(ids[rejected], return_index=True)
     without = np.flatnonzero(~np.isin(lost, ids[usable]))
-    count = rejections.count
     report = TrackletReport(
-        count.n_read,
-        count.n_used,
-        count.reasons,
+        **vars(rejections.count),
         n_tracklets=len(starts),
         notes=(*notes, *sigma_notes),
         lost={str(lost[k]): rejections.reason(rejected[example[k]])[0] for k in without},
