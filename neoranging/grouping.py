@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from neoranging.constants import MJD_JD
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError, TrackletError
 from neoranging.observations import stations
+from neoranging.observations.cells import cell_text, translated
 from neoranging.observations.columns import (
     Columns,
     Fault,
@@ -21,11 +22,11 @@ from neoranging.observations.columns import (
     labels,
     with_credible_sigmas,
 )
-from neoranging.observations.designation import canonical, cleaned
+from neoranging.observations.designation import canonical
 from neoranging.observations.exposures import repeated_exposures, running_number
 from neoranging.observations.report import ReadReport
 from neoranging.records import RecordCount, Rejections, many
-from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray, StrArray
+from neoranging.typing import AnyArray, BoolArray, IntArray, StrArray
 
 GAP: Final = 0.5
 """Pause that divides the observations of an observer without local noon [d].
@@ -81,14 +82,6 @@ class TrackletReport(RecordCount):
         return "\n".join([*map(str, self.reading), super().__str__(), *notes])
 
 
-class Identity(NamedTuple):
-    """Labels that say which observations are of one object, "" where there is none."""
-
-    names: StrArray
-    ids: StrArray
-    submission: StrArray
-
-
 class Groups(NamedTuple):
     """Observations in order of M tracklets and, within each, of time."""
 
@@ -137,18 +130,28 @@ def group_by_identity(
         )
     for fault in faults(c):
         rejections.reject(fault.rows, fault.reason)
-    identity = Identity(
-        canonical(np.concatenate([part.designation for part in parts])),
-        cleaned(joined("tracklet", "").astype(np.str_)),
-        cleaned(joined("trkSub", "").astype(np.str_)),
-    )
-    _require_identity(identity, rejections)
-    c, sigma_notes = with_credible_sigmas(c, rejections.usable)
-    key, names, ids = _keys(c, identity, "station" in group_by, rejections.usable)
-    rejections.reject(repeated_exposures(c, key, rejections.usable), AGAIN)
-    rejections.reject(_alone(c, key, rejections.usable), ALONE)
-    key = _by_time(c, key, rejections.usable)
-    return _assembled(c, key, names, ids, rejections, reports, (*notes, *sigma_notes))
+    names = canonical(np.concatenate([part.designation for part in parts]))
+    ids = translated(joined("tracklet", ""), cell_text)
+    submission = translated(joined("trkSub", ""), cell_text)
+    unnamed = (names == "") & (ids == "") & (submission == "")
+    usable = rejections.usable
+    if usable.any() and unnamed[usable].all():
+        raise ObservationFormatError(
+            f"none of {many(int(usable.sum()), 'observation')} says which object it is of, and "
+            "observations are never joined on a guess: give a column 'tracklet' (an id of your "
+            "own, the same for all rows of one tracklet) or 'designation'; if they are all of one "
+            "object, one name will do: table['designation'] = 'mine'"
+        )
+    if count := int((unnamed & usable).sum()):
+        warnings.warn(
+            f"{many(count, 'observation')} with neither designation nor tracklet id are set aside",
+            NeoRangingWarning,
+            stacklevel=3,
+        )
+    rejections.reject(unnamed, UNNAMED)
+    key, names, ids = _keys(c, names, ids, submission, "station" in group_by, rejections.usable)
+    groups = _assembled(c, key, names, ids, rejections, ALONE, notes, by_time=True)
+    return groups._replace(report=replace(groups.report, reading=reports))
 
 
 def group_by_label(c: Columns, tracklet: Any, designation: Any, on_bad: str) -> Groups:
@@ -165,8 +168,8 @@ def group_by_label(c: Columns, tracklet: Any, designation: Any, on_bad: str) -> 
         raise TrackletError(f"on_bad must be 'set aside' or 'raise', got {on_bad!r}")
     n = len(c.ra)
     names = canonical(labels("designation", "" if designation is None else designation, n))
-    given = names if tracklet is None else labels("tracklet", tracklet, n)
-    label = cleaned(given)
+    values = names if tracklet is None else labels("tracklet", tracklet, n)
+    label = translated(values, cell_text)
     if (label == "").all():
         raise TrackletError(
             "from_arrays needs tracklet= (an id for each observation) or designation=: "
@@ -176,7 +179,7 @@ def group_by_label(c: Columns, tracklet: Any, designation: Any, on_bad: str) -> 
     unnamed = Fault(label == "", UNNAMED, "each needs an id in tracklet= or a designation")
     ids = label if tracklet is not None else np.full(n, "")
     # numbers are in the order of numbers, and texts that differ by blanks are one id
-    key = np.unique(label if given.dtype.kind == "U" else given, return_inverse=True)[1]
+    key = np.unique(label if values.dtype.kind == "U" else values, return_inverse=True)[1]
     return _grouped(c, key, names, ids, (unnamed,), on_bad)
 
 
@@ -207,80 +210,53 @@ def _grouped(
         if on_bad == "raise" and fault.rows.any():
             raise TrackletError(fault.message)
         rejections.reject(fault.rows, fault.reason)
-    c, sigma_notes = with_credible_sigmas(c, rejections.usable)
-    for note in sigma_notes:
-        warnings.warn(note, NeoRangingWarning, stacklevel=5)
-    rejections.reject(repeated_exposures(c, key, rejections.usable), AGAIN)
-    rejections.reject(_alone(c, key, rejections.usable), ALONE_OF_ID)
-    groups = _assembled(c, key, names, ids, rejections, (), (*notes, *sigma_notes))
-    reasons = groups.report.reasons
-    if not len(groups.designation) or (on_bad == "raise" and ALONE_OF_ID in reasons):
-        raise TrackletError(_no_motion(groups.report))
-    if reasons:
-        warnings.warn(_set_aside(groups.report), NeoRangingWarning, stacklevel=5)
+    groups = _assembled(c, key, names, ids, rejections, ALONE_OF_ID, notes, by_time=False)
+    report = groups.report
+    for note in report.notes[len(notes) :]:
+        warnings.warn(note, NeoRangingWarning, stacklevel=4)
+    lost = list(report.lost)
+    listed = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
+    reasons = ", ".join(f"{count} {reason}" for reason, count in report.reasons.items())
+    message = (
+        f"{report.n_set_aside} of {many(report.n_read, 'observation')} cannot be used ({reasons})"
+        + (f"; {many(len(lost), 'tracklet')} lost: {listed}" if lost else "")
+    )
+    if not report.n_tracklets or (on_bad == "raise" and ALONE_OF_ID in report.reasons):
+        raise TrackletError(
+            f"{message}; a motion needs at least two different epochs of one object from usable "
+            "observations"
+        )
+    if report.reasons:
+        warnings.warn(message, NeoRangingWarning, stacklevel=4)
     return groups
 
 
-def _no_motion(report: TrackletReport) -> str:
-    return (
-        f"{_set_aside(report)}; a motion needs at least two different epochs of one object from "
-        "usable observations"
-    )
-
-
-def _set_aside(report: TrackletReport) -> str:
-    lost = list(report.lost)
-    names = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
-    reasons = ", ".join(f"{count} {reason}" for reason, count in report.reasons.items())
-    return (
-        f"{report.n_set_aside} of "
-        f"{many(report.n_read, 'observation')} cannot be used ({reasons})"
-        + (f"; {many(len(lost), 'tracklet')} lost: {names}" if lost else "")
-    )
-
-
-def _require_identity(identity: Identity, rejections: Rejections) -> None:
-    unnamed = np.all([labels == "" for labels in identity], axis=0)
-    kept = rejections.usable
-    if kept.any() and unnamed[kept].all():
-        raise ObservationFormatError(
-            f"none of {many(int(kept.sum()), 'observation')} says which object it is of, and "
-            "observations are never joined on a guess: give a column 'tracklet' (an id of your "
-            "own, the same for all rows of one tracklet) or 'designation'; if they are all of one "
-            "object, one name will do: table['designation'] = 'mine'"
-        )
-    count = int((unnamed & kept).sum())
-    if count:
-        warnings.warn(
-            f"{many(count, 'observation')} with neither designation nor tracklet id are set aside",
-            NeoRangingWarning,
-            stacklevel=5,
-        )
-    rejections.reject(unnamed, UNNAMED)
-
-
 def _keys(
-    c: Columns, identity: Identity, by_station: bool, kept: BoolArray
+    c: Columns,
+    designation: StrArray,
+    ids: StrArray,
+    submission: StrArray,
+    by_station: bool,
+    usable: BoolArray,
 ) -> tuple[IntArray, StrArray, StrArray]:
     """Number of the group of each observation, and names and ids with those that rows adopt."""
-    names, ids, submission = identity
     station = _number(c.station)
     # readers call by the id of its submission what has no other name
-    names = np.where(names == submission, "", names)
+    names = np.where(designation == submission, "", designation)
     for label in (ids, submission):
-        names = _adopted((label, station), names, kept & (label != ""))
+        names = _adopted((label, station), names, usable & (label != ""))
     nameless = np.where(ids == "", submission, ids)
     objects = _number(np.where(names == "", nameless, names))
     where = station if by_station else np.zeros_like(station)
-    place = _combined(_number(_nights(c, objects, where, by_station, kept)), where)
-    ids = _adopted((objects, place), ids, kept)
+    place = _combined(_number(_nights(c, objects, where, by_station, usable)), where)
+    ids = _adopted((objects, place), ids, usable)
     # the id of one object may be the designation of another
     by_id = (ids != "") | (names == "")
     label = np.where(by_id, np.where(ids == "", submission, ids), names)
     key = _combined(_combined(_number(label), by_id.astype(np.int64)), place)
     number = _number(submission)
-    of_one = _bearers_of_one(number, names, kept & (submission != ""))[number] >= 0
-    names = np.where(names == "", identity.names, names)
+    of_one = _bearers_of_one(number, names, usable & (submission != ""))[number] >= 0
+    names = np.where(names == "", designation, names)
     return key, names, np.where((ids == "") & of_one, submission, ids)
 
 
@@ -307,7 +283,7 @@ def _bearers_of_one(group: IntArray, labels: StrArray, rows: BoolArray) -> IntAr
 
 
 def _nights(
-    c: Columns, objects: IntArray, station: IntArray, by_station: bool, kept: BoolArray
+    c: Columns, objects: IntArray, station: IntArray, by_station: bool, usable: BoolArray
 ) -> IntArray:
     """Number of the night of each observation.
 
@@ -320,18 +296,14 @@ def _nights(
     longitude = np.arctan2(y, x) / (2.0 * np.pi)
     placed = np.isfinite(longitude) & (np.hypot(np.hypot(x, y), z) > 1.0)  # not the geocentre
     night = np.floor(mjd + np.where(placed, longitude, 0.0) - 0.5).astype(np.int64)
-    rows = np.flatnonzero(~placed & kept)
-    if len(rows):
-        run, middle = _runs(mjd[rows], _combined(objects[rows], station[rows]))
-        night[rows] = run + _RUNS if by_station else np.floor(middle - 0.5).astype(np.int64)
-    return night
-
-
-def _runs(mjd: FloatArray, key: IntArray) -> tuple[IntArray, FloatArray]:
-    """Number of the run of each observation of a key, and the middle of that run."""
-    order = np.lexsort((mjd, key))
-    t, k = mjd[order], key[order]
-    run = running_number((np.diff(k) != 0) | (np.diff(t) > GAP))
+    rows = np.flatnonzero(~placed & usable)
+    if not len(rows):
+        return night
+    key = _combined(objects[rows], station[rows])
+    order = np.lexsort((mjd[rows], key))
+    rows, key = rows[order], key[order]
+    t = mjd[rows]
+    run = running_number((np.diff(key) != 0) | (np.diff(t) > GAP))
     first, last = _ends(run)
     span = (t[last] - t[first])[run]
     pieces = np.ceil(np.maximum(span / LONGEST_RUN, 1.0))
@@ -340,10 +312,9 @@ def _runs(mjd: FloatArray, key: IntArray) -> tuple[IntArray, FloatArray]:
     piece = np.minimum(np.nan_to_num(piece), pieces - 1.0)
     run = running_number((np.diff(run) != 0) | (np.diff(piece) != 0))
     first, last = _ends(run)
-    middle = 0.5 * (t[first] + t[last])
-    number, middles = np.empty_like(run), np.empty_like(t)
-    number[order], middles[order] = run, middle[run]
-    return number, middles
+    middle = 0.5 * (t[first] + t[last])[run]
+    night[rows] = run + _RUNS if by_station else np.floor(middle - 0.5).astype(np.int64)
+    return night
 
 
 def _ends(run: IntArray) -> tuple[IntArray, IntArray]:
@@ -364,72 +335,45 @@ def _combined(first: IntArray, second: IntArray) -> IntArray:
     return _number(first * (second.max(initial=0) + 1) + second)
 
 
-def _alone(c: Columns, key: IntArray, kept: BoolArray) -> BoolArray:
-    """True for rows of groups without two epochs."""
-    first, last = _span(c, key, kept)
-    return np.asarray(~(last > first)[key])
-
-
-def _by_time(c: Columns, key: IntArray, kept: BoolArray) -> IntArray:
-    """Numbers of the groups in the order of their first epochs."""
-    order = np.argsort(_span(c, key, kept)[0], kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return rank[key]
-
-
-def _span(c: Columns, key: IntArray, kept: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """First and last epoch of the kept rows of each group, infinite where there are none."""
-    n = int(key.max(initial=-1)) + 1
-    first, last = np.full(n, np.inf), np.full(n, -np.inf)
-    jd = (c.jd1 + c.jd2)[kept]
-    np.minimum.at(first, key[kept], jd)
-    np.maximum.at(last, key[kept], jd)
-    return first, last
-
-
 def _assembled(
     c: Columns,
     key: IntArray,
     names: StrArray,
     ids: StrArray,
     rejections: Rejections,
-    reports: tuple[ReadReport, ...],
+    alone: str,
     notes: tuple[str, ...],
+    *,
+    by_time: bool,
 ) -> Groups:
-    """Groups of the rows that are kept, in the order of their keys."""
+    """Groups of the usable rows, one for each exposure, in the order of their keys or of time.
+
+    ``alone`` is the reason to set groups without two epochs aside.
+    """
+    c, sigma_notes = with_credible_sigmas(c, rejections.usable)
+    rejections.reject(repeated_exposures(c, key, rejections.usable), AGAIN)
+    n = int(key.max(initial=-1)) + 1
+    first, last = np.full(n, np.inf), np.full(n, -np.inf)  # epochs of the usable rows
     rows = np.flatnonzero(rejections.usable)
+    jd = (c.jd1 + c.jd2)[rows]
+    np.minimum.at(first, key[rows], jd)
+    np.maximum.at(last, key[rows], jd)
+    rejections.reject(~(last > first)[key], alone)
+    if by_time:
+        key = np.argsort(np.argsort(first, kind="stable"))[key]  # its rank
+    usable = rejections.usable
+    rows = np.flatnonzero(usable)
     order = rows[np.lexsort((c.jd2[rows], c.jd1[rows], key[rows]))]
     starts = np.flatnonzero(np.diff(key[order], prepend=-1))
-    offsets = np.append(starts, len(order)).astype(np.int64)
-    first = order[starts]
-    count = rejections.count
-    report = TrackletReport(
-        count.n_read,
-        count.n_used,
-        count.reasons,
-        n_tracklets=len(starts),
-        reading=reports,
-        notes=notes,
-        lost=_lost(ids, rejections),
-    )
-    return Groups(c.take(order), offsets, names[first], ids[first], report)
-
-
-def _lost(ids: StrArray, rejections: Rejections) -> dict[str, str]:
-    """Reason by id, of the ids without a used row."""
-    usable = rejections.usable
     rejected = np.flatnonzero(~usable & (ids != ""))
-    if not len(rejected):
-        return {}
-    names, first = np.unique(ids[rejected], return_index=True)
-    without = np.flatnonzero(~np.isin(names, np.unique(ids[usable])))
-    return {str(names[k]): rejections.reason(rejected[first[k]])[0] for k in without}
-
-
-def taken(columns: Columns, offsets: IntArray, index: IntArray) -> tuple[Columns, IntArray]:
-    """Some tracklets, in the order of ``index``, with their bounds."""
-    counts = np.diff(offsets)[index]
-    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    rows = np.arange(bounds[-1]) + np.repeat(offsets[:-1][index] - bounds[:-1], counts)
-    return columns.take(rows), bounds
+    lost, example = np.unique(ids[rejected], return_index=True)
+    without = np.flatnonzero(~np.isin(lost, ids[usable]))
+    report = TrackletReport(
+        **vars(rejections.count),
+        n_tracklets=len(starts),
+        notes=(*notes, *sigma_notes),
+        lost={str(lost[k]): rejections.reason(rejected[example[k]])[0] for k in without},
+    )
+    offsets = np.append(starts, len(order)).astype(np.int64)
+    chosen = order[starts]
+    return Groups(c.take(order), offsets, names[chosen], ids[chosen], report)

@@ -55,11 +55,11 @@ def sample(name: str) -> Path:
     >>> nr.read_tracklets(nr.sample("2024YR4"))
     <TrackletSet: 5 tracklets, 14 observations>
     """
-    wanted = str(name).replace(" ", "").casefold()
-    for known in _NAMES:
-        if known.casefold() == wanted:
-            return _FOLDER / f"{known}.obs80"
-    hint = did_you_mean(wanted, _NAMES)
+    key = str(name).replace(" ", "").casefold()
+    for listed in _NAMES:
+        if listed.casefold() == key:
+            return _FOLDER / f"{listed}.obs80"
+    hint = did_you_mean(key, _NAMES)
     raise UnknownSampleError(f"no sample {name!r}{hint}: choose one of {', '.join(_NAMES)}")
 
 

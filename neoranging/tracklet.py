@@ -21,7 +21,7 @@ from neoranging.constants import ARCSEC, AU_KM
 from neoranging.core import attributable as core
 from neoranging.core.arcs import Arcs
 from neoranging.exceptions import TrackletError
-from neoranging.grouping import TrackletReport, group_as_one, group_by_label, taken
+from neoranging.grouping import TrackletReport, group_as_one, group_by_label
 from neoranging.observations import observatories
 from neoranging.observations.columns import (
     DEFAULT_SIGMA,
@@ -47,7 +47,7 @@ class _Observed:
 
     @property
     def _set(self) -> TrackletSet:
-        raise NotImplementedError
+        return cast("TrackletSet", self)
 
     @property
     def obstime(self) -> Time:
@@ -138,7 +138,22 @@ class _Observed:
         the table can be grouped anew; without a designation either, its number stands for both.
         ``tracklet_number`` counts the tracklets of the set.
         """
-        return self._set._to_table()
+        tracklets, c = self._set, self._set._columns
+        owner = np.repeat(np.arange(len(tracklets)), tracklets.counts)
+        named = (tracklets.designation != "") & (tracklets.tracklet_id == "")
+        in_space = np.isfinite(c.gcrs[:, 0])
+        fixed = np.isfinite(observatories.itrf_positions(c.station)[:, 0])
+        roving = np.isfinite(c.itrf[:, 0]) & ~fixed
+        observations = Observations(
+            columns=c._replace(itrf=np.where(roving[:, None], c.itrf, np.nan)),
+            designation=tracklets.designation[owner],
+            kind=np.select([in_space, roving], ["space", "roving"], "ground"),
+            extra={
+                "tracklet": np.where(named, "", tracklets._labels)[owner],
+                "tracklet_number": owner,
+            },
+        )
+        return observations.to_table().copy()  # the columns of a set are read-only
 
     def __astropy_table__(self, cls: type, copy: bool, **kwargs: Any) -> Any:
         return cls(self.to_table(), copy=copy, **kwargs)
@@ -169,10 +184,6 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = self._columns, self._offsets, self._designation, self._tracklet_id
         return type(self), (*arrays, self._report)  # copies are read-only too
-
-    @property
-    def _set(self) -> TrackletSet:
-        return self
 
     @property
     def designation(self) -> StrArray:
@@ -284,24 +295,20 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TrackletSet):
             return NotImplemented
-        mine, others = (
-            (s._offsets, s._designation, s._tracklet_id, *s._columns) for s in (self, other)
-        )
+        both = ((s._offsets, s._designation, s._tracklet_id, *s._columns) for s in (self, other))
         return all(
-            np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-            for a, b in zip(mine, others, strict=True)
+            np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(*both, strict=True)
         )
 
     def __hash__(self) -> int:
         return hash((self._offsets.tobytes(), self._columns.jd1.tobytes()))
 
     def _take(self, index: IntArray) -> TrackletSet:
-        return TrackletSet(
-            *taken(self._columns, self._offsets, index),
-            self.designation[index],
-            self.tracklet_id[index],
-            self.report,
-        )
+        counts = self.counts[index]
+        bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        rows = np.arange(bounds[-1]) + np.repeat(self._offsets[:-1][index] - bounds[:-1], counts)
+        names, ids = self.designation[index], self.tracklet_id[index]
+        return TrackletSet(self._columns.take(rows), bounds, names, ids, self.report)
 
     @cached_property
     def counts(self) -> IntArray:
@@ -341,34 +348,23 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
     @cached_property
     def _site(self) -> tuple[FloatArray, FloatArray]:
         """Geocentric state of the observers [au, au/d]; NaN where unknown."""
-        position, velocity = ephemeris.site_state(self._columns.itrf, self._tdb)
-        flying = np.isfinite(self._columns.gcrs[:, 0])
-        if flying.any():
-            position[flying] = self._columns.gcrs[flying] / AU_KM
-            velocity[flying] = self._spacecraft_velocity(np.nonzero(flying)[0])
+        c = self._columns
+        position, velocity = ephemeris.site_state(c.itrf, self._tdb)
+        flying = np.flatnonzero(np.isfinite(c.gcrs[:, 0]))
+        if len(flying):
+            import pandas as pd
+
+            position[flying] = c.gcrs[flying] / AU_KM
+            # Observations state where a spacecraft was, not how it moved; its mean velocity over
+            # the arc is what the sky rates of the arc contain too. A spacecraft with one epoch of
+            # a tracklet that others share has none.
+            owner = np.repeat(np.arange(len(self)), self.counts)[flying]
+            path = pd.DataFrame(np.column_stack([position[flying], self._tdb[flying]]))
+            craft = path.groupby([owner, c.station[flying]], sort=False)
+            moved = (craft.transform("last") - craft.transform("first")).to_numpy()
+            elapsed = np.where(moved[:, 3:] > 0.0, moved[:, 3:], np.nan)
+            velocity[flying] = moved[:, :3] / elapsed
         return position, velocity
-
-    def _spacecraft_velocity(self, rows: IntArray) -> FloatArray:
-        """Mean velocity of the spacecraft of ``rows`` over their tracklet, shape (len(rows), 3).
-
-        Observations state where a spacecraft was, not how it moved; the mean over the arc is what
-        the sky rates of the arc contain too. NaN where a spacecraft has one epoch of a tracklet
-        that others share.
-        """
-        owner = np.repeat(np.arange(len(self)), self.counts)[rows]
-        craft = np.unique(self._columns.station[rows], return_inverse=True)[1]
-        group = owner * (craft.max() + 1) + craft
-        order = np.argsort(group, kind="stable")  # rows are in order of time within a tracklet
-        _, starts, member = np.unique(group[order], return_index=True, return_inverse=True)
-        ends = np.append(starts[1:], len(rows)) - 1
-        first, last = rows[order[starts]], rows[order[ends]]
-        elapsed = (self._tdb[last] - self._tdb[first])[:, None]
-        gcrs = self._columns.gcrs / AU_KM
-        path = gcrs[last] - gcrs[first]
-        mean = np.divide(path, elapsed, out=np.full(path.shape, np.nan), where=elapsed > 0.0)
-        velocity = np.empty_like(gcrs[rows])
-        velocity[order] = mean[member]
-        return velocity
 
     def arcs(self, origin: str = "topocenter") -> Arcs:
         """Columns for the numeric core.
@@ -388,22 +384,6 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
         ra, dec = np.radians(c.ra), np.radians(c.dec)
         sigma_ra, sigma_dec = c.sigma.T * ARCSEC
         return Arcs(self._offsets, self._tdb, ra, dec, sigma_ra, sigma_dec, position, velocity)
-
-    def _to_table(self) -> QTable:
-        owner = np.repeat(np.arange(len(self)), self.counts)
-        named = (self.designation != "") & (self.tracklet_id == "")
-        ids = np.where(named, "", self._labels)
-        c = self._columns
-        in_space = np.isfinite(c.gcrs[:, 0])
-        fixed = np.isfinite(observatories.itrf_positions(c.station)[:, 0])
-        roving = np.isfinite(c.itrf[:, 0]) & ~fixed
-        observations = Observations(
-            columns=c._replace(itrf=np.where(roving[:, None], c.itrf, np.nan)),
-            designation=self.designation[owner],
-            kind=np.select([in_space, roving], ["space", "roving"], "ground"),
-            extra={"tracklet": ids[owner], "tracklet_number": owner},
-        )
-        return observations.to_table().copy()  # the columns of a set are read-only
 
     @property
     def _labels(self) -> StrArray:
@@ -503,29 +483,24 @@ class Tracklet(_Observed):
     def _set(self) -> TrackletSet:
         return self._one
 
-    @property
-    def _columns(self) -> Columns:
-        return self._one._columns
-
     def __len__(self) -> int:
-        return len(self._columns.ra)
+        return len(self._set._columns.ra)
 
     def __getitem__(self, item: Any) -> Tracklet:
         """Part of the observations; at least two epochs have to remain."""
         rows = np.sort(np.atleast_1d(np.arange(len(self))[item]))
         if not len(rows):
             raise TrackletError("no observation of the tracklet was asked for")
-        columns = self._columns.take(rows)
+        one = self._set
+        columns = one._columns.take(rows)
         jd = columns.jd1 + columns.jd2
         if jd[-1] <= jd[0]:
             raise TrackletError(
                 f"{many(len(rows), 'observation')} at one epoch are no tracklet: a motion needs at "
                 "least two different epochs; `for row in tracklet` goes through the observations"
             )
-        one = self._set
-        return self._view(
-            TrackletSet(columns, np.array([0, len(rows)]), one.designation, one.tracklet_id)
-        )
+        offsets = np.array([0, len(rows)])
+        return self._view(TrackletSet(columns, offsets, one.designation, one.tracklet_id))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.to_table())
@@ -575,7 +550,7 @@ class Tracklet(_Observed):
         return plot_tracklet(self, axes=axes, **options)
 
     def __repr__(self) -> str:
-        codes = ", ".join(dict.fromkeys(code or "a given place" for code in self._columns.station))
+        codes = ", ".join(dict.fromkeys(code or "a given place" for code in self.station))
         name = self.designation or self.tracklet_id
         name = f" {name}" if name else ""
         return (

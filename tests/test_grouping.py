@@ -15,7 +15,7 @@ import neoranging as nr
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError
 from neoranging.grouping import UNNAMED
 from neoranging.observations.exposures import written_resolution
-from neoranging.observations.reading import read_observations
+from neoranging.observations.reading import parse_observations
 from neoranging.tracklet import TrackletSet
 
 STATIONS = ("G96", "703", "500", "F51", "C51")
@@ -236,7 +236,7 @@ class TestIdentity:
         assert list(ades.tracklet_id) == list(table.tracklet_id) == ["A1"]
 
     def test_masked_cells_are_no_names(self):
-        table = read_observations(nr.sample("2024YR4"))
+        table = parse_observations(nr.sample("2024YR4")).to_table()
         table["designation"] = MaskedColumn(table["designation"], mask=np.arange(len(table)) > 3)
         with pytest.warns(NeoRangingWarning, match="neither designation nor"):
             tracklets = read(table)

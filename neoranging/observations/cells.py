@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,9 +31,7 @@ _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 def unit_of(values: Any) -> u.UnitBase | None:
     """Unit that a column carries, None without one."""
     unit = getattr(values, "unit", None)
-    if isinstance(unit, u.UnitBase):
-        return unit
-    return None
+    return unit if isinstance(unit, u.UnitBase) else None
 
 
 def gaps(values: Any) -> BoolArray:
@@ -84,9 +82,9 @@ def texts(values: Any) -> StrArray:
         row, words = pd.factorize(array.astype(object), use_na_sentinel=False)
         return np.where(missing, "", np.array([cell_text(_as_text(word)) for word in words])[row])
     if array.dtype.kind == "f":
-        whole = np.isfinite(array) & (array == np.round(array))
-        integers = np.where(whole, array, 0.0).astype(np.int64).astype(np.str_)
-        return np.where(missing, "", np.where(whole, integers, array.astype(np.str_)))
+        is_integer = np.isfinite(array) & (array == np.round(array))
+        integers = np.where(is_integer, array, 0.0).astype(np.int64).astype(np.str_)
+        return np.where(missing, "", np.where(is_integer, integers, array.astype(np.str_)))
     return np.where(missing, "", array.astype(np.str_))
 
 
@@ -110,6 +108,8 @@ def cell_text(text: str) -> str:
 def translated(texts: npt.ArrayLike, translate: Callable[[str], str]) -> StrArray:
     """Texts with a function applied to each distinct one, in the shape that they have."""
     array = np.asarray(texts).astype(np.str_)
+    if array.size and (array == array.flat[0]).all():  # as the columns of a file often are
+        return np.full(array.shape, translate(str(array.flat[0])))
     words = array.ravel().tolist()
     translation = {word: translate(word) for word in dict.fromkeys(words)}
     return np.array([translation[word] for word in words], dtype=np.str_).reshape(array.shape)
@@ -143,8 +143,8 @@ def numbers(name: str, values: Any, unit: str, sexagesimal: bool = False) -> tup
         If the unit is of another kind, or (nearly) none of the cells holds a number.
     """
     missing = gaps(values)
-    own = unit_of(values)
-    array = _plain(values)
+    own, array = unit_of(values), _plain(values)
+    in_unit = f" [{unit}]" if unit else ""
     if array.dtype.kind in "fiu":
         result = np.where(missing, np.nan, array.astype(np.float64))
         unreadable = np.zeros(len(result), dtype=bool)
@@ -162,10 +162,20 @@ def numbers(name: str, values: Any, unit: str, sexagesimal: bool = False) -> tup
         unreadable = np.isnan(result) & (text != "") & ~missing
         share = 0.5 if sexagesimal else 1.0
         if unreadable.any() and unreadable.sum() >= share * (text != "").sum():
-            _refuse(name, text[unreadable].tolist(), unit)
+            example, advice = text[unreadable][0], ""
+            if _SEXAGESIMAL.match(example):
+                hours = "hourangle" if unit == "hourangle" or "ra" in name.lower() else "deg"
+                advice = (
+                    ": sexagesimal text becomes degrees with "
+                    f"astropy.coordinates.Angle(t[{name!r}], '{hours}').deg"
+                )
+            point = " with a decimal point" if _DECIMAL_COMMA.fullmatch(example) else ""
+            raise ObservationFormatError(
+                f"the column {name} must hold numbers{in_unit}{point}, got {example!r}{advice}"
+            )
     else:
         raise ObservationFormatError(
-            f"the column {name} must hold numbers{_in(unit)}, got {array.dtype}"
+            f"the column {name} must hold numbers{in_unit}, got {array.dtype}"
         )
     if own is not None and unit:
         try:
@@ -176,26 +186,6 @@ def numbers(name: str, values: Any, unit: str, sexagesimal: bool = False) -> tup
                 f"set t[{name!r}].unit = {unit!r}"
             ) from error
     return result, int(unreadable.sum())
-
-
-def _in(unit: str) -> str:
-    return f" [{unit}]" if unit else ""
-
-
-def _refuse(name: str, cells: Sequence[str], unit: str) -> None:
-    """Raise an error for text that is meant to be a number of this unit, if it is one."""
-    example = cells[0]
-    if _SEXAGESIMAL.match(example):
-        hours = "hourangle" if unit == "hourangle" or "ra" in name.lower() else "deg"
-        raise ObservationFormatError(
-            f"the column {name} must hold numbers{_in(unit)}, got {example!r}: sexagesimal text "
-            f"becomes degrees with astropy.coordinates.Angle(t[{name!r}], '{hours}').deg"
-        )
-    if _DECIMAL_COMMA.fullmatch(example):
-        raise ObservationFormatError(
-            f"the column {name} must hold numbers{_in(unit)} with a decimal point, got {example!r}"
-        )
-    raise ObservationFormatError(f"the column {name} must hold numbers{_in(unit)}, got {example!r}")
 
 
 # Epochs ------------------------------------------------------------------------------------------
@@ -358,8 +348,8 @@ def _of_numbers(name: str, values: Any, field: Field, scale: str | None) -> Epoc
         )
     zero = 0.0 if unit == "jd" else MJD_JD
     numeric = np.where(ok, numeric, MJD_JD - zero)
-    whole = np.floor(numeric)
-    return Epochs(Time(whole + zero, numeric - whole, format="jd", scale=scale).utc, ok)
+    day = np.floor(numeric)
+    return Epochs(Time(day + zero, numeric - day, format="jd", scale=scale).utc, ok)
 
 
 def _of_text(name: str, values: Any, scale: str) -> Epochs:
@@ -383,11 +373,11 @@ def _of_text(name: str, values: Any, scale: str) -> Epochs:
     clock = part("hour") * 3600.0 + part("minute") * 60.0 + part("second")
     leap = (part("second") >= 60.0) & (clock >= DAY_S) & (clock < length)
     ok &= is_date & (part("hour") < 24) & (part("minute") < 60) & ((part("second") < 60) | leap)
-    given = (text != "").to_numpy()
-    if given.any() and not ok.any():
+    filled = (text != "").to_numpy()
+    if filled.any() and not ok.any():
         raise ObservationFormatError(
             f"the column {name} must hold UTC as MJD, datetimes or text like "
-            f"2024-12-27T05:46:00, got text that begins with {text[given].iloc[0]!r}"
+            f"2024-12-27T05:46:00, got text that begins with {text[filled].iloc[0]!r}"
         )
     mjd = np.where(ok, mjd, 0)
     fraction = np.where(ok, part("fraction") + (clock - offset) / length, 0.0)

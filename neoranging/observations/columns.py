@@ -150,10 +150,12 @@ class Observations:
         """
         extra = dict(parsed)
         day, fraction = extra.pop("mjd_day"), extra.pop("mjd_fraction")
+        utc = Time(day.astype(float), fraction, format="mjd", scale="utc")
         sigma = [extra.pop(name) for name in ("sigma_ra", "sigma_dec")]
         return cls(
             columns=Columns(
-                *julian_date(day, fraction),
+                utc.jd1,
+                utc.jd2,
                 sigma=np.stack(sigma, axis=1),
                 itrf=extra.pop("observer_itrf"),
                 gcrs=extra.pop("observer_gcrs"),
@@ -204,12 +206,6 @@ class Observations:
             extra={name: column(name, fill) for name, fill in fills.items()},
             meta=table.meta,
         )
-
-
-def julian_date(mjd_day: AnyArray, fraction: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Two-part Julian date of whole modified Julian dates and fractions of their days."""
-    time = Time(mjd_day.astype(float), fraction, format="mjd", scale="utc")
-    return time.jd1, time.jd2
 
 
 def plain_columns(
@@ -275,9 +271,9 @@ def icrs_directions(coord: Any) -> SkyCoord:
         ) from error
 
 
-def labels(name: str, given: Any, n: int) -> AnyArray:
+def labels(name: str, column: Any, n: int) -> AnyArray:
     """Names or ids of n observations, all text or all whole numbers."""
-    values = np.asarray(given)
+    values = np.asarray(column)
     if values.shape == () and name == "designation":
         values = np.broadcast_to(values, n)
     if values.shape != (n,):
@@ -285,8 +281,8 @@ def labels(name: str, given: Any, n: int) -> AnyArray:
             f"{name} must have one value for each of {n} observations, got shape {values.shape}"
         )
     kinds = {type(x) for x in values.tolist()} if values.dtype.kind == "O" else set()
-    whole = values.dtype.kind == "f" and bool((values % 1.0 == 0.0).all())
-    if values.dtype.kind in "SUiu" or whole or (kinds in ({str}, {int})):
+    are_integers = values.dtype.kind == "f" and bool((values % 1.0 == 0.0).all())
+    if values.dtype.kind in "SUiu" or are_integers or (kinds in ({str}, {int})):
         return values.astype(np.str_) if values.dtype.kind in "OS" else values
     raise TrackletError(
         f"{name} must be all text or all whole numbers, none of them missing, got "
@@ -345,12 +341,7 @@ def with_credible_sigmas(c: Columns, used: BoolArray) -> tuple[Columns, tuple[st
     """Columns with the default for sigmas that no technique reaches, and notes on odd sigmas.
 
     Occultations and spacecraft reach microarcseconds, and no telescope stands at the geocentre.
-
-    Parameters
-    ----------
-    c : Columns
-    used : ndarray of bool, shape (n,)
-        Rows to look at.
+    Only ``used`` rows are looked at.
     """
     codes, row = np.unique(c.station, return_inverse=True)
     floating = observatories.is_known(codes) & np.isnan(observatories.itrf_positions(codes)[:, 0])
@@ -412,16 +403,16 @@ def _sigmas(sigma: u.Quantity, n: int) -> FloatArray:
         ) from error
 
 
-def _places(given: Any, n: int) -> tuple[StrArray, FloatArray]:
+def _places(station: Any, n: int) -> tuple[StrArray, FloatArray]:
     """Codes of n observations, or their Earth-fixed places."""
-    if isinstance(given, EarthLocation):
-        itrf = np.stack([x.to_value(u.m) for x in given.geocentric], axis=-1)
+    if isinstance(station, EarthLocation):
+        itrf = np.stack([x.to_value(u.m) for x in station.geocentric], axis=-1)
         if itrf.shape not in {(3,), (1, 3), (n, 3)}:
             raise TrackletError(
-                f"station must be one EarthLocation or {n} of them, got shape {given.shape}"
+                f"station must be one EarthLocation or {n} of them, got shape {station.shape}"
             )
         return np.full(n, ""), np.broadcast_to(itrf, (n, 3)).copy()
-    codes = station_codes(given)
+    codes = station_codes(station)
     if codes.shape not in {(), (1,), (n,)}:
         raise TrackletError(f"station must be one MPC code or {n} of them, got {codes.shape}")
     return np.broadcast_to(codes, n).copy(), np.full((n, 3), np.nan)

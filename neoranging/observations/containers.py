@@ -9,10 +9,11 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from astropy.table import Row
+from astropy.table import Row, Table
 
 from neoranging.exceptions import MissingDependencyError, ObservationFormatError
 from neoranging.observations.field_names import SCALES, name_columns
@@ -104,35 +105,42 @@ def from_memory(source: Any) -> Container:
     ObservationFormatError
         If its columns differ in length.
     """
-    if isinstance(source, Row):
-        return from_memory([source])
-    if hasattr(source, "colnames"):
+    import pandas as pd
+
+    if hasattr(source, "colnames") and not isinstance(source, Row):
         return Container({name: source[name] for name in source.colnames})
     if isinstance(source, np.ndarray):
         return Container({name: source[name] for name in source.dtype.names or ()})
     if isinstance(source, Mapping):
-        return Container(_equal_lengths(_of_layout(source)))
-    return Container(_of_frame(_as_frame(source)))
+        return Container(_mapped_columns(source))
+    if isinstance(source, Row | list | tuple):
+        rows = [source] if isinstance(source, Row) else source
+        frame = pd.DataFrame.from_records([dict(_row(one) or {}) for one in rows])
+    elif isinstance(source, pd.DataFrame):
+        frame = source
+    else:
+        source = source.collect() if hasattr(source, "collect") else source  # of polars, lazy
+        if hasattr(source, "__arrow_c_stream__"):
+            frame = _arrow_frame(source)
+        elif hasattr(source, "to_pandas"):
+            frame = source.to_pandas()
+        else:
+            frame = pd.DataFrame({name: source[name] for name in source.columns})
+    if frame.columns.nlevels > 1:  # one level names the columns
+        levels = [frame.columns.get_level_values(i) for i in range(frame.columns.nlevels)]
+        frame = frame.set_axis(max(levels, key=_n_recognised), axis="columns")
+    index = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    if _n_recognised(index):
+        frame = frame.reset_index()
+    return Container({str(name): frame[name] for name in frame.columns})
 
 
-def _as_frame(source: Any) -> Any:
-    """DataFrame of pandas."""
-    import pandas as pd
-
-    if isinstance(source, pd.DataFrame):
-        return source
-    if isinstance(source, list | tuple):
-        return pd.DataFrame.from_records([dict(_row(one) or {}) for one in source])
-    if hasattr(source, "collect"):  # a lazy frame of polars
-        source = source.collect()
-    if hasattr(source, "__arrow_c_stream__"):
-        return _of_arrow(source)
-    if hasattr(source, "to_pandas"):
-        return source.to_pandas()
-    return pd.DataFrame({name: source[name] for name in source.columns})
+def _n_recognised(header: Iterable[Any]) -> int:
+    """Number of columns of an observation among names."""
+    return len(name_columns([str(name) for name in header]).columns)
 
 
-def _of_arrow(source: Any) -> Any:
+def _arrow_frame(source: Any) -> Any:
     """DataFrame of an Arrow table: structures become columns with dotted names."""
     import pyarrow as pa
 
@@ -150,44 +158,26 @@ def _of_arrow(source: Any) -> Any:
     return frame.rename(columns=scaled)
 
 
-def _of_frame(frame: Any) -> dict[str, Any]:
-    if frame.columns.nlevels > 1:
-        frame = _one_level(frame)
-    index = [name for name in frame.index.names if name is not None and name not in frame.columns]
-    if name_columns([str(name) for name in index]).columns:
-        frame = frame.reset_index()
-    return {str(name): frame[name] for name in frame.columns}
-
-
-def _one_level(frame: Any) -> Any:
-    """DataFrame whose columns are named by the one level of their names that knows most."""
-    levels = [frame.columns.get_level_values(i) for i in range(frame.columns.nlevels)]
-    best = max(levels, key=lambda names: _known([str(name) for name in names]))
-    return frame.set_axis(best, axis="columns")
-
-
-def _of_layout(source: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Columns of a mapping in one of the layouts of ``DataFrame.to_dict`` and ``to_json``."""
+def _mapped_columns(source: Mapping[Any, Any]) -> dict[str, Any]:
+    """Columns of a mapping, also in the layouts of ``DataFrame.to_dict`` and ``to_json``."""
+    rows = list(source.values())
     if {"columns", "data"} <= set(source) <= {"columns", "index", "data"}:
-        return dict(
-            zip(source["columns"], map(list, zip(*source["data"], strict=True)), strict=True)
-        )
-    if not source or not all(isinstance(one, Mapping) for one in source.values()):
-        return source
-    inner = list(source.values())
-    if _known([str(name) for name in inner[0]]) >= 2:  # rows by their index
-        return {name: [row.get(name) for row in inner] for name in inner[0]}
-    return {name: list(one.values()) for name, one in source.items()}
-
-
-def _equal_lengths(source: Mapping[Any, Any]) -> dict[str, Any]:
-    """Columns of a mapping; single values stand for all rows."""
-    columns = {
-        str(name): values
-        if hasattr(values, "shape") or hasattr(values, "dtype")
-        else _array(values)
-        for name, values in source.items()
-    }
+        lists = map(list, zip(*source["data"], strict=True))
+        source = dict(zip(source["columns"], lists, strict=True))
+    elif rows and all(isinstance(row, Mapping) for row in rows):
+        if _n_recognised(rows[0]) >= 2:  # rows by their index
+            source = {name: [row.get(name) for row in rows] for name in rows[0]}
+        else:  # columns, each by the index of its rows
+            source = {name: list(column.values()) for name, column in source.items()}
+    columns: dict[str, Any] = {}
+    for name, values in source.items():
+        if hasattr(values, "shape") or hasattr(values, "dtype"):
+            columns[str(name)] = values
+        elif isinstance(values, str) or not isinstance(values, Iterable):
+            columns[str(name)] = np.asarray(values)
+        else:  # numbers beside None stay numbers
+            cells = list(values)
+            columns[str(name)] = np.array(cells, dtype=object if None in cells else None)
     lengths = {name: len(values) for name, values in columns.items() if np.ndim(values)}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
@@ -195,18 +185,10 @@ def _equal_lengths(source: Mapping[Any, Any]) -> dict[str, Any]:
             f"the columns of a table must be equally long, got {listed} values"
         )
     n = next(iter(lengths.values()), 1)
-    return {
+    return {  # single values stand for all rows
         name: values if np.ndim(values) else np.repeat(np.atleast_1d(values), n)
         for name, values in columns.items()
     }
-
-
-def _array(values: Any) -> Any:
-    """Array of a list that may have gaps; numbers beside ``None`` stay numbers."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        return np.asarray(values)
-    values = list(values)
-    return np.array(values, dtype=object) if None in values else np.asarray(values)
 
 
 # In a file ---------------------------------------------------------------------------------------
@@ -218,20 +200,7 @@ def binary_format(content: bytes) -> str:
 
 
 def file_format(content: bytes, name: str = "") -> str:
-    """Format of the table that a file holds.
-
-    Parameters
-    ----------
-    content : bytes
-        As ``neoranging.observations.source.read_source`` returns it.
-    name : str
-        Name of the file.
-
-    Returns
-    -------
-    str
-        One of `neoranging.observations.formats.TABLE_FORMATS`, "" if it looks like none.
-    """
+    """Format of the table in a file of that name, "" if it looks like none of TABLE_FORMATS."""
     if form := binary_format(content):
         return form
     head = content[:4096]
@@ -242,21 +211,12 @@ def file_format(content: bytes, name: str = "") -> str:
     if b"\0" in head:
         return ""
     header = _header(_decoded(content[:65_536]))
-    named = header is not None and _known(header[1]) >= 2
+    named = header is not None and _n_recognised(header[1]) >= 2
     return "csv" if named or name.lower().endswith((".csv", ".tsv")) else ""
 
 
 def from_bytes(content: bytes, form: str, source: str = "") -> Container:
-    """Columns of a table in a file.
-
-    Parameters
-    ----------
-    content : bytes
-        As ``neoranging.observations.source.read_source`` returns it.
-    form : str
-        One of `neoranging.observations.formats.TABLE_FORMATS`.
-    source : str
-        Name of the file.
+    """Columns of a table in a file of one of `neoranging.observations.formats.TABLE_FORMATS`.
 
     Raises
     ------
@@ -272,7 +232,11 @@ def from_bytes(content: bytes, form: str, source: str = "") -> Container:
     except (ObservationFormatError, MissingDependencyError):
         raise
     except ImportError as error:
-        raise MissingDependencyError.of(f"files of {form}", error.name or str(error)) from error
+        package = (error.name or str(error)).partition(".")[0]
+        other = {"h5py": {"instead": "store the table as Parquet"}, "pyarrow": {"extra": "data"}}
+        raise MissingDependencyError.of(
+            f"files of {form}", package, **other.get(package, {})
+        ) from error
     except RecursionError as error:
         raise ObservationFormatError(f"no {form} that is nested within reason") from error
     except (ValueError, OSError, KeyError, IndexError, TypeError, AttributeError) as error:
@@ -351,7 +315,7 @@ def _header(text: str) -> tuple[int, list[str], str] | None:
             names = [_unquoted(name) or f"unnamed {i}" for i, name in cells]
             if len(names) < 2 or len(set(names)) < len(names):
                 continue
-            if _known(names) >= 3:
+            if _n_recognised(names) >= 3:
                 return number, names, separator
             if best is None and not line.startswith("#"):
                 best = number, names, separator
@@ -361,11 +325,6 @@ def _header(text: str) -> tuple[int, list[str], str] | None:
         ):
             return number, names, _BLANKS
     return best
-
-
-def _known(header: Any) -> int:
-    """Number of columns of an observation among names."""
-    return len(name_columns(header).columns)
 
 
 def _unquoted(name: str) -> str:
@@ -379,20 +338,16 @@ def _decoded(content: bytes) -> str:
         return content.decode("latin-1")
 
 
-def _loaded(text: str) -> Any:
-    """Value of JSON, of which every line may be a value of its own."""
+def _read_json(content: bytes) -> Container:
+    """Records, columns, or records in an answer of the Observations API."""
+    text = _decoded(content)
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except json.JSONDecodeError as error:
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) < 2 or not error.msg.startswith("Extra data"):
             raise
-        return [json.loads(line) for line in lines]
-
-
-def _read_json(content: bytes) -> Container:
-    """Records, columns, or records in an answer of the Observations API."""
-    value = _loaded(_decoded(content))
+        value = [json.loads(line) for line in lines]  # every line a value of its own
     answer = value[0] if isinstance(value, list) and len(value) == 1 else value
     if isinstance(answer, Mapping):
         value = next((answer[key] for key in API_ANSWERS if key in answer), value)
@@ -410,27 +365,22 @@ def _read_json(content: bytes) -> Container:
 
 
 def _read_parquet(content: bytes) -> Container:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingDependencyError.of("files of Parquet", "pyarrow", "data") from error
+    from pyarrow import parquet
+
     table = parquet.read_table(io.BytesIO(content))
     if b"table_meta_yaml" in (table.schema.metadata or {}):  # written by astropy, units and times
-        return _read_astropy("parquet")(content)
+        return _read_astropy(content, "parquet")
     return from_memory(table)
 
 
 def _read_feather(content: bytes) -> Container:
-    try:
-        from pyarrow import feather
-    except ImportError as error:
-        raise MissingDependencyError.of("files of Feather", "pyarrow", "data") from error
+    from pyarrow import feather
+
     return from_memory(feather.read_table(io.BytesIO(content)))
 
 
 def _read_fits(content: bytes) -> Container:
     from astropy.io import fits
-    from astropy.table import Table
 
     with fits.open(io.BytesIO(content)) as hdus:
         tables = [
@@ -441,23 +391,14 @@ def _read_fits(content: bytes) -> Container:
         return from_memory(Table.read(hdus, hdu=tables[0], format="fits", astropy_native=True))
 
 
-def _read_astropy(form: str) -> Callable[[bytes], Container]:
-    def read(content: bytes) -> Container:
-        from astropy.table import Table
-
-        return from_memory(Table.read(io.BytesIO(content), format=form))
-
-    return read
+def _read_astropy(content: bytes, form: str) -> Container:
+    return from_memory(Table.read(io.BytesIO(content), format=form))
 
 
 def _read_hdf5(content: bytes) -> Container:
     """The first table, as astropy or layup (by h5py) or as pandas (by PyTables) writes it."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise MissingDependencyError.of(
-            "files of HDF5", "h5py", instead="store the table as Parquet"
-        ) from error
+    import h5py
+
     with h5py.File(io.BytesIO(content), "r") as file:
         table = file.visititems(
             lambda _, item: (
@@ -471,11 +412,11 @@ def _read_hdf5(content: bytes) -> Container:
 
 _READERS: Final[Mapping[str, Callable[[bytes], Container]]] = {
     "csv": _read_csv,
-    "ecsv": _read_astropy("ascii.ecsv"),
+    "ecsv": partial(_read_astropy, form="ascii.ecsv"),
     "parquet": _read_parquet,
     "feather": _read_feather,
     "fits": _read_fits,
-    "votable": _read_astropy("votable"),
+    "votable": partial(_read_astropy, form="votable"),
     "hdf5": _read_hdf5,
     "json": _read_json,
 }

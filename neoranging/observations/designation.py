@@ -77,16 +77,6 @@ _LOOSE = re.compile(rf"{_ASTEROID_YEAR} *([A-HJ-Y][A-HJ-Z](?:[1-9]\d{{0,4}})?)")
 _RUN_TOGETHER = re.compile(r"([A12]\d{3})([A-HJ-Y][A-HJ-Z]\d{0,4}|[PT]-[L123])")
 
 
-def unpack_fields(fields: StrArray) -> StrArray:
-    """Designations in columns 1-12 of many records, (N,); see `unpack_field`."""
-    return translated(fields, unpack_field)
-
-
-def pack_fields(designations: StrArray) -> StrArray:
-    """Columns 1-12 of the records of many designations, (N,); see `pack_field`."""
-    return translated(designations, pack_field)
-
-
 def canonical(designations: npt.ArrayLike) -> StrArray:
     """Designations in one spelling, "" where there is none.
 
@@ -95,11 +85,6 @@ def canonical(designations: npt.ArrayLike) -> StrArray:
     it is, capitals included.
     """
     return translated(designations, lambda text: _one_spelling(cell_text(text)))
-
-
-def cleaned(names: npt.ArrayLike) -> StrArray:
-    """Names without blanks around them, whole numbers without a fraction, "" where missing."""
-    return translated(names, cell_text)
 
 
 def _one_spelling(name: str) -> str:

@@ -44,9 +44,9 @@ def written_resolution(jd1: FloatArray, jd2: FloatArray) -> FloatArray:
     rest = np.arange(len(fraction))
     for unit in UNITS:
         digits = fraction[rest] / unit
-        whole = np.abs(digits - np.rint(digits)) * unit < NOISE
-        resolution[rest[whole]] = unit
-        rest = rest[~whole]
+        is_multiple = np.abs(digits - np.rint(digits)) * unit < NOISE
+        resolution[rest[is_multiple]] = unit
+        rest = rest[~is_multiple]
     return resolution
 
 
@@ -56,20 +56,8 @@ def repeated_exposures(c: Columns, key: IntArray, used: BoolArray) -> BoolArray:
     Records of one group and station are of one exposure if their epochs differ by no more than the
     last digit written, and by less than a second; in a series of exposures as fast as that, if
     their epochs are equal. The one with the most digits in its epoch, then with the smallest sigma,
-    represents the exposure; it stays as it is, with its own error.
-
-    Parameters
-    ----------
-    c : Columns
-        n observations.
-    key : ndarray of int, shape (n,)
-        Number of the group of each.
-    used : ndarray of bool, shape (n,)
-        Rows to look at.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
+    represents the exposure; it stays as it is, with its own error. ``key`` is the number of the
+    group of each row, and only ``used`` rows are looked at.
     """
     import pandas as pd
 

@@ -232,13 +232,11 @@ def name_columns(names: Sequence[str], with_unit: Collection[str] = ()) -> Namin
         Names as they stand in the table.
     with_unit : collection of str
         Those of them that carry a unit of their own, so that their name need not fix it.
-
-    Returns
-    -------
-    Naming
     """
     key = {name: _key(str(name)) for name in names}
-    family, special = _family(frozenset(key.values()))
+    present = set(key.values())
+    family = next((family for family, (marks, _) in FAMILIES.items() if marks <= present), "")
+    special = FAMILIES[family][1] if family else {}
     meanings: dict[str, list[str]] = {}
     fields: dict[str, Field] = {}
     remarks: list[str] = []
@@ -256,11 +254,13 @@ def name_columns(names: Sequence[str], with_unit: Collection[str] = ()) -> Namin
             meanings.setdefault(field.column, []).append(name)
             fields[name] = field
     rank = {name: i for i, name in enumerate(FIELDS)}
+    doubt = {"?": 1, "start": 2}  # names that fix a scale go before those that do not
     columns: dict[str, tuple[str, ...]] = {}
     clashes: list[str] = []
     for column, candidates in meanings.items():
         ordered = sorted(
-            candidates, key=lambda name: (_doubt(fields[name]), rank.get(key[name], 0))
+            candidates,
+            key=lambda name: (doubt.get(fields[name].scale, 0), rank.get(key[name], 0)),
         )
         if column in COALESCED:
             columns[column] = tuple(ordered)
@@ -271,7 +271,8 @@ def name_columns(names: Sequence[str], with_unit: Collection[str] = ()) -> Namin
             fields.pop(other)
         if not others:
             continue
-        if _preferred(best, column, others, key):
+        by_rank = column in {"obstime", "mag", "exposure_time"}
+        if key[best] not in {key[other] for other in others} if by_rank else best == column:
             remarks.append(
                 f"{_listed(others)} {'is' if len(others) == 1 else 'are'} not taken: {best} "
                 f"already gives {column}"
@@ -286,13 +287,6 @@ def _key(name: str) -> str:
     return _WITH_UNIT.sub(r"_\1", name.lstrip("# ").strip().lower())
 
 
-def _family(names: frozenset[str]) -> tuple[str, Mapping[str, Field]]:
-    for family, (marks, special) in FAMILIES.items():
-        if marks <= names:
-            return family, special
-    return "", {}
-
-
 def _field(name: str) -> Field | None:
     if name in FIELDS:
         return FIELDS[name]
@@ -304,34 +298,20 @@ def _field(name: str) -> Field | None:
     return Field("obstime", unit, match["scale"] or match["scale2"])
 
 
-def _doubt(field: Field) -> int:
-    """Rank of a meaning: names that fix unit and scale go before those that do not."""
-    return {"?": 1, "start": 2}.get(field.scale, 0)
-
-
-def _preferred(best: str, column: str, others: Sequence[str], key: Mapping[str, str]) -> bool:
-    """True if one of several columns is the one meant beyond doubt."""
-    if column in {"obstime", "mag", "exposure_time"}:
-        return key[best] not in {key[other] for other in others}
-    return best == column
-
-
 def _near_miss(name: str, key: str) -> list[str]:
     """A remark on a name that is none, and looks like one."""
     if not key or key in PASSED_OVER or key.startswith("unnamed"):
         return []
     squeezed = re.sub(r"[^a-z0-9]", "", key)
-    for known, field in FIELDS.items():
-        if squeezed == re.sub(r"[^a-z0-9]", "", known):
-            return [_misspelt(name, known, field)]
-    close = difflib.get_close_matches(key, FIELDS, 1, _LIKENESS) if len(key) > 3 else []
-    return [_misspelt(name, close[0], FIELDS[close[0]])] if close else []
-
-
-def _misspelt(name: str, known: str, field: Field) -> str:
-    known = ADES_NAMES.get(known, known)
-    means = "" if known == field.column else f" ({field.column})"
-    return f"the column {name} is not taken; is it {known}{means} misspelt?"
+    near = [one for one in FIELDS if re.sub(r"[^a-z0-9]", "", one) == squeezed]
+    if not near and len(key) > 3:
+        near = difflib.get_close_matches(key, FIELDS, 1, _LIKENESS)
+    if not near:
+        return []
+    spelling = ADES_NAMES.get(near[0], near[0])
+    column = FIELDS[near[0]].column
+    means = "" if spelling == column else f" ({column})"
+    return [f"the column {name} is not taken; is it {spelling}{means} misspelt?"]
 
 
 def _listed(names: Sequence[str]) -> str:

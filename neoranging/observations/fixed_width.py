@@ -63,16 +63,7 @@ def split_lines(content: bytes) -> Lines:
 
     Line ends are ``\n``, ``\r\n`` or ``\r``; a byte-order mark is dropped; tabs, NULs and other
     control bytes become blanks and bytes beyond ASCII become ``?``, so that columns stay in place.
-
-    Parameters
-    ----------
-    content : bytes
-        The file.
-
-    Returns
-    -------
-    Lines
-        Offsets and lengths; the last line need not end with a line feed.
+    The last line need not end with a line feed.
     """
     content = content.removeprefix(b"\xef\xbb\xbf")
     content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").translate(_TO_PRINTABLE)

@@ -5,9 +5,9 @@ Readers and writers are named as text and loaded at their first use.
 
 from __future__ import annotations
 
-import importlib
 import importlib.abc
 import importlib.util
+import pkgutil
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
@@ -114,11 +114,8 @@ def _register() -> None:
 
 def load(function: str) -> Callable[..., Any]:
     """Return a function of this package by its name, ``"module:function"``."""
-    module, name = function.split(":")
-    found: Callable[..., Any] = getattr(
-        importlib.import_module(f"neoranging.observations.{module}"), name
-    )
-    return found
+    loaded: Callable[..., Any] = pkgutil.resolve_name(f"neoranging.observations.{function}")
+    return loaded
 
 
 def _table_reader(function: str) -> Callable[..., Any]:
@@ -148,28 +145,24 @@ def _is_recognised(origin: str, path: Any, fileobj: Any, *args: Any, **_: Any) -
     """True if a source to be read has a format, by its content alone; it is not consumed."""
     if origin != "read":
         return False
-    if fileobj is not None:
-        return _is_recognised_file(fileobj)
-    source = args[0] if args else path
-    lines = isinstance(source, list | tuple) and all(isinstance(line, str) for line in source)
-    return (lines or isinstance(source, bytes)) and _recognise(source)
-
-
-def _is_recognised_file(file: Any) -> bool:
-    if not (hasattr(file, "seekable") and file.seekable()):
+    if fileobj is None:
+        source = args[0] if args else path
+        lines = isinstance(source, list | tuple) and all(isinstance(line, str) for line in source)
+        return (lines or isinstance(source, bytes)) and _recognise(source)
+    if not (hasattr(fileobj, "seekable") and fileobj.seekable()):
         return False
-    position = file.tell()
+    position = fileobj.tell()
     try:
-        head = file.read(_WINDOW)
+        head = fileobj.read(_WINDOW)
         # The first record may stand further down, but not in a file that is no text.
         further = len(head) == _WINDOW and isinstance(head, bytes) and b"\0" not in head
-        return _recognise(head) or (further and _recognise(head + file.read()))
+        return _recognise(head) or (further and _recognise(head + fileobj.read()))
     except NeoRangingError:
         return False  # an archive, say
     except (EOFError, OSError, ValueError):
         return True  # a damaged compressed file: the reader says what is wrong
     finally:
-        file.seek(position)
+        fileobj.seek(position)
 
 
 def _recognise(source: Any) -> bool:

@@ -71,18 +71,7 @@ LETTERED_STATIONS = frozenset(
 
 
 def divide_note1(code: StrArray, station: StrArray) -> tuple[StrArray, StrArray]:
-    """Codes of programmes and notes of observations, which share column 14.
-
-    Parameters
-    ----------
-    code, station : ndarray of str, shape (N,)
-        Column 14 without blanks, and the station.
-
-    Returns
-    -------
-    program, notes : ndarray of str
-        Either of them "" everywhere, (N,).
-    """
+    """Programmes and notes in column 14, of which a record has one and "" for the other, (N,)."""
     is_note = np.strings.isalpha(code) & ~np.isin(station, list(LETTERED_STATIONS))
     return np.where(is_note, "", code), np.where(is_note, code, "")
 

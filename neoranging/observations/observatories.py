@@ -98,9 +98,9 @@ class _Catalogue:
 
     def rows(self, codes: ArrayLike) -> NDArray[np.int64]:
         """Row of each code in ``positions``, the last for unknown ones."""
-        wanted = np.asarray(codes, dtype=np.str_)
-        row = np.minimum(np.searchsorted(self.codes, wanted), self.codes.size - 1)
-        return np.where(self.codes[row] == wanted, row, self.codes.size)
+        codes = np.asarray(codes, dtype=np.str_)
+        row = np.minimum(np.searchsorted(self.codes, codes), self.codes.size - 1)
+        return np.where(self.codes[row] == codes, row, self.codes.size)
 
 
 _LOCK = threading.Lock()

@@ -157,15 +157,7 @@ def band_letters(table: Table) -> list[str]:
 
 
 def decimal_dates(day: IntArray, fraction: FloatArray, decimals: IntArray) -> list[str]:
-    """Dates ``YYYY MM DD.dddd`` of modified Julian dates.
-
-    Parameters
-    ----------
-    day, fraction : ndarray, shape (N,)
-        Whole modified Julian date and the rest.
-    decimals : ndarray of int, shape (N,)
-        Decimals of each day.
-    """
+    """Dates ``YYYY MM DD.dddd`` of whole modified Julian dates and the rest, (N,) each."""
     ticks = np.rint(fraction * 10.0**decimals).astype(np.int64)
     carry, ticks = np.divmod(ticks, 10**decimals)
     dates = (day + carry - MJD_1970).astype("datetime64[D]").astype(str)

@@ -16,10 +16,7 @@ ALTITUDE_LIMITS_M: Final = (-1e3, 1e5)
 def geodetic_to_itrf(geodetic: FloatArray) -> FloatArray:
     """Earth-fixed places [m] of geodetic ones, (N, 3), NaN where the latter are none.
 
-    Parameters
-    ----------
-    geodetic : ndarray, shape (N, 3)
-        East longitude, latitude [deg] and altitude [m] on WGS 84.
+    Geodetic are east longitude, latitude [deg] and altitude [m] on WGS 84.
     """
     longitude, latitude, altitude = geodetic.T
     valid = (np.abs(longitude) <= 360.0) & (np.abs(latitude) <= 90.0)

@@ -64,15 +64,13 @@ def separate_sources(source: Any) -> list[Any]:
         and b"\n" not in b"".join(one.rstrip(b"\r\n") for one in source[:10])
     ):
         source = [one.decode("utf-8", "replace") for one in source]
-    if _are_lines(source):
+    if source and all(isinstance(one, str) for one in source) and _are_lines(source):
         return ["\n".join(line.rstrip("\r\n") for line in source) + "\n"]
     return list(source)
 
 
-def _are_lines(source: Sequence[Any]) -> bool:
+def _are_lines(source: Sequence[str]) -> bool:
     """True for lines of one text, rather than paths or texts of their own."""
-    if not source or not all(isinstance(one, str) for one in source):
-        return False
     if any(is_text(one) for one in source[:10]):  # never a path, whatever its format
         ends = (one.rstrip("\r\n") for one in source)
         return not any("\n" in one or "\r" in one for one in ends)
@@ -80,53 +78,6 @@ def _are_lines(source: Sequence[Any]) -> bool:
         return False
     content = "\n".join(source).encode("utf-8", "replace")
     return bool(recognise(content) or file_format(content))
-
-
-def read_observations(
-    source: Any,
-    *,
-    format: str | None = None,  # noqa: A002 (the name astropy's readers use)
-    scale: str | None = None,
-    station: str | None = None,
-    default_sigma: Any = None,
-) -> QTable:
-    """Read the observations of one source.
-
-    Parameters
-    ----------
-    source : path-like, open file, str, bytes, or table
-        A file, its text or its bytes, or a table of any kind.
-    format : str, optional
-        Of files: ``mpc.obs80``, ``ades.psv``, ``ades.xml``, ``orbfit.rwo``, ``csv``, ``ecsv``,
-        ``parquet``, ``feather``, ``fits``, ``votable``, ``hdf5`` or ``json``; recognised by the
-        content when left out.
-    scale : {"utc", "tai", "tt", "tdb"}, optional
-        Time scale of the epochs of a table, where neither a Time nor the name of the column
-        (``mjd_tdb``) says it.
-    station : str, optional
-        MPC code of all rows of a table without a column of stations.
-    default_sigma : float, Quantity or mapping, optional
-        Error of positions that carry none [arcsec if a plain number], or one for each station.
-
-    Returns
-    -------
-    QTable
-        Observation table, with the account of the reading in ``meta["report"]``.
-
-    Raises
-    ------
-    ObservationFormatError
-        If it holds no observations, or does not say what they mean; names the file.
-    MissingDependencyError
-        If a package that reads this format is not installed.
-    OSError
-        If a file cannot be read.
-    """
-    if _is_read(source):
-        return source
-    return parse_observations(
-        source, format=format, scale=scale, station=station, default_sigma=default_sigma
-    ).to_table()
 
 
 def parse_observations(
@@ -137,7 +88,24 @@ def parse_observations(
     station: str | None = None,
     default_sigma: Any = None,
 ) -> Observations:
-    """Plain columns of one source; see `read_observations`."""
+    """Observations of one source.
+
+    Parameters
+    ----------
+    source : path-like, open file, str, bytes, or table
+        A file, its text or its bytes, or a table of any kind.
+    format, scale, station, default_sigma
+        As for `neoranging.read_tracklets`.
+
+    Raises
+    ------
+    ObservationFormatError
+        If it holds no observations, or does not say what they mean; names the file.
+    MissingDependencyError
+        If a package that reads this format is not installed.
+    OSError
+        If a file cannot be read.
+    """
     of_tables = {"scale": scale, "station": station}
     if format not in (None, *ALL_FORMATS):
         raise ObservationFormatError(
@@ -225,13 +193,7 @@ def parse(text: Text, form: str, **options: Any) -> Observations:
 
 
 def recognise(content: bytes) -> str | None:
-    """Return the name of the format whose reader takes a text, None if there is none.
-
-    Parameters
-    ----------
-    content : bytes
-        As `neoranging.observations.source.read_text` returns it.
-    """
+    """Name of the format whose reader takes a text, None if there is none."""
     windows = [content] if len(content) <= WINDOW else [content[:WINDOW], content]
     for window in windows:
         for name in _ORDER:
@@ -241,32 +203,15 @@ def recognise(content: bytes) -> str | None:
 
 
 def parse_recognised(source: TextSource, **options: Any) -> Observations:
-    """Observations of a text in whichever format of `FORMATS` its content is of.
-
-    Parameters
-    ----------
-    source : TextSource
-        File, text or lines; also a saved page of HTML or an answer in JSON with records in it.
-    **options
-        For the reader, such as ``default_sigma``.
-    """
+    """Observations of a text in whichever format of `FORMATS` its content is of."""
     text = read_text(source)
     return parse(text, recognise(text.content) or refuse(text, FORMATS), **options)
 
 
 def refuse(text: Text, formats: Iterable[str]) -> NoReturn:
-    """Raise the error of the reader that comes nearest to taking a text.
+    """Raise the error of the reader that comes nearest to taking a text that no recogniser takes.
 
-    Parameters
-    ----------
-    text : Text
-        Content that no recogniser takes.
-    formats : iterable of str
-        Names of the formats that it could have had, for the message.
-
-    Raises
-    ------
-    ObservationFormatError
+    ``formats`` are those that it could have had, for the message.
     """
     content = text.content
     none = f"no format of observations is recognised ({', '.join(formats)})"

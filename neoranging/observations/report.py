@@ -129,18 +129,8 @@ class ReadReport(RecordCount):
     ) -> Self:
         """Report of the reading of n records that were judged.
 
-        Parameters
-        ----------
-        rejections : Rejections
-        line : ndarray of int, shape (n,)
-            Line of each record, counted from 1.
-        text : callable
-            Text of a record by its index.
-        notes : iterable of Note
-        unreadable : iterable of SetAside
-            Records besides, which could not even be judged.
-        n_ignored_lines, source
-            As for the class.
+        ``line`` is the line of each, counted from 1, ``text`` gives the text of one by its index,
+        and ``unreadable`` are records besides, which could not even be judged.
         """
         usable = rejections.usable
         entries = list(unreadable)

@@ -20,7 +20,8 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from math import isnan
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -107,10 +108,6 @@ def read_source(source: TextSource) -> Text:
         A string that is no text (`is_text`) is a path. Content compressed with gzip, bzip2 or xz is
         unpacked; a byte-order mark is believed and removed.
 
-    Returns
-    -------
-    Text
-
     Raises
     ------
     ObservationFormatError
@@ -124,7 +121,11 @@ def read_source(source: TextSource) -> Text:
     if isinstance(source, str) and (not source.strip() or is_text(source)):
         return _finished(_encoded(source), "")
     if isinstance(source, str | os.PathLike):
-        return _read_file(Path(source))
+        path = Path(source).expanduser()
+        if path.is_dir():
+            raise ObservationFormatError(f"{path}: this is a folder; give a list of its files")
+        with path.open("rb") as file:
+            return _finished(_read_in_steps(file, path.name), path.name)
     if isinstance(source, bytes | bytearray | memoryview):
         return _finished(bytes(source), "")
     stream: Any = source
@@ -141,21 +142,19 @@ def read_source(source: TextSource) -> Text:
     )
 
 
-def _read_file(path: Path) -> Text:
-    path = path.expanduser()
-    if path.is_dir():
-        raise ObservationFormatError(f"{path}: this is a folder; give a list of the files in it")
-    with path.open("rb") as file:
-        return _finished(_read_in_steps(file, path.name), path.name)
-
-
 def _encoded(text: str | bytes) -> bytes:
     return text.encode("utf-8", "replace") if isinstance(text, str) else bytes(text)
 
 
 def _read_in_steps(stream: IO[Any], name: str, damaged: tuple[type[Exception], ...] = ()) -> bytes:
     """Read a stream to its end or to the limit, whichever comes first."""
-    limit = _limit()
+    setting = os.environ.get(LIMIT_VARIABLE, "") or str(DEFAULT_LIMIT)
+    if not (setting.isascii() and setting.isdigit()):
+        raise ObservationFormatError(
+            f"the environment variable {LIMIT_VARIABLE} must hold a number of bytes, "
+            f"got {setting!r}"
+        )
+    limit = int(setting)
     parts: list[bytes] = []
     size = 0
     try:
@@ -185,17 +184,6 @@ def _read_in_steps(stream: IO[Any], name: str, damaged: tuple[type[Exception], .
     return b"".join(parts)
 
 
-def _limit() -> int:
-    text = os.environ.get(LIMIT_VARIABLE, "")
-    if not text:
-        return DEFAULT_LIMIT
-    if not (text.isascii() and text.isdigit()):
-        raise ObservationFormatError(
-            f"the environment variable {LIMIT_VARIABLE} must hold a number of bytes, got {text!r}"
-        )
-    return int(text)
-
-
 def _finished(content: bytes, name: str) -> Text:
     """Unpack content, refuse archives, and turn it into UTF-8 without a mark."""
     for magic, opener in _OPENERS.items():
@@ -205,7 +193,9 @@ def _finished(content: bytes, name: str) -> Text:
                 content = _read_in_steps(stream, name, damaged=(OSError, ValueError))
             break
     kind = next((kind for magic, kind in _FOREIGN.items() if content.startswith(magic)), "")
-    kind = "a tar archive" if _is_tar(content) else kind
+    with suppress(tarfile.HeaderError):  # the header of a tar archive has a checksum
+        tarfile.TarInfo.frombuf(content[:_TAR_BLOCK], "utf-8", "surrogateescape")
+        kind = "a tar archive"
     if kind:
         raise ObservationFormatError(
             f"{name or 'the content'} is {kind}: unpack it and give the files in it"
@@ -213,27 +203,13 @@ def _finished(content: bytes, name: str) -> Text:
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return Text(content.decode(encoding, "replace").encode(), name)
+    head = content[:_LOOKED_AT]
     for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if _is_utf_16(content[:_LOOKED_AT], first):
+        # ASCII characters stand in two bytes each, of which every other is zero
+        zeros, others = head[first::2], head[1 - first :: 2]
+        if len(head) >= _SHORTEST and not any(zeros) and all(c in _PRINTABLE for c in others):
             return Text(content.decode(encoding, "replace").encode(), name)
     return Text(content, name)
-
-
-def _is_utf_16(head: bytes, first: int) -> bool:
-    """True for text of ASCII characters stands in two bytes each, of which every other is zero."""
-    zeros, others = head[first::2], head[1 - first :: 2]
-    return len(head) >= _SHORTEST and not any(zeros) and all(c in _PRINTABLE for c in others)
-
-
-def _is_tar(content: bytes) -> bool:
-    """True if the first block is the header of a tar archive, its checksum included."""
-    if len(content) < _TAR_BLOCK:
-        return False
-    try:
-        tarfile.TarInfo.frombuf(content[:_TAR_BLOCK], "utf-8", "surrogateescape")
-    except tarfile.HeaderError:
-        return False
-    return True
 
 
 # Records inside HTML and JSON ---------------------------------------------------------------------
@@ -270,9 +246,17 @@ def read_text(source: TextSource) -> Text:
     text = read_source(source)
     records = ""
     if is_html(text.content):
-        records = _preformatted(text.content.decode("utf-8", "replace"))
+        pieces = _PRE.split(text.content.decode("utf-8", "replace"))
+        for mark, piece in zip(["/", *pieces[1::2]], pieces[::2], strict=True):
+            if mark:  # outside of <pre> only the line ends count
+                records += "\n" * piece.count("\n")
+            else:
+                plain = html.unescape(_TAG.sub("", piece))
+                records += plain.replace("\N{NO-BREAK SPACE}", " ")
     elif is_json(text.content):
-        records = _in_json(text.content)
+        # neither what is no JSON, nor what is nested beyond any answer, holds records
+        with suppress(ValueError, RecursionError):
+            records = "\n".join(_texts(json.loads(text.content)))
     return Text(records.encode("utf-8", "replace"), text.name) if records.strip() else text
 
 
@@ -285,31 +269,6 @@ def is_html(content: bytes) -> bool:
 def is_json(content: bytes) -> bool:
     """True if the content begins as JSON does."""
     return content[:_HEAD].lstrip()[:1] in (b"{", b"[", b'"')
-
-
-def _preformatted(page: str) -> str:
-    """Text within ``<pre>``, without tags; of the rest only the line ends."""
-    pieces: list[str] = []
-    inside, position = False, 0
-    for tag in _PRE.finditer(page):
-        pieces.append(_shown(page[position : tag.start()], inside))
-        inside, position = not tag[1], tag.end()
-    pieces.append(_shown(page[position:], inside))
-    return "".join(pieces)
-
-
-def _shown(piece: str, inside: bool) -> str:
-    if not inside:
-        return "\n" * piece.count("\n")
-    return html.unescape(_TAG.sub("", piece)).replace("\N{NO-BREAK SPACE}", " ")
-
-
-def _in_json(content: bytes) -> str:
-    """Text of records in an answer, "" if there is none."""
-    try:
-        return "\n".join(_texts(json.loads(content)))
-    except (ValueError, RecursionError):  # no JSON, or nested beyond any answer
-        return ""
 
 
 def _texts(answer: Any) -> Iterator[str]:
@@ -325,7 +284,10 @@ def _texts(answer: Any) -> Iterator[str]:
     elif isinstance(answer, list):
         records = [item for item in answer if _is_record(item)]
         if records and len(records) == len(answer):
-            yield from _as_psv(records)
+            names = list(dict.fromkeys(name for record in records for name in record))
+            yield "|".join(map(_cell, names))
+            for record in records:
+                yield "|".join(_cell(record.get(name)) for name in names)
         else:
             for item in answer:
                 yield from _texts(item)
@@ -338,13 +300,6 @@ def _is_record(item: Any) -> bool:
     fields = {name.lower(): value for name, value in item.items()}
     time = fields.get("obstime")
     return "stn" in fields and isinstance(time, str) and time.endswith("Z")
-
-
-def _as_psv(records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    names = list(dict.fromkeys(name for record in records for name in record))
-    yield "|".join(map(_cell, names))
-    for record in records:
-        yield "|".join(_cell(record.get(name)) for name in names)
 
 
 def _cell(value: Any) -> str:

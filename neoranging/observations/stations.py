@@ -16,7 +16,7 @@ from neoranging.observations import observatories
 from neoranging.observations.cells import cell_text
 from neoranging.observations.report import Note, Reason
 from neoranging.records import Rejections, many
-from neoranging.typing import AnyArray, BoolArray, IntArray, StrArray
+from neoranging.typing import BoolArray, IntArray, StrArray
 
 if TYPE_CHECKING:
     from neoranging.observations.columns import Columns
@@ -34,7 +34,7 @@ _CELLS: Final = frozenset({"str", "int", "float", "NoneType", "NAType", "NaTType
 """Types of the cells of a column of codes with gaps."""
 
 
-def station_codes(given: Any) -> StrArray:
+def station_codes(station: Any) -> StrArray:
     """Codes of the MPC, "" where there is none.
 
     Blanks around a code are stripped, numbers get their zeros back (33 is "033", 703.0 is "703"),
@@ -42,28 +42,43 @@ def station_codes(given: Any) -> StrArray:
 
     Parameters
     ----------
-    given : str, number, None or array_like of these
+    station : str, number, None or array_like of these
 
     Raises
     ------
     TrackletError
-        If what is given are coordinates, or no codes at all.
+        If these are coordinates, or no codes at all.
 
     Warns
     -----
     NeoRangingWarning
         If codes had to be put in capitals.
     """
-    _refuse_coordinates(given)
-    values = np.asarray(given)
-    if isinstance(mask := getattr(given, "mask", None), np.ndarray):
-        values = np.where(mask, "", np.asarray(given).astype(np.str_))
+    parts = station if isinstance(station, (tuple, list)) else [station]
+    are_coordinates = any(isinstance(x, u.Quantity) for x in parts)
+    if isinstance(station, tuple):
+        are_coordinates |= any(isinstance(x, (int, float)) for x in station)
+    elif not are_coordinates and np.asarray(station).dtype.kind == "f":
+        numbers = np.asarray(station)
+        fractions = np.isfinite(numbers) & (numbers % 1.0 != 0.0)
+        triple = numbers.shape == (3,) and len(set(numbers.tolist())) == 3
+        are_coordinates = bool(fractions.any()) or triple
+    if are_coordinates:
+        raise TrackletError(
+            f"station must be an MPC code or an EarthLocation, got coordinates {station}: write "
+            "station=EarthLocation.from_geodetic(longitude * u.deg, latitude * u.deg, "
+            "height * u.m), and codes as text"
+        )
+    values = np.asarray(station)
+    if isinstance(mask := getattr(station, "mask", None), np.ndarray):
+        values = np.where(mask, "", values.astype(np.str_))
     if values.dtype.kind == "S":
         values = np.char.decode(values, "ascii", "replace")
-    if values.dtype.kind not in "OUTif" or not _CELLS.issuperset(_kinds(values)):
+    cells = values.ravel().tolist() if values.dtype == object else []
+    if values.dtype.kind not in "OUTif" or not all(type(x).__name__ in _CELLS for x in cells):
         raise TrackletError(
             f"station must be an MPC code (text such as 'G96') or an EarthLocation, got "
-            f"{type(given).__name__}"
+            f"{type(station).__name__}"
         )
     texts, row = np.unique(values.astype(np.str_), return_inverse=True)
     texts = np.strings.strip(texts)
@@ -82,30 +97,7 @@ def station_codes(given: Any) -> StrArray:
     return codes[row].reshape(values.shape)
 
 
-def _refuse_coordinates(given: Any) -> None:
-    """Raise an error that shows how to make a place of coordinates."""
-    parts = given if isinstance(given, (tuple, list)) else [given]
-    coordinates = any(isinstance(x, u.Quantity) for x in parts)
-    if isinstance(given, tuple):
-        coordinates |= any(isinstance(x, (int, float)) for x in given)
-    elif not coordinates and np.asarray(given).dtype.kind == "f":
-        numbers = np.asarray(given)
-        fractions = np.isfinite(numbers) & (numbers % 1.0 != 0.0)
-        triple = numbers.shape == (3,) and len(set(numbers.tolist())) == 3
-        coordinates = bool(fractions.any()) or triple
-    if coordinates:
-        raise TrackletError(
-            f"station must be an MPC code or an EarthLocation, got coordinates {given}: write "
-            "station=EarthLocation.from_geodetic(longitude * u.deg, latitude * u.deg, "
-            "height * u.m), and codes as text"
-        )
-
-
-def _kinds(values: AnyArray) -> set[str]:
-    return {type(x).__name__ for x in values.ravel().tolist()} if values.dtype == object else set()
-
-
-def require_codes(given: Any) -> StrArray:
+def require_codes(station: Any) -> StrArray:
     """Codes of the MPC, all of them in a list; see `station_codes`.
 
     Raises
@@ -120,7 +112,7 @@ def require_codes(given: Any) -> StrArray:
     NeoRangingWarning
         If codes had to be put in capitals.
     """
-    codes = np.atleast_1d(station_codes(given))
+    codes = np.atleast_1d(station_codes(station))
     if (codes == "").any():
         raise TrackletError(
             f"no station is given ({int((codes == '').sum())} of {codes.size}): give an MPC code, "
@@ -128,7 +120,7 @@ def require_codes(given: Any) -> StrArray:
         )
     for code in np.unique(codes[~observatories.is_known(codes)]).tolist():
         raise UnknownStationError(missing_place(code), code=code)
-    return codes.reshape(np.shape(given))
+    return codes.reshape(np.shape(station))
 
 
 def missing_place(code: str) -> str:
@@ -157,19 +149,15 @@ def _code(text: str) -> str:
 def with_places(c: Columns, reader_notes: Collection[str] = ()) -> tuple[Columns, tuple[str, ...]]:
     """Columns with codes of the MPC and the places of observatories, and notes on codes without.
 
-    Parameters
-    ----------
-    c : Columns
-    reader_notes : collection of str
-        Notes of readers on the unknown stations of which they have warned already.
+    ``reader_notes`` name the unknown stations of which readers have warned already.
 
     Warns
     -----
     NeoRangingWarning
         If codes without a place come without the position of the observer.
     """
-    given, row = np.unique(c.station, return_inverse=True)
-    codes = station_codes(given)
+    names, row = np.unique(c.station, return_inverse=True)
+    codes = station_codes(names)
     in_space = np.isfinite(c.gcrs[:, :1])
     itrf = np.where(np.isnan(c.itrf[:, :1]), observatories.itrf_positions(codes)[row], c.itrf)
     c = c._replace(station=codes[row], itrf=np.where(in_space, np.nan, itrf))
@@ -186,31 +174,18 @@ def with_places(c: Columns, reader_notes: Collection[str] = ()) -> tuple[Columns
 
 
 def nearest(code: str) -> str:
-    """Known codes near an unknown one in brackets, "" if there are none.
-
-    Parameters
-    ----------
-    code : str
-        A mistyped code, or a part of the name of an observatory.
-    """
+    """Known codes in brackets near a mistyped one or part of a name, "" if there are none."""
     names = observatories.names()
     if len(code) > 3:
-        codes = [known for known, name in names.items() if code.lower() in name.lower()]
+        codes = [listed for listed, name in names.items() if code.lower() in name.lower()]
     else:
         codes = difflib.get_close_matches(code.upper(), list(names), n=3, cutoff=0.6)
-    listed = ", ".join(f"{known} {names[known]}" for known in codes[:3])
-    return f" (near it: {listed})" if listed else ""
+    near = ", ".join(f"{listed} {names[listed]}" for listed in codes[:3])
+    return f" (near it: {near})" if near else ""
 
 
 def check_stations(station: StrArray, kind: StrArray, rejections: Rejections) -> BoolArray:
     """Set aside records of codes without a fixed place that brought no position of their own.
-
-    Parameters
-    ----------
-    station, kind : ndarray of str, shape (N,)
-        MPC codes; ``"ground"`` for records without an own position.
-    rejections : Rejections
-        Where the reasons go.
 
     Returns
     -------
@@ -220,15 +195,14 @@ def check_stations(station: StrArray, kind: StrArray, rejections: Rejections) ->
     if not len(station):
         return np.zeros(0, dtype=bool)
     codes, row = np.unique(station, return_inverse=True)
-    known = observatories.is_known(codes)
-    nowhere = (known & np.isnan(observatories.itrf_positions(codes)[:, 0]))[row] & (
-        kind == "ground"
-    )
+    is_listed = observatories.is_known(codes)
+    placeless = np.isnan(observatories.itrf_positions(codes)[:, 0])
+    nowhere = (is_listed & placeless)[row] & (kind == "ground")
     rejections.reject(
         nowhere & np.isin(station, ROVING_CODES), Reason.ROVING_WITHOUT_POSITION, "no fixed place"
     )
     rejections.reject(nowhere, Reason.SPACE_WITHOUT_POSITION, "no fixed place")
-    unknown: BoolArray = ~known[row] & (kind == "ground")
+    unknown: BoolArray = ~is_listed[row] & (kind == "ground")
     return unknown
 
 

@@ -80,27 +80,13 @@ def outside_limits(sigma: FloatArray) -> BoolArray:
     """
     low, high = SIGMA_LIMITS
     stated = np.isfinite(sigma) & (sigma != 0.0)
-    mask: BoolArray = stated & ~((sigma >= low) & (sigma <= high))
-    return mask
+    return np.asarray(stated & ~((sigma >= low) & (sigma <= high)))
 
 
 def default_sigma(
     station: StrArray, note2: StrArray, catalog: StrArray, year: FloatArray
 ) -> FloatArray:
-    """Uncertainty of one coordinate by station, technique, star catalogue and year.
-
-    Parameters
-    ----------
-    station, note2, catalog : ndarray of str, shape (N,)
-        Codes of the 80-column format.
-    year : ndarray, shape (N,)
-        Year of the observation.
-
-    Returns
-    -------
-    ndarray
-        1-sigma, (N,) [arcsec].
-    """
+    """Uncertainty of one coordinate by codes of the 80-column format and year, (N,) [arcsec]."""
     sigma = np.where(np.isin(catalog, GAIA_CATALOGS), GAIA_SIGMA, CCD_SIGMA)
     codes, row = np.unique(station, return_inverse=True)
     listed = np.array([STATION_SIGMA.get(code, np.nan) for code in codes.tolist()])
@@ -110,10 +96,6 @@ def default_sigma(
         sigma[(station == code) & (year < first_year)] = before
     for technique, value in TECHNIQUE_SIGMA.items():
         sigma[(note2 == technique) & ((technique != "S") | (station != "C51"))] = value
-    return _photographic(sigma, note2, year)
-
-
-def _photographic(sigma: FloatArray, note2: StrArray, year: FloatArray) -> FloatArray:
     photograph = np.isin(note2, PHOTOGRAPHIC_CODES) & ((note2 != "") | (year < FIRST_CCD_YEAR))
     limits, values = zip(*PHOTOGRAPHIC_SIGMA, strict=True)
     row = np.minimum(np.searchsorted(limits, year, side="right"), len(values) - 1)
@@ -137,15 +119,11 @@ def sigma_columns(
         What the caller asked for: None for `default_sigma`, one value for all (a float is in
         arcseconds), or values by station that overrule the table. Values asked for are taken as
         they are; those of the table are at least the rounding error of the record.
-    station, note2, catalog, year
-        As for `default_sigma`, (N,).
+    station, note2, catalog : ndarray of str, shape (N,)
+        Codes of the 80-column format.
+    year : ndarray, shape (N,)
     resolution : tuple of ndarray
         Unit of the last digit of right ascension (with cos(dec)) and declination, (N,) [arcsec].
-
-    Returns
-    -------
-    sigma_ra, sigma_dec : ndarray
-        1-sigma on the sky, (N,) [arcsec].
 
     Raises
     ------

@@ -28,25 +28,14 @@ def utc_days(time: Time) -> tuple[IntArray, FloatArray]:
     """Split times into whole modified Julian dates (UTC) and fractions in [0, 1), (N,) each."""
     utc = time.utc
     start = np.atleast_1d(utc.jd1) - _MJD_ZERO
-    whole = np.floor(start)
-    rest = (start - whole) + np.atleast_1d(utc.jd2)
+    day = np.floor(start)
+    rest = (start - day) + np.atleast_1d(utc.jd2)
     carry = np.floor(rest)
-    return (whole + carry).astype(np.int64), rest - carry
+    return (day + carry).astype(np.int64), rest - carry
 
 
 def seconds_in_day(mjd: IntArray) -> FloatArray:
-    """Return the length of UTC days.
-
-    Parameters
-    ----------
-    mjd : ndarray of int, shape (N,)
-        Whole modified Julian dates.
-
-    Returns
-    -------
-    ndarray
-        86400, or 86401 for a day that ends with a leap second, (N,) [s].
-    """
+    """Length of UTC days by their modified Julian dates, 86401 with a leap second, (N,) [s]."""
     return np.where(np.isin(mjd, _long_days()), DAY_S + 1.0, DAY_S)
 
 

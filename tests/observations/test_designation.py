@@ -9,15 +9,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neoranging.exceptions import ObservationFormatError
+from neoranging.observations.cells import cell_text, translated
 from neoranging.observations.designation import (
     canonical,
-    cleaned,
     pack,
     pack_field,
-    pack_fields,
     unpack,
     unpack_field,
-    unpack_fields,
 )
 
 LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
@@ -155,10 +153,10 @@ def test_any_field_unpacks_to_something(field):
 
 def test_arrays_keep_order():
     fields = np.array(["     K24Y04R", "99942       ", "     K24Y04R"])
-    names = unpack_fields(fields)
+    names = translated(fields, unpack_field)
     assert names.tolist() == ["2024 YR4", "99942", "2024 YR4"]
-    assert pack_fields(names).tolist() == fields.tolist()
-    assert unpack_fields(fields[:0]).tolist() == []
+    assert translated(names, pack_field).tolist() == fields.tolist()
+    assert translated(fields[:0], unpack_field).tolist() == []
 
 
 @pytest.mark.parametrize("name", ["", "a name too long", "C/2020 A999", "1999 AA620", "Ĝ"])
@@ -210,4 +208,4 @@ class TestCanonical:
             assert canonical([unpack(pack(name))]).tolist() == [name]
 
     def test_cleaned_names_keep_their_spelling(self):
-        assert cleaned([" K08T03C ", "17.0", "nan"]).tolist() == ["K08T03C", "17", ""]
+        assert translated([" K08T03C ", "17.0", "nan"], cell_text).tolist() == ["K08T03C", "17", ""]

@@ -13,7 +13,7 @@ from astropy.utils.masked import Masked
 import neoranging as nr
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError
 from neoranging.observations.field_names import name_columns
-from neoranging.observations.reading import read_observations
+from neoranging.observations.reading import parse_observations
 
 HEADER = "designation,mjd_utc,ra_deg,dec_deg,station"
 ROW = "433,60000.123456789,359.5,-12.25,G96"
@@ -269,7 +269,7 @@ def write(path, *lines):
 
 class TestFiles:
     def test_columns_and_defaults(self, tmp_path):
-        table = read_observations(write(tmp_path / "o.csv", HEADER, ROW))
+        table = parse_observations(write(tmp_path / "o.csv", HEADER, ROW)).to_table()
         assert table["designation"][0] == "433"
         assert table["obstime"][0].utc.mjd == pytest.approx(60_000.123456789, abs=1e-11)
         assert (table["ra"][0].value, table["dec"][0].value) == (359.5, -12.25)
@@ -287,7 +287,7 @@ class TestFiles:
     )
     def test_other_times(self, tmp_path, name, value):
         header, row = HEADER.replace("mjd_utc", name), ROW.replace("60000.123456789", value)
-        table = read_observations(write(tmp_path / "o.csv", header, row))
+        table = parse_observations(write(tmp_path / "o.csv", header, row)).to_table()
         assert table["obstime"][0].utc.mjd == pytest.approx(60_000.123456789, abs=1e-8)
 
     def test_every_row_is_accounted_for(self, tmp_path):
@@ -305,7 +305,7 @@ class TestFiles:
             good.replace("G96", "C51"),
             good.replace(",1.0,", ",0.0,"),
         ]
-        table = read_observations(write(tmp_path / "o.csv", header, *rows))
+        table = parse_observations(write(tmp_path / "o.csv", header, *rows)).to_table()
         report = table.meta["report"]
         assert (report.n_read, report.n_used, report.n_set_aside) == (10, 3, 7)
         assert [entry.line for entry in report.set_aside] == [3, 4, 5, *range(7, 11)]
@@ -314,7 +314,9 @@ class TestFiles:
 
     def test_no_weight(self, tmp_path):
         header = f"{HEADER},sigma_ra_arcsec,sigma_dec_arcsec"
-        table = read_observations(write(tmp_path / "o.csv", header, f"{ROW},999.0,999.0"))
+        table = parse_observations(
+            write(tmp_path / "o.csv", header, f"{ROW},999.0,999.0")
+        ).to_table()
         assert np.isinf(table["sigma_ra"][0].value)
 
     def test_what_is_missing_is_named(self, tmp_path):
@@ -322,8 +324,8 @@ class TestFiles:
         for name, column in zip(HEADER.split(",")[1:], ours, strict=True):
             header = HEADER.replace(name, "something")
             with pytest.raises(ObservationFormatError, match=rf"lacks .* {column};.*something"):
-                read_observations(write(tmp_path / "o.csv", header, ROW))
+                parse_observations(write(tmp_path / "o.csv", header, ROW)).to_table()
 
     def test_what_is_no_table(self, tmp_path):
         with pytest.raises(ObservationFormatError, match="no comma-separated table"):
-            read_observations(write(tmp_path / "o.csv", "a,b", "1,2,3,4", "1,2,3,4,5"))
+            parse_observations(write(tmp_path / "o.csv", "a,b", "1,2,3,4", "1,2,3,4,5")).to_table()

@@ -32,7 +32,6 @@ _USUAL_FIELDS = _STATION_FIELDS | {
 _USUAL_KEYS = frozenset(name.lower() for name in _USUAL_FIELDS)
 _ENOUGH_FIELDS = 3  # of the usual names make a line one of names, whatever it lacks
 _MOST_NAMES = 500  # of columns in a file; the standard has about ninety fields
-_BLOCK_TAGS = frozenset({"obsBlock", "obsContext", "obsData"})
 _LINE = re.compile(rb"[^\r\n]+")
 _ADES_TAG = re.compile(rb"<(?:[\w.-]+:)?ades[\s/>]", re.IGNORECASE)
 _WIDE_ENCODING = re.compile(
@@ -120,14 +119,7 @@ def _means_columns(fields: Sequence[str]) -> bool:
 def scan_psv(text: str) -> AdesRecords:
     """Split ADES PSV text into columns.
 
-    Parameters
-    ----------
-    text : str
-        A whole file: blocks of ``#``/``!`` header lines, lines of column names, data lines.
-
-    Returns
-    -------
-    AdesRecords
+    A file has blocks of ``#`` and ``!`` header lines, a line of column names and data lines.
 
     Raises
     ------
@@ -175,7 +167,8 @@ def _unique(names: list[str], number: int) -> list[str]:
     """
     while names and not names[-1]:
         names.pop()
-    names = [TAG if name.lower() == TAG.lower() else _spelled(name) for name in names]
+    spelling = {TAG.lower(): TAG, **ADES_NAMES}
+    names = [spelling.get(name.lower(), name) for name in names]
     if len(set(names)) != len(names) or not all(names[1:]):
         msg = (
             f"line {number} names its columns {'|'.join(names)!r}: an ADES column line needs "
@@ -183,11 +176,6 @@ def _unique(names: list[str], number: int) -> list[str]:
         )
         raise ObservationFormatError(msg)
     return names
-
-
-def _spelled(name: str) -> str:
-    """Name of a field as the standard spells it; names that it does not have stay."""
-    return ADES_NAMES.get(name.lower(), name)
 
 
 def _open_block(records: AdesRecords, header: list[str]) -> None:
@@ -212,15 +200,20 @@ def _flush(records: AdesRecords, names: list[str], lines: list[str], pending: li
             "one such as 'provID|mode|stn|obsTime|ra|dec|astCat' first. Is this an ADES file?"
         )
         raise ObservationFormatError(msg)
-    fitted = [_fitted(lines[number - 1], len(names)) for number in pending]
-    rows = [row for row in fitted if row is not None]
-    if len(rows) < len(fitted):
-        too_long = [number for number, row in zip(pending, fitted, strict=True) if row is None]
-        records.broken += [
-            (number, lines[number - 1].strip(), "more fields than column names")
-            for number in too_long
-        ]
-        pending[:] = sorted(set(pending) - set(too_long))
+    rows: list[str] = []
+    fitting: list[int] = []
+    for number in pending:
+        line = lines[number - 1]
+        # the last fields of a record may be left out, and closing pipes may follow them
+        missing = len(names) - 1 - line.count("|")
+        if missing < 0:
+            cells = line.split("|")
+            if "".join(cells[len(names) :]).strip():
+                records.broken.append((number, line.strip(), "more fields than column names"))
+                continue
+            line = "|".join(cells[: len(names)])
+        rows.append(line + "|" * missing)
+        fitting.append(number)
     if rows:
         # A first column without a name may hold the numbers of the rows, nothing else.
         cells = [] if names[0] else [row.partition("|")[0].strip() for row in rows]
@@ -232,8 +225,8 @@ def _flush(records: AdesRecords, names: list[str], lines: list[str], pending: li
             raise ObservationFormatError(msg)
         # One split of the whole text is twice as fast as one for each line.
         records.append(names, "|".join(rows).split("|"))
-        records.line.extend(pending)
-        records.block.extend(repeat(len(records.headers) - 1, len(pending)))
+        records.line.extend(fitting)
+        records.block.extend(repeat(len(records.headers) - 1, len(fitting)))
     pending.clear()
 
 
@@ -253,18 +246,6 @@ def _refuse_incomplete(fields: list[str], number: int) -> None:
         f"(obsTime) and the station (stn, of radar trx) of every record{hint}"
     )
     raise ObservationFormatError(msg)
-
-
-def _fitted(line: str, width: int) -> str | None:
-    """Line with exactly so many fields, None if it has text in more.
-
-    The last fields of a record may be left out, and closing pipes may follow them.
-    """
-    missing = width - 1 - line.count("|")
-    if missing >= 0:
-        return line + "|" * missing
-    cells = line.split("|")
-    return None if "".join(cells[width:]).strip() else "|".join(cells[:width])
 
 
 class _XmlScanner:
@@ -316,38 +297,29 @@ class _XmlScanner:
         elif tag == "obsContext":
             self.context = []
         elif self.context is not None:
-            self.open_context(tag)
+            mark = "#" if self.path[-1] == "obsContext" else "!"
+            self.context.append(f"{mark} {tag}")
         elif self.record is None and self.path[-1:] == ["obsData"]:
             detail = f"the element is none of {', '.join(sorted(RECORD_TAGS))}"
             self.unknown.append((self.parser.CurrentLineNumber, f"<{tag}>", detail))
         self.path.append(tag)
         self.text.clear()
 
-    def open_context(self, tag: str) -> None:
-        assert self.context is not None
-        mark = "#" if self.path[-1] == "obsContext" else "!"
-        self.context.append(f"{mark} {tag}")
-
     def end(self, _name: str) -> None:
         tag = self.path.pop()
         depth = len(self.path)
         if self.record is not None:
             if depth == self.depth + 1:
-                self.record[_spelled(tag)] = " ".join("".join(self.text).split())
+                self.record[ADES_NAMES.get(tag.lower(), tag)] = " ".join("".join(self.text).split())
             elif depth == self.depth:
                 self.rows.append(self.record)
                 self.record = None
-        elif self.context is not None:
-            self.close_context(tag)
-        self.text.clear()
-
-    def close_context(self, tag: str) -> None:
-        assert self.context is not None
-        if tag == "obsContext":
+        elif self.context is not None and tag == "obsContext":
             self.headers.append(tuple(self.context))
             self.context = None
-        elif value := " ".join("".join(self.text).split()):
+        elif self.context is not None and (value := " ".join("".join(self.text).split())):
             self.context[-1] += f" {value}"
+        self.text.clear()
 
 
 def scan_xml(data: bytes) -> AdesRecords:
@@ -355,15 +327,6 @@ def scan_xml(data: bytes) -> AdesRecords:
 
     Both layouts are read, records straight under ``<ades>`` and records within
     ``<obsBlock><obsData>``, with fields in any order. Entities and document types are refused.
-
-    Parameters
-    ----------
-    data : bytes
-        The file; its XML declaration tells the encoding.
-
-    Returns
-    -------
-    AdesRecords
 
     Raises
     ------

@@ -111,11 +111,8 @@ def _is_broken_record(text: str) -> bool:
         return False
     if _DATE_ANYWHERE.search(text):
         return True
-    right = (
-        sum(text[k].isdigit() for k in (15, 16, 17, 18, 21, 24))
-        + text[19].isspace()
-        + text[22].isspace()
-    )
+    right = sum(text[k].isdigit() for k in (15, 16, 17, 18, 21, 24))
+    right += text[19].isspace() + text[22].isspace()
     return right >= 6 and len(text) >= 77
 
 

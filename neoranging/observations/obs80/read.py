@@ -20,8 +20,9 @@ from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.constants import AU_KM, DAY_S
+from neoranging.observations.cells import translated
 from neoranging.observations.columns import Observations
-from neoranging.observations.designation import unpack_fields
+from neoranging.observations.designation import unpack_field
 from neoranging.observations.fixed_width import (
     BLANK,
     field_strings,
@@ -47,7 +48,6 @@ OBSERVATION_TYPES: Final = b" ABCcDEeHMNnOPSTVXxRZ"
 HIPPARCOS: Final = "248"
 KM_PER_UNIT: Final = {"1": 1.0, "2": AU_KM}
 """Unit flag in column 33 of the second line of a spacecraft."""
-
 
 _UNITS: Final = {"time_resolution": u.s, "ra_resolution": u.arcsec, "dec_resolution": u.arcsec}
 """Further columns with a unit."""
@@ -123,7 +123,7 @@ def parse_obs80(source: TextSource, *, default_sigma: Any = None) -> Observation
     program, notes = divide_note1(field_strings(text[:, 13:14]), columns["station"])
     del columns["is_unknown"], columns["mag_unreadable"]
     columns |= {
-        "designation": unpack_fields(field_strings(text[:, :12], strip=False)),
+        "designation": translated(field_strings(text[:, :12], strip=False), unpack_field),
         "band": field_strings(text[:, 70:71]),
         "program": program,
         "discovery": text[:, 12] == ord("*"),

@@ -16,7 +16,8 @@ from astropy.table import Table
 
 from neoranging.constants import AU_KM, DAY_S
 from neoranging.exceptions import ObservationFormatError
-from neoranging.observations.designation import pack_fields
+from neoranging.observations.cells import translated
+from neoranging.observations.designation import pack_field
 from neoranging.observations.mpc_codes import join_note1
 from neoranging.observations.obs80.lines import WIDTH
 from neoranging.observations.output import (
@@ -90,7 +91,7 @@ def format_obs80(table: Table) -> list[str]:
         np.abs(dec), numbers(table, "dec_resolution", u.arcsec), MAX_DECIMALS["dec"]
     )
     fields = (
-        pack_fields(texts(table, "designation")).tolist(),
+        translated(texts(table, "designation"), pack_field).tolist(),
         np.where(flags(table, "discovery"), "*", " ").tolist(),
         join_note1(*(texts(table, name).tolist() for name in ("program", "notes", "station"))),
         types.tolist(),

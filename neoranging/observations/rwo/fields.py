@@ -52,10 +52,6 @@ _ROVING: Final = (slice(34, 45), slice(45, 56), slice(56, 64))
 def parse_fields(matrix: ByteArray) -> dict[str, AnyArray]:
     """Columns of N records in the layout of version 3, NaN or ``""`` where a field is blank.
 
-    Parameters
-    ----------
-    matrix : ndarray of uint8, shape (N, 197)
-
     Returns
     -------
     dict of str to ndarray

@@ -14,6 +14,7 @@ from astropy import units as u
 from astropy.table import QTable
 
 from neoranging.exceptions import ObservationFormatError
+from neoranging.observations.cells import translated
 from neoranging.observations.columns import Observations
 from neoranging.observations.designation import spaced
 from neoranging.observations.fixed_width import field_strings, split_lines
@@ -25,7 +26,7 @@ from neoranging.observations.source import JSON_ADVICE, TextSource, is_json, rea
 from neoranging.observations.stations import check_stations, station_notes
 from neoranging.observations.uncertainty import fill_sigmas, outside_limits
 from neoranging.records import Rejections
-from neoranging.typing import AnyArray, ByteArray, StrArray
+from neoranging.typing import AnyArray
 
 _COMMON: Final = (
     *("mjd_day", "mjd_fraction", "ra", "dec", "sigma_ra", "sigma_dec", "sigma_source"),
@@ -135,7 +136,7 @@ def parse_rwo(source: TextSource, *, default_sigma: Any = None) -> Observations:
     program, column_14 = divide_note1(columns["program"], columns["station"])
     parsed = {
         **{name: columns[name] for name in _COMMON},
-        "designation": _designations(records.name[keep]),
+        "designation": translated(field_strings(records.name[keep]), spaced),
         "discovery": np.zeros(len(line), dtype=bool),
         "line": line,
         "program": program,
@@ -161,11 +162,3 @@ def _judge(columns: dict[str, AnyArray], rejections: Rejections) -> None:
     nowhere = ~np.isfinite(np.where((kind == "space")[:, None], space, roving)).all(axis=1)
     rejections.reject(nowhere & (kind == "space"), Reason.SPACE_WITHOUT_POSITION)
     rejections.reject(nowhere & (kind == "roving"), Reason.ROVING_WITHOUT_POSITION)
-
-
-def _designations(field: ByteArray) -> StrArray:
-    """Designations in the object field, (N,)."""
-    if len(field) and (field == field[0]).all():  # one object per file is the rule
-        return np.repeat([spaced(name) for name in field_strings(field[:1]).tolist()], len(field))
-    names, row = np.unique(field_strings(field), return_inverse=True)
-    return np.array([spaced(name) for name in names.tolist()], dtype=np.str_)[row]
