@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.constants import MJD_JD
+from neoranging.core.columns import ragged_rows
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError, TrackletError
 from neoranging.observations import stations
 from neoranging.observations.columns import (
@@ -431,5 +432,4 @@ def taken(columns: Columns, offsets: IntArray, index: IntArray) -> tuple[Columns
     """Some tracklets, in the order of ``index``, with their bounds."""
     counts = np.diff(offsets)[index]
     bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    rows = np.arange(bounds[-1]) + np.repeat(offsets[:-1][index] - bounds[:-1], counts)
-    return columns.take(rows), bounds
+    return columns.take(ragged_rows(offsets[:-1][index], counts)), bounds

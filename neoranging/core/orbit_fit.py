@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY
+from neoranging.core import columns
 from neoranging.core.admissible import range_rate_interval
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
@@ -55,9 +56,6 @@ class _Frame(NamedTuple):
     bounds: FloatArray
     """Of the logarithm of the range, shape (M, 2)."""
     coefficients: FloatArray
-
-    def take(self, rows: np.ndarray) -> _Frame:
-        return _Frame._make(column[rows] for column in self)
 
 
 def nearest_orbits(
@@ -101,7 +99,7 @@ def nearest_orbits(
         if not len(k):
             break
         with np.errstate(all="ignore"):
-            part, few = arcs.take(k), frame.take(k)
+            part, few = arcs.take(k), columns.take(frame, k)
             rows = arcs.rows_of(k)
             new = _within(few, x[k] + _step(part, few, x[k], off[rows], damping[k]))
             new_off, new_chi2 = _misses(part, few, new)
