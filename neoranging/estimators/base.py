@@ -178,7 +178,7 @@ class RangingEstimator(ABC):
         ``topocentric`` are the same arcs from where the observers stood: those that learned methods
         are judged on.
         """
-        runs = (each.chunks(self.chunk_size) for each in (arcs, topocentric))
+        runs = (of_origin.chunks(self.chunk_size) for of_origin in (arcs, topocentric))
         chunks = list(zip(*runs, strict=True))
         if not chunks:
             answers = Answers.unsolved(Attributables.none(), [])

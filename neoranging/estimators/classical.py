@@ -46,7 +46,7 @@ class ClassicalEstimator(RangingEstimator):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What its answers depend on: the class, the origin, and all options."""
+        """Class, origin and all options, on which its answers depend."""
         return {**super().identity, "refine": self.refine, **asdict(self.thresholds)}
 
     @property
@@ -63,12 +63,12 @@ class ClassicalEstimator(RangingEstimator):
         return solve(arcs, attributables, classical, self.thresholds)
 
 
-def _check_thresholds(method: str, given: dict[str, Any]) -> None:
-    known = [field.name for field in fields(Thresholds)]
-    for name, value in given.items():
-        if name not in known:
+def _check_thresholds(method: str, options: dict[str, Any]) -> None:
+    names = [field.name for field in fields(Thresholds)]
+    for name, value in options.items():
+        if name not in names:
             raise TypeError(
-                f"{method} has no option {name!r}: choose from origin, refine, {', '.join(known)}"
+                f"{method} has no option {name!r}: choose from origin, refine, {', '.join(names)}"
             )
         if not (isinstance(value, (int, float)) and value > 0):
             raise TrackletError(f"the option {name} must be a positive number, got {value!r}")

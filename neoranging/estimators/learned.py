@@ -78,19 +78,19 @@ def read_card(weights: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _load(path: Path) -> _Trained:
     try:
-        known = path.stat()
+        status = path.stat()
     except OSError as error:
         raise NotTrainedError(
             f"no weights at {path} ({error.strerror}): give the file that 'neoranging train' wrote"
         ) from error
-    if stat.S_ISDIR(known.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise NotTrainedError(
             f"{path} is a folder: give the file in it, such as the network.safetensors that "
             "'neoranging train' wrote"
         )
     card = checkpoint.card_path(path)
     changed = card.stat().st_mtime_ns if card.exists() else 0
-    return _load_once(path, known.st_mtime_ns, known.st_size, changed)
+    return _load_once(path, status.st_mtime_ns, status.st_size, changed)
 
 
 @lru_cache(maxsize=8)
@@ -174,7 +174,7 @@ class LearnedEstimator(RangingEstimator):
             vars(self)["min_observations"] = _TRIPLET
         self.representation, self.slack = representation, slack
         self.weights = weights
-        self._kept: _Trained | None = None
+        self._loaded: _Trained | None = None
 
     @classmethod
     def from_pretrained(cls, weights: str | os.PathLike[str], **options: Any) -> Self:
@@ -201,9 +201,9 @@ class LearnedEstimator(RangingEstimator):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What its answers depend on: the class, the origin, options, and the very weights."""
-        mine = {"representation": self.representation, "slack": self.slack}
-        return {**super().identity, **mine, "weights_sha256": self._trained.digest}
+        """Class, origin, options and the very weights, on which its answers depend."""
+        options = {"representation": self.representation, "slack": self.slack}
+        return {**super().identity, **options, "weights_sha256": self._trained.digest}
 
     @property
     def _calibration_name(self) -> str:
@@ -211,25 +211,25 @@ class LearnedEstimator(RangingEstimator):
 
     @property
     def _trained(self) -> _Trained:
-        if self._kept is None:
+        if self._loaded is None:
             path = self.weights
             if path == "default":
                 path = default_weights(self.name, self.representation)
-            kept = _load(Path(path))
+            trained = _load(Path(path))
             names = {vars(base).get("name") for base in type(self).__mro__}
-            if kept.card["model"] not in names:
+            if trained.card["model"] not in names:
                 raise NotTrainedError(
-                    f"{path} was trained as {kept.card['model']!r}, and {type(self).__name__} is "
-                    f"{self.name!r}: take the estimator of that name"
+                    f"{path} was trained as {trained.card['model']!r}, and "
+                    f"{type(self).__name__} is {self.name!r}: take the estimator of that name"
                 )
-            held = kept.network.config.representation
-            if held != self.representation:
+            representation = trained.network.config.representation
+            if representation != self.representation:
                 raise NotTrainedError(
-                    f"{path} holds a network of the representation {held!r}, not "
+                    f"{path} holds a network of the representation {representation!r}, not "
                     f"{self.representation!r}; {type(self).__name__}.from_pretrained takes either"
                 )
-            self._kept = kept
-        return self._kept
+            self._loaded = trained
+        return self._loaded
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the network and its model card; see ``neoranging.nn.checkpoint.save``."""

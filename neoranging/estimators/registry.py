@@ -35,18 +35,18 @@ def _entry_points() -> dict[str, EntryPoint]:
 def _load(name: str) -> type[RangingEstimator]:
     point = _entry_points()[name]
     try:
-        found = point.load()
+        method = point.load()
     except Exception as error:  # of whoever wrote the plugin
         raise UnknownMethodError(
             f"the method {name!r} cannot be loaded from {point.value} "
             f"({type(error).__name__}: {error}): mend or remove the package that installed it"
         ) from error
-    if not (isinstance(found, type) and issubclass(found, RangingEstimator)):
+    if not (isinstance(method, type) and issubclass(method, RangingEstimator)):
         raise UnknownMethodError(
             f"entry point {name!r} of group {GROUP!r} is {point.value}, which is no subclass of "
             "RangingEstimator: tell the package that installed it"
         )
-    return found
+    return method
 
 
 def available_methods() -> tuple[str, ...]:
@@ -149,9 +149,9 @@ def estimator_class(name: str) -> type[RangingEstimator]:
     if name in _registered:
         return _registered[name]
     if name not in _entry_points():
-        known = available_methods()
+        names = available_methods()
         raise UnknownMethodError(
-            f"no method {name!r}{did_you_mean(name, known)}: choose one of {', '.join(known)}, or "
+            f"no method {name!r}{did_you_mean(name, names)}: choose one of {', '.join(names)}, or "
             "register your own with neoranging.register_estimator"
         )
     return _load(name)
@@ -182,14 +182,15 @@ def _words(
     text: str, words: list[str], representations: tuple[str, ...], options: dict[str, Any]
 ) -> dict[str, Any]:
     """Options, and those that the words of a name stand for."""
-    known = dict.fromkeys(representations, "representation") | dict.fromkeys(ORIGINS, "origin")
-    found: dict[str, Any] = dict(options)
+    option_of = dict.fromkeys(representations, "representation") | dict.fromkeys(ORIGINS, "origin")
+    chosen: dict[str, Any] = dict(options)
     for word in words:
-        if word not in known:
+        if word not in option_of:
             raise UnknownMethodError(
-                f"{text!r}: {word!r} is none of {', '.join(known)}{did_you_mean(word, known)}"
+                f"{text!r}: {word!r} is none of {', '.join(option_of)}"
+                f"{did_you_mean(word, option_of)}"
             )
-        option = known[word]
-        if found.setdefault(option, word) != word or words.count(word) > 1:
+        option = option_of[word]
+        if chosen.setdefault(option, word) != word or words.count(word) > 1:
             raise UnknownMethodError(f"{text!r}: give one {option}, got {word!r} and another")
-    return found
+    return chosen

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neoranging.core import columns
 from neoranging.constants import GM_SUN
+from neoranging.core import columns
 from neoranging.core.range_equation import RangeEquation, positive_ranges
 
 
