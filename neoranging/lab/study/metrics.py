@@ -127,7 +127,7 @@ def _metrics() -> Iterator[Metric]:
     yield Metric("ok", "arcs with status OK", "%", "high", _columns("ok"), percent)
     for name, unit in (("rho", "au"), ("rho_dot", "au/d")):
 
-        def error(s: pd.DataFrame, name: str = name) -> tuple[pd.Series]:
+        def error(s: pd.DataFrame, name: str = name) -> tuple[Any]:
             return (np.abs(s[name] - s[f"{name}_true"]),)
 
         pair = _columns(name, f"{name}_true")

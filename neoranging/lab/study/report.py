@@ -237,7 +237,7 @@ def _bodies(study: Study) -> dict[str, Any]:
     if "classical" in tables:
         classical = {}
         for subset, rows in tables["classical"].groupby("subset", sort=False):
-            arcs_of = f"Arcs that all classical methods {subset.replace('solved', 'solve', 1)}"
+            arcs_of = f"Arcs that all classical methods {str(subset).replace('solved', 'solve', 1)}"
             title = "All arcs" if subset == "all" else arcs_of
             classical[title] = side_by_side(rows, cell=_with_count)
     status = tables["status"]
