@@ -24,7 +24,7 @@ from astropy import units as u
 import neoranging as nr
 from neoranging.lab.simulation import Twin
 from neoranging.lab.study import (
-    HeldOut,
+    CalibrationSample,
     Selection,
     coverage,
     cross_conformal,
@@ -37,16 +37,16 @@ arcs = twin.arcs()
 arcs = Selection(cap=10).of(arcs)
 print(arcs)
 
-held = {name: HeldOut.of(nr.get_estimator(name), [arcs]) for name in ("gauss", "mlp")}
-for answers in held.values():
-    print(answers)
+samples = {name: CalibrationSample.of(nr.get_estimator(name), [arcs]) for name in ("gauss", "mlp")}
+for sample in samples.values():
+    print(sample)
 
 # %%
 # The asteroids are dealt into two halves. From the first we learn how far off the network is; the
 # second is for the test. It must be whole asteroids: two nights of one are alike, and a test on a
 # night whose neighbour was learnt from is no test.
 
-mlp = held["mlp"]
+mlp = samples["mlp"]
 objects = np.unique(mlp.truth.designation)
 half = np.random.default_rng(1).permutation(objects)[: len(objects) // 2]
 to_learn = np.isin(mlp.truth.designation, half)
@@ -121,10 +121,10 @@ for ax in (left, right):
 # the doubtful answers, too.
 
 crosswise = {
-    name: cross_conformal(answers, levels=(0.2, 0.4, 0.5, 0.68, 0.8, 0.9, 0.95), folds=2)
-    for name, answers in held.items()
+    name: cross_conformal(each, levels=(0.2, 0.4, 0.5, 0.68, 0.8, 0.9, 0.95), folds=2)
+    for name, each in samples.items()
 }
-covered = {name: coverage(held[name], intervals) for name, intervals in crosswise.items()}
+covered = {name: coverage(samples[name], each) for name, each in crosswise.items()}
 columns = ["level", "n_arcs", "n_objects", "per_arc", "per_object", "median_ratio"]
 for name, rows in covered.items():
     print(name)
@@ -162,7 +162,7 @@ fig.set_size_inches(10.0, 4.0)
 
 tracklet = nr.read_tracklets(nr.sample("2024YR4"))[1]
 print(tracklet)
-for name in held:
+for name in samples:
     estimate = tracklet.estimate(name)
     for calibrated in (True, False):
         low, high = estimate.interval(0.68, calibrated=calibrated).to_value(u.au)

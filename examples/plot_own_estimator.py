@@ -31,7 +31,7 @@ from neoranging.core import Answers
 from neoranging.exceptions import ConformalError
 from neoranging.lab.simulation import Twin
 from neoranging.lab.study import (
-    HeldOut,
+    CalibrationSample,
     Selection,
     plot_estimates,
     predict,
@@ -86,7 +86,7 @@ print(tracklets.estimate("rule-of-thumb", speed=15 * u.km / u.s))
 #
 # Judged beside the others
 # ------------------------
-# Simulated nights of known orbits, at most ten of each. The network may have learnt from other
+# Simulated nights of to_learn orbits, at most ten of each. The network may have learnt from other
 # nights of some of these orbits; the rule has learnt nothing at all.
 
 twin = Twin(objects=1024, seed=31)
@@ -124,13 +124,13 @@ fig.set_size_inches(11.0, 5.4)
 # The rule has no error of its own. But how far off it is can be counted, on one half of the
 # asteroids, and checked on the other.
 
-held = HeldOut.of(RuleOfThumb(), [arcs])
-objects = np.unique(held.truth.designation)
+sample = CalibrationSample.of(RuleOfThumb(), [arcs])
+objects = np.unique(sample.truth.designation)
 half = np.random.default_rng(0).permutation(objects)[: len(objects) // 2]
-to_learn = np.isin(held.truth.designation, half)
+to_learn = np.isin(sample.truth.designation, half)
 
-calibration = held.take(to_learn).calibration()
-test = held.take(~to_learn)
+calibration = sample.take(to_learn).calibration()
+test = sample.take(~to_learn)
 for level in (0.5, 0.68, 0.95):
     low, high = test.intervals(calibration, level).T
     inside = (low <= test.truth.rho) & (test.truth.rho <= high)

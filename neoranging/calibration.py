@@ -26,7 +26,7 @@ from neoranging.core import conformal as core
 from neoranging.core.answers import Answers
 from neoranging.core.conformal import NestedBins
 from neoranging.exceptions import ConformalError
-from neoranging.files import parse_json, plain, replacing
+from neoranging.files import parse_json, plain, write_file
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 N_BINS: Final = (10, 6)
@@ -75,23 +75,17 @@ class _Group(NamedTuple):
         counts, widths = core.quantiles(scores, cell, bins.n_cells, LEVELS)
         largest = np.zeros(len(counts))
         np.maximum.at(largest, cell, scores)
-        return cls(bins, counts, _rounded_up(np.column_stack([widths, largest])))
-
-    def half_width(
-        self, eta: FloatArray, span: FloatArray, levels: FloatArray, level: float
-    ) -> FloatArray:
-        """By arc; infinite where the arcs of its cell are too few for the level."""
-        enough = self.counts >= core.arcs_needed(level)
-        # the largest score serves levels between the last one that is kept and none at all
-        column = min(int(np.searchsorted(levels, level)), len(levels))
-        width = np.where(enough, np.minimum(self.widths[:, column], self.widths[:, -1]), np.inf)
-        return width[self.bins.cell_of(eta, span)]
+        widths = np.column_stack([widths, largest])
+        # five digits, which keep a file small; upwards, so that no interval becomes narrower
+        for place in zip(*np.nonzero(np.isfinite(widths)), strict=True):
+            widths[place] = float(_ROUND.create_decimal_from_float(float(widths[place])))
+        return cls(bins, counts, widths)
 
     def to_json(self, verdict: str) -> dict[str, Any]:
         return {
             "verdict": verdict,
             "proper_motion_edges_rad_d": self.bins.outer.tolist(),
-            "arc_length_edges_d": self.bins.inner_lists,
+            "arc_length_edges_d": [edges.tolist() for edges in self.bins.inner],
             "n_arcs": self.counts.tolist(),
             "half_widths": [
                 [x if np.isfinite(x) else None for x in row] for row in self.widths.tolist()
@@ -100,9 +94,14 @@ class _Group(NamedTuple):
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], n_levels: int) -> _Group:
-        bins = NestedBins.from_lists(
-            content["proper_motion_edges_rad_d"], content["arc_length_edges_d"]
-        )
+        names = ("proper_motion_edges_rad_d", "arc_length_edges_d")
+        first, second = (content[name] for name in names)
+        outer, *inner = (np.array(edges, dtype=np.float64) for edges in (first, *second))
+        if len(inner) != len(outer) + 1:
+            raise ValueError(f"{len(outer)} edges do not go with {len(inner)} lists of edges")
+        if not all(np.isfinite(x).all() and (np.diff(x) > 0.0).all() for x in (outer, *inner)):
+            raise ValueError("edges of bins do not ascend")
+        bins = NestedBins(outer, inner)
         counts = np.array(content["n_arcs"], dtype=np.int64)
         rows = [[np.inf if x is None else x for x in row] for row in content["half_widths"]]
         widths = np.array(rows, dtype=np.float64)
@@ -238,8 +237,8 @@ class Calibration:
         span = values_in("arc_length", arc_length, u.d, ConformalError)
         columns = np.broadcast_arrays(eta, span, np.asarray(usable, dtype=bool))
         eta, span, usable = (column.ravel() for column in columns)
-        width = self._half_width(eta, span, usable, confidence_level)
-        self._require(np.isfinite(width), eta, span, usable, confidence_level)
+        required = np.ones(len(eta), dtype=bool)
+        width = self._half_width(eta, span, usable, confidence_level, required)
         return width.reshape(columns[0].shape)
 
     def bounds(
@@ -273,38 +272,39 @@ class Calibration:
             not usable have too few calibration arcs.
         """
         eta, usable = answers.eta, core.determined(answers, self.score)
-        width = self._half_width(eta, span, usable, confidence_level)
-        if too_few == "raise":
-            enough = np.isfinite(width) | ~usable | ~core.answered(answers)
-            self._require(enough, eta, span, usable, confidence_level)
+        required = usable & core.answered(answers) & (too_few == "raise")
+        width = self._half_width(eta, span, usable, confidence_level, required)
         return core.clipped(core.bounds(answers, width, self.score), limits)
 
     def _half_width(
-        self, eta: FloatArray, span: FloatArray, usable: BoolArray, level: float
-    ) -> FloatArray:
-        core.checked_level(level)
-        width = np.empty(len(eta))
-        for group, rows in zip(self._groups, (usable, ~usable), strict=True):
-            if rows.any():
-                width[rows] = group.half_width(eta[rows], span[rows], self.levels, level)
-        return width
-
-    def _require(
         self,
-        enough: BoolArray,
         eta: FloatArray,
         span: FloatArray,
         usable: BoolArray,
         level: float,
-    ) -> None:
-        """Complain of the first answer that the calibration arcs are too few for."""
-        if enough.all():
-            return
-        k = int(np.argmin(enough))
-        group = self._groups[0 if usable[k] else 1]
-        n = int(group.counts[group.bins.cell_of(eta[k : k + 1], span[k : k + 1])[0]])
-        verdict = f"answers that are {'' if usable[k] else 'not '}usable"
-        raise core.too_few(n, level, f" with {verdict} and a like proper motion and length")
+        required: BoolArray,
+    ) -> FloatArray:
+        """Half widths by arc, infinite where the arcs are too few; an error if it is required."""
+        needed = core.arcs_needed(level)
+        # the largest score serves levels between the last one that is kept and none at all
+        column = min(int(np.searchsorted(self.levels, level)), len(self.levels))
+        width = np.empty(len(eta))
+        for group, rows in zip(self._groups, (usable, ~usable), strict=True):
+            cell = group.bins.cell_of(eta[rows], span[rows])
+            missing = (group.counts[cell] < needed) & required[rows]
+            if missing.any():
+                n = int(group.counts[cell[np.argmax(missing)]])
+                verdict = "usable" if rows is usable else "not usable"
+                raise ConformalError(
+                    f"the level {level} needs {needed} calibration arcs with answers that are "
+                    f"{verdict} and a like proper motion and length, there are {n}: ask for a "
+                    "lower level, or calibrate on more arcs",
+                    needed=needed,
+                    available=n,
+                )
+            widths = np.minimum(group.widths[:, column], group.widths[:, -1])
+            width[rows] = np.where(group.counts >= needed, widths, np.inf)[cell]
+        return width
 
     def matches(self, identity: Mapping[str, Any]) -> bool:
         """Flag of a calibration that was made for a method of that identity."""
@@ -361,8 +361,7 @@ class Calibration:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write it to a JSON file, whole or not at all."""
         text = json.dumps(plain(self.to_json()), allow_nan=False, separators=(",", ":"))
-        with replacing(Path(path)) as part:
-            part.write_text(text.replace("],[", "],\n[") + "\n", encoding="utf-8")
+        write_file(Path(path), text.replace("],[", "],\n[") + "\n")
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -397,12 +396,3 @@ def default_calibration(name: str) -> Calibration | None:
     """
     path = Path(str(files("neoranging").joinpath("data", "calibration", f"{name}.json")))
     return Calibration.read(path) if path.exists() else None
-
-
-def _rounded_up(values: FloatArray) -> FloatArray:
-    """Five digits, which keep a file small; upwards, so that no interval becomes narrower."""
-    rounded = [
-        float(_ROUND.create_decimal_from_float(x)) if np.isfinite(x) else x
-        for x in values.ravel().tolist()
-    ]
-    return np.array(rounded).reshape(values.shape)

@@ -113,9 +113,14 @@ def write_json(path: Path, content: Any) -> None:
 
     Numbers that are not finite, which JSON does not know, become null.
     """
+    text = json.dumps(plain(content), indent=2, allow_nan=False, ensure_ascii=False)
+    write_file(path, text + "\n")
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write text to a file, whole or not at all."""
     with replacing(path) as temporary:
-        text = json.dumps(plain(content), indent=2, allow_nan=False, ensure_ascii=False)
-        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
 
 
 def plain(content: Any) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import neoranging
-from neoranging.lab.study.methods import contenders
+from neoranging.lab.study.methods import study_methods
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guide"
 WEIGHTS = Path(neoranging.__file__).parent / "data" / "weights"
@@ -30,5 +30,5 @@ def test_printed_commands_name_methods_that_ship(part):
     printed = re.findall(r"neoranging study .*--methods (\S+)", (GUIDE / part).read_text())
     assert printed
     for methods in printed:
-        labels = [each.label for each in contenders(methods.split(","))]
+        labels = [each.label for each in study_methods(methods.split(","))]
         assert labels == ["gauss", "laplace", "mlp", "pinn", "mlp-paper", "pinn-paper"]

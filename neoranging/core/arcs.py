@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from neoranging.core.columns import ragged_rows
 from neoranging.core.geometry import line_of_sight
 from neoranging.typing import FloatArray, IntArray
 
@@ -121,9 +122,7 @@ class Arcs:
 
     def rows_of(self, index: IntArray) -> IntArray:
         """Rows of the observations of the arcs ``index``, one arc after the other."""
-        counts = self.counts[index]
-        starts = np.cumsum(counts) - counts
-        return np.arange(counts.sum()) + np.repeat(self.offsets[index] - starts, counts)
+        return ragged_rows(self.offsets[index], self.counts[index])
 
     def _rows(self, offsets: IntArray, rows: slice | IntArray) -> Arcs:
         columns = (getattr(self, column.name)[rows] for column in fields(self)[1:])

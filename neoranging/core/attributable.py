@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY
+from neoranging.core import columns
 from neoranging.core.admissible import energy_coefficients, is_admissible, range_intervals
 from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import dot, norm, radec, sky_basis, wrap_angle
@@ -333,7 +334,7 @@ class Attributables(NamedTuple):
 
     def take(self, index: np.ndarray) -> Attributables:
         """Attributables of some arcs."""
-        return Attributables._make(column[index] for column in self)
+        return columns.take(self, index)
 
     @classmethod
     def none(cls) -> Attributables:

@@ -40,7 +40,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neoranging.constants import ARCSEC, GM_EARTH, GM_SUN, R_EARTH
-from neoranging.core import admissible
+from neoranging.core import admissible, columns
 from neoranging.core.answers import Answers, Candidates, Roots
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
@@ -259,7 +259,7 @@ def _is_determined(
     beyond = (rival > rho * thresholds.factor) | (rival < rho / thresholds.factor)
     beyond &= ~_at_roots(classical)[:, arc]
     with np.errstate(invalid="ignore", divide="ignore"):
-        sigmas = np.abs(classical.equation.take(arc).misfit(rival)) / classical.noise[arc]
+        sigmas = np.abs(columns.take(classical.equation, arc).misfit(rival)) / classical.noise[arc]
         excluded = np.all(~beyond | (sigmas > thresholds.exclusion), axis=0)
         sigma = np.sqrt(np.einsum("mii->mi", classical.roots.covariance[chosen]))
         low, high = admissible.range_rate_interval(coefficients[arc], rho)

@@ -18,10 +18,7 @@ Ranges in au, proper motions in radian per day, lengths of arcs in days.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from math import ceil
 from typing import Final, NamedTuple, Self
 
@@ -56,7 +53,7 @@ def checked_level(level: float) -> Fraction:
 
 
 def rank(n: int, level: float) -> int:
-    """Which of n scores in ascending order bounds an interval, from 1; more than n if none does."""
+    """Rank, from 1, of the score that bounds an interval among n ascending ones; n + 1 for none."""
     return ceil((int(n) + 1) * checked_level(level))
 
 
@@ -64,17 +61,6 @@ def arcs_needed(level: float) -> int:
     """Least number of scores that a level can be told from."""
     exact = checked_level(level)
     return ceil(exact / (1 - exact))
-
-
-def too_few(n: int, level: float, which: str = "") -> ConformalError:
-    """Error of a level that n scores cannot tell."""
-    needed = arcs_needed(level)
-    return ConformalError(
-        f"the level {level} needs {needed} calibration arcs{which}, there are {n}: ask for a "
-        "lower level, or calibrate on more arcs",
-        needed=needed,
-        available=n,
-    )
 
 
 def quantiles(
@@ -228,23 +214,17 @@ def bin_of(edges: FloatArray, values: FloatArray) -> IntArray:
     return np.searchsorted(edges, values, side="left")
 
 
-@dataclass(frozen=True, eq=False)
-class NestedBins:
+class NestedBins(NamedTuple):
     """Cells of the plane: B bins of a first value, each with bins of a second one of its own.
 
     The second value is cut within each bin of the first, so cells hold equal numbers even where the
     two go together. Cells are numbered bin by bin of the first value, from low to high.
-
-    Attributes
-    ----------
-    outer : ndarray, shape (B - 1,)
-        Inner edges of the bins of the first value, ascending; see `bin_of`.
-    inner : ndarray, shape (B, K - 1)
-        Those of the second value in each of them; infinite at the end of rows with fewer than K.
     """
 
     outer: FloatArray
-    inner: FloatArray
+    """Inner edges of the bins of the first value, ascending, shape (B - 1,); see `bin_of`."""
+    inner: list[FloatArray]
+    """Those of the second value in each of the B bins."""
 
     @classmethod
     def fit(
@@ -252,14 +232,7 @@ class NestedBins:
     ) -> Self:
         """Bins of n points, at most ``n_bins`` along each axis, with ``least`` points or more each.
 
-        Parameters
-        ----------
-        first, second : ndarray, shape (n,)
-        n_bins : tuple of int
-            Bins of the first value, and of the second within each.
-        least : int
-            Points that a bin should hold: fewer bins are made rather than smaller ones. Of less
-            points in all there is one bin.
+        Fewer bins are made rather than smaller ones; of less points in all there is one bin.
         """
 
         def edges(values: FloatArray, most: int) -> FloatArray:
@@ -267,53 +240,22 @@ class NestedBins:
 
         outer = edges(first, n_bins[0])
         row = bin_of(outer, first)
-        inner = [edges(second[row == k], n_bins[1]) for k in range(len(outer) + 1)]
-        return cls(outer, _padded(inner))
-
-    @classmethod
-    def from_lists(cls, outer: Sequence[float], inner: Sequence[Sequence[float]]) -> Self:
-        """Bins of edges as `inner_lists` gives them.
-
-        Raises
-        ------
-        ValueError
-            If there is not one list of inner edges for each outer bin, or edges do not ascend.
-        """
-        rows = [np.array(edges, dtype=np.float64) for edges in (outer, *inner)]
-        if len(rows) != len(outer) + 2:
-            raise ValueError(f"{len(outer)} outer edges do not go with {len(inner)} inner lists")
-        if not all(np.isfinite(row).all() and (np.diff(row) > 0.0).all() for row in rows):
-            raise ValueError("edges of bins do not ascend")
-        return cls(rows[0], _padded(rows[1:]))
-
-    @property
-    def inner_lists(self) -> list[list[float]]:
-        """Edges of the second value in each bin of the first."""
-        return [row[np.isfinite(row)].tolist() for row in self.inner]
-
-    @cached_property
-    def sizes(self) -> IntArray:
-        """Cells in each bin of the first value, shape (B,)."""
-        return np.isfinite(self.inner).sum(axis=1) + 1
+        return cls(outer, [edges(second[row == k], n_bins[1]) for k in range(len(outer) + 1)])
 
     @property
     def n_cells(self) -> int:
-        """Cells in all."""
-        return int(self.sizes.sum())
+        """Number of cells."""
+        return sum(len(edges) + 1 for edges in self.inner)
 
     def cell_of(self, first: FloatArray, second: FloatArray) -> IntArray:
         """Number of the cell of each point, shape (n,); outside of all of them, the nearest."""
         row = bin_of(self.outer, first)
-        column = (self.inner[row] < second[:, None]).sum(axis=1)
-        return (np.cumsum(self.sizes) - self.sizes)[row] + column
-
-
-def _padded(rows: Sequence[FloatArray]) -> FloatArray:
-    """Rows of unequal length as a matrix that is infinite at their ends."""
-    padded = np.full((len(rows), max(map(len, rows))), np.inf)
-    for row, edges in zip(padded, rows, strict=True):
-        row[: len(edges)] = edges
-    return padded
+        cell, start = np.empty(len(row), dtype=np.int64), 0
+        for k, edges in enumerate(self.inner):
+            rows = row == k
+            cell[rows] = start + bin_of(edges, second[rows])
+            start += len(edges) + 1
+        return cell
 
 
 # ---------------------------------------------------------------------- objects

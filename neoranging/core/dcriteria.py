@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neoranging.typing import FloatArray
+from neoranging.typing import BoolArray, FloatArray
 
 OrbitFive = Sequence[FloatArray]
 """Arrays q, ecc, inc, raan, argp."""
@@ -39,6 +39,19 @@ def d_sh(first: OrbitFive, second: OrbitFive) -> FloatArray:
     """
     q1, q2 = first[0], second[0]
     return np.sqrt((q2 - q1) ** 2 + _eccentricity_and_plane(first, second))
+
+
+def d_sh_of_ellipses(orbit: FloatArray, reference: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """D of Southworth and Hawkins between orbits (M, 5), and flags of pairs of ellipses.
+
+    D is NaN where one of the two is no ellipse.
+    """
+    both = (orbit[:, 1] < 1.0) & (reference[:, 1] < 1.0)
+    # a straight fall into the Sun has no plane: comparable with nothing, like the unbound
+    both &= np.isfinite(orbit).all(axis=1) & np.isfinite(reference).all(axis=1)
+    distance = np.full(len(both), np.nan)
+    distance[both] = d_sh(tuple(orbit[both].T), tuple(reference[both].T))
+    return distance, both
 
 
 def d_jopek(first: OrbitFive, second: OrbitFive) -> FloatArray:

@@ -22,6 +22,7 @@ from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core.answers import Roots
 from neoranging.core.arcs import Arcs
 from neoranging.core.candidates import ClassicalRoots
+from neoranging.core.columns import take
 from neoranging.core.geometry import cross, dot, norm, sky_basis
 from neoranging.core.kepler import lagrange_coefficients
 from neoranging.core.range_equation import RangeEquation, positive_ranges
@@ -51,10 +52,6 @@ class Triplets(NamedTuple):
         # by differences, which short arcs keep exact while the directions themselves cancel
         volume = dot(middle, cross(first - middle, last - middle))
         return cls(t, direction, position, cross(first, last), volume)
-
-    def take(self, index: np.ndarray) -> Triplets:
-        """Triplets of some objects."""
-        return Triplets(*(column[index] for column in self))
 
 
 class GaussOrbits(NamedTuple):
@@ -112,7 +109,7 @@ def _solve(
     with np.errstate(divide="ignore", invalid="ignore"):
         equation = _equation(triplets, tau, mu)
     rho, arc = positive_ranges(equation)
-    triplets, tau = triplets.take(arc), tau[arc]
+    triplets, tau = take(triplets, arc), tau[arc]
     radius = norm(triplets.position[:, 1] + rho[:, None] * triplets.direction[:, 1])
     u = mu / radius**3
     series = _series(tau)
@@ -200,7 +197,7 @@ def _refine(
     """Iterate the ``open_`` orbits with exact Lagrange coefficients until each range settles."""
     result = (first.ranges.copy(), first.r.copy(), first.v.copy())
     converged = np.zeros(len(first.arc), dtype=bool)
-    triplets = triplets.take(open_)
+    triplets = take(triplets, open_)
     ranges, r, v = (column[open_] for column in result)
     state = _Iterate(
         open_,
@@ -226,7 +223,7 @@ def _refine(
             converged[new.orbit[done]] = True
             keep = alive & ~settled
             state = _Iterate(*(column[keep] for column in new))
-            triplets = triplets.take(keep)
+            triplets = take(triplets, keep)
     # ranges behind the observer are no sighting, however well they solve the equations
     behind = converged & (result[0].min(axis=1) <= 0.0)
     for target, value in zip(result, (first.ranges, first.r, first.v), strict=True):

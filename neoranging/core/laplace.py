@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
+from neoranging.core import columns
 from neoranging.core.answers import Roots
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import ParabolaFit, TangentFit, tangent_fit
@@ -47,9 +48,6 @@ class _Problem(NamedTuple):
     acceleration: FloatArray
     observer: FloatArray
     """Position, velocity and acceleration of the observer on the last axis, shape (M, 3, 3)."""
-
-    def take(self, index: np.ndarray) -> _Problem:
-        return _Problem(self.equation.take(index), *(x[index] for x in self[1:]))
 
     def range_rate(self, rho: FloatArray) -> FloatArray:
         """Range-rate at a root, from the projection on the motion."""
@@ -108,7 +106,7 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
     problem = _problem(fit)
     equation, noise = problem.equation, _noise(problem, fit)
     rho, arc = positive_ranges(equation)
-    problem = problem.take(arc)
+    problem = columns.take(problem, arc)
     rho_dot = problem.range_rate(rho)
     r, v = problem.orbit(rho, rho_dot)
     epoch = fit.epoch[arc] - rho / C_AU_PER_DAY
@@ -156,7 +154,7 @@ def _refine(
     # time from each arc's epoch: near MJD 60000 rounding alone would move an object by centimetres
     arcs = arcs.take(arc)
     arcs = replace(arcs, t=arcs.t - fit.epoch[arc][arcs.owner])
-    observed = TangentFit._make(column[arc] for column in fit)._replace(epoch=np.zeros(n))
+    observed = columns.take(fit, arc)._replace(epoch=np.zeros(n))
     derivatives = observed.sky
     parabola = ParabolaFit(arcs)
     with np.errstate(all="ignore"):
@@ -180,7 +178,7 @@ def _refine(
             keep = np.nonzero(alive & ~settled)[0]
             if len(keep) < len(open_):
                 parabola = ParabolaFit(parabola.arcs.take(keep))
-                observed = TangentFit._make(column[keep] for column in observed)
+                observed = columns.take(observed, keep)
             open_, derivatives, rho = open_[keep], derivatives[keep], new[keep]
     return result._replace(epoch=result.epoch + fit.epoch[arc])
 

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY
+from neoranging.core import columns
 from neoranging.core.admissible import range_rate_interval
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
@@ -60,9 +61,6 @@ class _Frame(NamedTuple):
     coefficients: FloatArray
     """Coefficients c0..c5 of the heliocentric energy, shape (M, 6)."""
 
-    def take(self, rows: np.ndarray) -> _Frame:
-        return _Frame._make(column[rows] for column in self)
-
 
 def nearest_orbits(
     arcs: Arcs,
@@ -105,7 +103,7 @@ def nearest_orbits(
         if not len(k):
             break
         with np.errstate(all="ignore"):
-            part, few = arcs.take(k), frame.take(k)
+            part, few = arcs.take(k), columns.take(frame, k)
             rows = arcs.rows_of(k)
             new = _within(few, x[k] + _step(part, few, x[k], off[rows], damping[k]))
             new_off, new_chi2 = _misses(part, few, new)

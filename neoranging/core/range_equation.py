@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neoranging.core import columns
 from neoranging.typing import FloatArray
 
 _MAX_ITERATIONS = 200  # bisection alone needs about 60; Newton makes it 5 to 10
@@ -43,10 +44,6 @@ class RangeEquation(NamedTuple):
     def radius(self, rho: FloatArray) -> FloatArray:
         """Heliocentric distance at range ``rho``."""
         return np.sqrt(rho * (rho + 2.0 * self.E) + self.R * self.R)
-
-    def take(self, index: np.ndarray) -> RangeEquation:
-        """Equations of some arcs."""
-        return RangeEquation(self.P[index], self.Q[index], self.E[index], self.R[index], self.mu)
 
     def slope(self, rho: FloatArray) -> FloatArray:
         """Derivative by rho of ``rho - P - Q mu / r^3``; near zero two roots merge."""
@@ -86,7 +83,7 @@ def positive_ranges(equation: RangeEquation) -> tuple[FloatArray, np.ndarray]:
     arc, slot = np.nonzero(np.isfinite(rho) & (rho > 0.0))
     rho = rho[arc, slot]
     # the difference that gives a range far smaller than P loses digits, which a step restores
-    polished = equation.take(arc).polish(rho, steps=1)
+    polished = columns.take(equation, arc).polish(rho, steps=1)
     return np.where(np.abs(polished - rho) < 1.0e-3 * rho, polished, rho), arc
 
 

@@ -77,7 +77,7 @@ class ConformalEstimator(RangingEstimator):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """That of the base, since the answers are its."""
+        """Identity of the base, since the answers are its."""
         return self.base.identity
 
     @property

@@ -21,6 +21,7 @@ from astropy.table import QTable
 from astropy.time import Time
 
 from neoranging.arguments import require_time, unmasked, values_in
+from neoranging.core.columns import take
 from neoranging.exceptions import ObservationFormatError, TrackletError
 from neoranging.observations import observatories
 from neoranging.observations.mpc_codes import NOTE2_OF_MODE
@@ -76,7 +77,7 @@ class Columns(NamedTuple):
 
     def take(self, rows: Any) -> Columns:
         """Some rows."""
-        return Columns._make(column[rows] for column in self)
+        return take(self, rows)
 
     @classmethod
     def concatenate(cls, parts: Iterable[Columns]) -> Columns:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.constants import GM_SUN, MJD_JD
+from neoranging.core.columns import take
 from neoranging.core.elements import elements_to_state
 from neoranging.core.geometry import ecliptic_to_equatorial
 from neoranging.core.kepler import true_anomaly
@@ -123,7 +124,7 @@ class Catalogue:
 
     def take(self, index: AnyArray) -> Catalogue:
         """Orbits ``index`` (numbers or a mask), in that order."""
-        return Catalogue(*(getattr(self, field.name)[index] for field in fields(self)))
+        return take(self, index)
 
     def states(self, epoch_mjd_tdb: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Heliocentric states, ICRS axes.

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neoranging.constants import GM_SUN
+from neoranging.core import columns
 from neoranging.core.range_equation import RangeEquation, positive_ranges
 
 
@@ -53,7 +54,7 @@ def test_the_roots_solve_the_equation():
     """To 1e-7 of the range at worst, where the polynomial nearly has a double root at rho = 0."""
     equation = equations(20_000, seed=2)
     rho, arc = positive_ranges(equation)
-    misfit = np.abs(equation.take(arc).misfit(rho))
+    misfit = np.abs(columns.take(equation, arc).misfit(rho))
     assert misfit.max() < 1e-7
     assert np.percentile(misfit, 90.0) < 1e-13
 
@@ -133,7 +134,7 @@ def test_units_do_not_matter():
 def test_slope_is_the_derivative_and_polish_follows_a_moved_root():
     equation = equations(2000, seed=7)
     rho, arc = positive_ranges(equation)
-    taken = equation.take(arc)
+    taken = columns.take(equation, arc)
     h = 1e-6 * rho
 
     def value(x):

@@ -55,17 +55,22 @@ def calibrate(
     """  # noqa: D301 (the character by which click keeps lines apart)
     from neoranging.estimators.registry import get_estimator
     from neoranging.exceptions import ConformalError
-    from neoranging.lab.study.calibration import HeldOut, coverage, cross_conformal, provenance
+    from neoranging.lab.study.calibration import (
+        CalibrationSample,
+        coverage,
+        cross_conformal,
+        provenance,
+    )
 
     if out.exists() and not overwrite:
         raise CommandError(f"{out} is there already: --overwrite replaces it")
-    held = HeldOut.read(get_estimator(method), data, split)
-    calibration = held.calibration(score, provenance(data, split))
+    sample = CalibrationSample.read(get_estimator(method), data, split)
+    calibration = sample.calibration(score, provenance(data, split))
     out.parent.mkdir(parents=True, exist_ok=True)
     calibration.write(out)
     echo(repr(calibration))
     try:
-        rows = coverage(held, cross_conformal(held, levels=LEVELS, score=score))
+        rows = coverage(sample, cross_conformal(sample, levels=LEVELS, score=score))
     except ConformalError as error:
         echo(f"Warning: the arcs are too few to judge their own intervals: {error}", err=True)
     else:

@@ -102,20 +102,20 @@ def study(
     from neoranging.lab.sets.progress import progress_bar
     from neoranging.lab.study.figures.draw import draw_study, n_figures
     from neoranging.lab.study.folder import prepare, write_report, write_tables
-    from neoranging.lab.study.methods import contenders
+    from neoranging.lab.study.methods import study_methods
     from neoranging.lab.study.run import run_study
     from neoranging.lab.study.selection import Selection
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
     selection = Selection(split=None if split == "all" else split, **selected)
-    chosen = contenders(names)  # first, so that a wrong name costs no study that is there
+    chosen = study_methods(names)  # first, so that a wrong name costs no study that is there
     with FolderLock(out):
         prepare(out, resume=resume, overwrite=overwrite)
         judged = run_study(
             data,
             chosen,
             selection=selection,
-            kept=out / "predictions",
+            predictions=out / "predictions",
             geocentric=geocentric,
             n_boot=n_boot,
             bar=progress_bar,

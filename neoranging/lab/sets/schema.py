@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from neoranging.core.columns import ragged_rows
 from neoranging.exceptions import DatasetError
 from neoranging.typing import AnyArray, IntArray
 
@@ -230,7 +231,7 @@ class ArcTable:
             index = index[selected if selected.size else []]
         counts = self.counts[index]
         offsets = np.concatenate([[0], np.cumsum(counts)])
-        ragged = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], counts)
+        ragged = ragged_rows(self.offsets[index], counts)
         columns = {
             name: values[ragged if COLUMNS[name].per_observation else index]
             for name, values in self.columns.items()

@@ -18,6 +18,7 @@ import numpy as np
 
 from neoranging import ephemeris
 from neoranging.constants import ARCSEC
+from neoranging.core import columns
 from neoranging.core.admissible import energy_coefficients, is_admissible
 from neoranging.core.arcs import Arcs
 from neoranging.core.elements import Elements, state_to_elements
@@ -176,7 +177,7 @@ def label_arcs(
     rejections.reject(~np.isfinite(residual), "an orbit that predicts nothing")
     rejections.reject(~(residual <= gate), f'label more than {gate:g}" from an observation')
     usable = rejections.usable
-    labels = Truth._make(column[usable[rows]] for column in labels)
+    labels = columns.take(labels, usable[rows])
     row = row[usable]
     elements = labels.elements
     labelled = table.take(usable).with_columns(

@@ -14,6 +14,7 @@ import numpy as np
 from astropy.time import Time
 
 from neoranging.constants import ARCSEC
+from neoranging.core import columns
 from neoranging.core.geometry import radec
 from neoranging.core.prediction import sight
 from neoranging.ephemeris.states import observer_state, tdb_mjd
@@ -78,7 +79,7 @@ class Visits(NamedTuple):
 
     def take(self, index: IntArray) -> Visits:
         """Visits ``index``, in that order."""
-        return Visits._make(column[index] for column in self)
+        return columns.take(self, index)
 
     def fill(self, index: IntArray, other: Visits) -> None:
         """Put other visits in the place of the visits ``index`` of this table."""

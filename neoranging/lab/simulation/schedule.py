@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from neoranging.core import columns
 from neoranging.core.geometry import dot, norm
 from neoranging.ephemeris.states import earth_state
 from neoranging.lab.simulation.apparitions import NightChart, chart_nights
@@ -60,7 +61,7 @@ def schedule(
         dates = np.concatenate([dates, chart.draw(others, rng)])
         visits = _place(orbits.take(rows), owner, dates, chart, survey, rng)
         parts.append(visits._replace(owner=rows[owner]))
-    joined = Visits._make(map(np.concatenate, zip(*parts, strict=True)))
+    joined = columns.join(parts)
     return joined.take(np.lexsort((joined.middle, joined.owner)))
 
 

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from neoranging.core.columns import take
 from neoranging.core.ephemeris import earth_rotation_angle
 from neoranging.ephemeris.states import earth_state
 from neoranging.exceptions import UnknownStationError
@@ -242,7 +243,7 @@ class Survey:
     def columns(self) -> Stations:
         """The stations taken, in order of `STATIONS`."""
         rows = np.isin(STATIONS.code, list(self.codes or STATIONS.code))
-        return Stations._make(column[rows] for column in STATIONS)
+        return take(STATIONS, rows)
 
     @cached_property
     def itrf(self) -> FloatArray:

@@ -1,4 +1,4 @@
-from .calibration import HeldOut as HeldOut
+from .calibration import CalibrationSample as CalibrationSample
 from .calibration import calibrate as calibrate
 from .calibration import coverage as coverage
 from .calibration import cross_conformal as cross_conformal
@@ -9,7 +9,7 @@ from .figures.intervals import plot_half_widths as plot_half_widths
 from .figures.intervals import plot_reliability as plot_reliability
 from .figures.strata import plot_cross as plot_cross
 from .figures.strata import plot_strata as plot_strata
-from .methods import Contender as Contender
+from .methods import StudyMethod as StudyMethod
 from .metrics import METRICS as METRICS
 from .metrics import compare as compare
 from .metrics import summarise as summarise

@@ -54,7 +54,7 @@ object do not share.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeldOut:
+class CalibrationSample:
     """Answers to M arcs that the method was not trained on, with their truth.
 
     Attributes
@@ -71,7 +71,7 @@ class HeldOut:
     truth: ArcTruth
 
     @classmethod
-    def of(cls, estimator: RangingEstimator, tables: Iterable[ArcTable]) -> HeldOut:
+    def of(cls, estimator: RangingEstimator, tables: Iterable[ArcTable]) -> CalibrationSample:
         """Ask an estimator for every arc of some tables, in their order.
 
         Parameters
@@ -100,7 +100,7 @@ class HeldOut:
     @classmethod
     def read(
         cls, estimator: RangingEstimator, folder: str | os.PathLike[str], split: str = "test"
-    ) -> HeldOut:
+    ) -> CalibrationSample:
         """Ask an estimator for the arcs of a split of a stored set, without resampled ones.
 
         Raises
@@ -124,7 +124,7 @@ class HeldOut:
     def __len__(self) -> int:
         return len(self.truth)
 
-    def take(self, rows: AnyArray) -> HeldOut:
+    def take(self, rows: AnyArray) -> CalibrationSample:
         """Some of the arcs: indices or a mask."""
         return replace(self, answers=self.answers.take(rows), truth=self.truth.take(rows))
 
@@ -160,11 +160,11 @@ class HeldOut:
 
     def __repr__(self) -> str:
         name, n = self.identity.get("method"), len(self.truth.objects[0])
-        return f"<HeldOut: {name} on {len(self)} arcs of {n} objects>"
+        return f"<CalibrationSample: {name} on {len(self)} arcs of {n} objects>"
 
 
 def cross_conformal(
-    held: HeldOut,
+    sample: CalibrationSample,
     *,
     levels: Sequence[float] = LEVELS,
     folds: int = 10,
@@ -175,7 +175,7 @@ def cross_conformal(
 
     Parameters
     ----------
-    held : HeldOut
+    sample : CalibrationSample
         M arcs.
     levels : sequence of float
     folds : int
@@ -195,18 +195,18 @@ def cross_conformal(
     ConformalError
         If there are fewer objects than folds, or too few arcs for a level.
     """
-    fold = core.folds(held.truth.designation, folds, np.random.default_rng(seed))
+    fold = core.folds(sample.truth.designation, folds, np.random.default_rng(seed))
     intervals = {level: np.empty((len(fold), 2)) for level in levels}
     for k in range(folds):
         rows = fold == k
-        calibration, part = held.take(np.flatnonzero(~rows)).calibration(score), held.take(rows)
+        calibration, part = sample.take(np.flatnonzero(~rows)).calibration(score), sample.take(rows)
         for level in levels:
             intervals[level][rows] = part.intervals(calibration, level)
     return intervals
 
 
 def coverage(
-    held: HeldOut,
+    sample: CalibrationSample,
     intervals: Mapping[float, FloatArray],
     strata: Mapping[str, AnyArray] | None = None,
 ) -> pd.DataFrame:
@@ -214,7 +214,7 @@ def coverage(
 
     Parameters
     ----------
-    held : HeldOut
+    sample : CalibrationSample
         M arcs.
     intervals : mapping of float to ndarray
         By level, shape (M, 2) [au]; as of `cross_conformal`.
@@ -229,7 +229,7 @@ def coverage(
         bound). Arcs without an answer have the whole admissible range; they count under ``all``
         and ``verdict`` alone.
     """
-    answers, truth = held.answers, held.truth
+    answers, truth = sample.answers, sample.truth
     answered, every = core.answered(answers), np.ones(len(answers), dtype=bool)
     verdict = np.where(answered, np.where(answers.usable, "usable", "not usable"), "no answer")
     decile, tercile = (
@@ -280,7 +280,7 @@ STUDY_LEVELS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.68, 0.8, 0.9, 0.95, 0.99)
 class MethodIntervals(NamedTuple):
     """Intervals of one method of a study, and how often they hold."""
 
-    held: HeldOut | None = None
+    sample: CalibrationSample | None = None
     """Answers that they were calibrated on; None where there are none."""
     bounds: FloatArray | None = None
     """Crosswise intervals of these arcs at `INTERVAL_LEVEL`, if that level is possible."""
@@ -295,7 +295,7 @@ class MethodIntervals(NamedTuple):
     @classmethod
     def of(
         cls,
-        held: HeldOut,
+        sample: CalibrationSample,
         strata: Mapping[str, AnyArray],
         calibration: Calibration | None = None,
         folds: int = 10,
@@ -304,7 +304,7 @@ class MethodIntervals(NamedTuple):
 
         Parameters
         ----------
-        held : HeldOut
+        sample : CalibrationSample
             M arcs.
         strata : mapping of str to ndarray
             Label of each arc, by the name of the division.
@@ -312,21 +312,21 @@ class MethodIntervals(NamedTuple):
             One that comes with the method, to be judged as well.
         folds : int
         """
-        folds = min(folds, len(held.truth.objects[0]))
+        folds = min(folds, len(sample.truth.objects[0]))
         if folds < 2:
             return cls(why="no intervals: all arcs are of one object")
-        usable = core.answered(held.answers) & held.answers.usable
-        n_usable, some, why = int(usable.sum()), held, ""
+        usable = core.answered(sample.answers) & sample.answers.usable
+        n_usable, some, why = int(usable.sum()), sample, ""
         # a fold is calibrated on the others, and one object may own most of the usable answers
-        fold = core.folds(held.truth.designation, folds, np.random.default_rng(0))
+        fold = core.folds(sample.truth.designation, folds, np.random.default_rng(0))
         least = n_usable - int(np.bincount(fold[usable], minlength=1).max())
         if n_usable and least < core.arcs_needed(max(TABLE_LEVELS)):
             why = (
                 f"only {n_usable} answers are usable: its intervals are calibrated on all together"
             )
-            some, n_usable = without_verdicts(held), 0
+            some, n_usable = without_verdicts(sample), 0
         # bins hold hundreds of arcs unless there are fewer in all; folds of objects are uneven
-        of_bin = 0.5 * min(n_usable or len(held), 400)
+        of_bin = 0.5 * min(n_usable or len(sample), 400)
         levels = [x for x in STUDY_LEVELS if x <= 0.95 or core.arcs_needed(x) <= of_bin]
         try:
             intervals = cross_conformal(some, levels=levels, folds=folds)
@@ -335,16 +335,16 @@ class MethodIntervals(NamedTuple):
         covered = coverage(some, intervals, strata)
         tables = {"crosswise": covered[covered["level"].isin(TABLE_LEVELS)]}
         if calibration is not None:
-            own = {x: held.intervals(calibration, x, too_few="limits") for x in TABLE_LEVELS}
-            tables["of the method"] = coverage(held, own, strata)
+            own = {x: sample.intervals(calibration, x, too_few="limits") for x in TABLE_LEVELS}
+            tables["of the method"] = coverage(sample, own, strata)
         rows = pd.concat(tables, names=["source", None]).reset_index("source")
         return cls(some, intervals.get(INTERVAL_LEVEL), covered, rows, why)
 
 
-def without_verdicts(held: HeldOut) -> HeldOut:
+def without_verdicts(sample: CalibrationSample) -> CalibrationSample:
     """The same answers with no one usable, so that all are calibrated together."""
-    status = np.full(len(held), RangeStatus.UNDETERMINED.code, dtype=np.int8)
-    return replace(held, answers=replace(held.answers, status=status))
+    status = np.full(len(sample), RangeStatus.UNDETERMINED.code, dtype=np.int8)
+    return replace(sample, answers=replace(sample.answers, status=status))
 
 
 # ---------------------------------------------------------------------- calibrations
@@ -380,8 +380,8 @@ def calibrate(
     DatasetError
         If the folder holds no finished set, or there is no such split.
     """
-    held = HeldOut.read(get_estimator(estimator, **options), folder, split)
-    return held.calibration(score, provenance(folder, split))
+    sample = CalibrationSample.read(get_estimator(estimator, **options), folder, split)
+    return sample.calibration(score, provenance(folder, split))
 
 
 def provenance(folder: str | os.PathLike[str], split: str) -> dict[str, Any]:

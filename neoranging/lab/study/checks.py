@@ -14,9 +14,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
+from neoranging.core.dcriteria import d_sh_of_ellipses
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.study.metrics import COLLAPSED
-from neoranging.lab.study.scores import ArcTruth, distances, select
+from neoranging.lab.study.scores import ArcTruth, select
 
 ENOUGH: Final = 30
 """Arcs below which a trace is no evidence."""
@@ -76,7 +77,7 @@ def check_answers(scored: pd.DataFrame) -> list[Remark]:
     return sorted(remarks, key=lambda remark: not remark.is_alarm)
 
 
-def check_twins(scored: Sequence[pd.DataFrame]) -> list[Remark]:
+def check_copies(scored: Sequence[pd.DataFrame]) -> list[Remark]:
     """Remarks on methods that answer nearly all arcs alike: one method under two names.
 
     Parameters
@@ -211,10 +212,16 @@ def check_labels(table: ArcTable, truth: ArcTruth, description: dict[str, Any]) 
     description : dict
         `neoranging.lab.study.selection.describe`.
     """
-    return [
-        *(Remark("the labels", *trace) for trace in _label_traces(truth)),
-        *(Remark("the arcs", *trace) for trace in _arc_traces(table, description)),
-    ]
+    remarks = [Remark("the labels", *trace) for trace in _label_traces(truth)]
+    n, largest = len(table), description["n_largest"]
+    if largest > max(0.02 * n, 20) and description["selection"]["cap"] is None:
+        share = f"{largest:,} of {n:,} arcs ({100.0 * largest / n:.1f} %)"
+        text = f"{description['largest']} alone has {share}: consider a cap by object"
+        remarks.append(Remark("the arcs", False, text))
+    if set(np.unique(table["split"])) & {"train", "val"}:
+        text = "some of the arcs may have been seen in the training of a network"
+        remarks.append(Remark("the arcs", False, text))
+    return remarks
 
 
 def _label_traces(truth: ArcTruth) -> Traces:
@@ -224,7 +231,7 @@ def _label_traces(truth: ArcTruth) -> Traces:
     share = 100.0 * float(np.mean(truth.admissible))
     if share < 95.0:
         yield True, f"only {share:.1f} % of the true ranges are admissible"
-    distance, elliptic = distances(truth.pseudo, truth.catalogue)
+    distance, elliptic = d_sh_of_ellipses(truth.pseudo, truth.catalogue)
     if not elliptic.any():
         yield True, "not one true range gives an elliptic orbit"
     elif (middle := float(np.median(distance[elliptic]))) > 0.15:
@@ -233,12 +240,3 @@ def _label_traces(truth: ArcTruth) -> Traces:
             f"the orbits of the true ranges are off those of the catalogue (median D_SH "
             f"{middle:.2f}): labels are shifted, or of other arcs or units",
         )
-
-
-def _arc_traces(table: ArcTable, description: dict[str, Any]) -> Traces:
-    n, largest = len(table), description["n_largest"]
-    if largest > max(0.02 * n, 20) and description["selection"]["cap"] is None:
-        share = f"{largest:,} of {n:,} arcs ({100.0 * largest / n:.1f} %)"
-        yield False, f"{description['largest']} alone has {share}: consider a cap by object"
-    if set(np.unique(table["split"])) & {"train", "val"}:
-        yield False, "some of the arcs may have been seen in the training of a network"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from neoranging.exceptions import EvaluationError
-from neoranging.files import TEMPORARY, replacing, write_json
+from neoranging.files import TEMPORARY, write_file, write_json
 from neoranging.lab.study.report import Picture, render
 from neoranging.lab.study.run import Study
 from neoranging.lab.study.tables import side_by_side
@@ -68,8 +68,10 @@ def write_tables(study: Study, folder: Path) -> list[Path]:
     for name, table in study.tables.items():
         if len(table):
             readable = side_by_side(table) if name == "figures" else table
-            paths.append(_write(folder / f"{name}.csv", csv_table(table)))
-            paths.append(_write(folder / f"{name}.md", markdown_table(readable)))
+            texts = {"csv": csv_table(table), "md": markdown_table(readable)}
+            for ending, text in texts.items():
+                paths.append(folder / f"{name}.{ending}")
+                write_file(paths[-1], text)
     return paths
 
 
@@ -93,7 +95,8 @@ def write_report(
     Path
         Of the page.
     """
-    page = _write(folder / "report.html", render(study, pictures, published=published))
+    page = folder / "report.html"
+    write_file(page, render(study, pictures, published=published))
     content = {
         "data": study.data,
         "settings": study.settings,
@@ -106,9 +109,3 @@ def write_report(
     }
     write_json(folder / "study.json", content)
     return page
-
-
-def _write(path: Path, text: str) -> Path:
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return path

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import Attributables
 from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.classical import ClassicalEstimator
 from neoranging.estimators.conformal import ConformalEstimator
@@ -24,7 +23,7 @@ from neoranging.lab.study.selection import fingerprint
 
 
 @dataclass(frozen=True)
-class Contender:
+class StudyMethod:
     """A method of a study.
 
     Attributes
@@ -39,11 +38,11 @@ class Contender:
 
     @classmethod
     def of(cls, method: Any) -> Self:
-        """Contender of an estimator, or of its description.
+        """Method of an estimator, or of its description.
 
         Parameters
         ----------
-        method : str, RangingEstimator or Contender
+        method : str, RangingEstimator or StudyMethod
             ``[LABEL=]METHOD``, where METHOD is what `neoranging.get_estimator` takes: a name such
             as ``gauss``, ``gauss@geocenter`` or ``mlp@paper``, or a file of weights.
 
@@ -72,8 +71,8 @@ class Contender:
     @property
     def _solver(self) -> RangingEstimator:
         """Estimator that answers, without the calibration around it."""
-        whole = self.estimator
-        return whole.base if isinstance(whole, ConformalEstimator) else whole
+        outer = self.estimator
+        return outer.base if isinstance(outer, ConformalEstimator) else outer
 
     def from_geocenter(self) -> Self | None:
         """The same method with all observers in the centre of the Earth, as the literature has it.
@@ -92,42 +91,42 @@ class Contender:
         return re.sub(r"[^\w.-]+", "-", self.label).strip("-.") or "method"
 
 
-def contenders(methods: Sequence[Any]) -> list[Contender]:
-    """Contenders of descriptions, ready to be asked; see `Contender.of`.
+def study_methods(methods: Sequence[Any]) -> list[StudyMethod]:
+    """Methods of descriptions, ready to be asked; see `StudyMethod.of`.
 
     Raises
     ------
     EvaluationError
         If there is none, or two have one label.
     """
-    found = [Contender.of(method) for method in methods]
-    if not found:
+    labelled = [StudyMethod.of(method) for method in methods]
+    if not labelled:
         raise EvaluationError("there is no method to judge: name at least one")
-    labels = [each.slug for each in found]
-    twice = sorted({each.label for each in found if labels.count(each.slug) > 1})
+    slugs = [method.slug for method in labelled]
+    twice = sorted({method.label for method in labelled if slugs.count(method.slug) > 1})
     if twice:
         raise EvaluationError(
             f"several methods are called {', '.join(map(repr, twice))}: label them, as in "
             "first=a.safetensors second=b.safetensors"
         )
-    for each in found:
-        _ = each.estimator.identity  # missing weights are told now, not after an hour
-    return found
+    for method in labelled:
+        _ = method.estimator.identity  # missing weights are told now, not after an hour
+    return labelled
 
 
 def ask(
-    contender: Contender,
+    method: StudyMethod,
     table: ArcTable,
     truths: Mapping[str, ArcTruth],
     arcs: Mapping[str, Arcs],
     folder: Path | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Answers:
-    """Answers of a contender to all arcs of a table, taken from a folder if they are there.
+    """Answers of a method to all arcs of a table, taken from a folder if they are there.
 
     Parameters
     ----------
-    contender : Contender
+    method : StudyMethod
     table : ArcTable
     truths, arcs : mapping
         By origin: the truth of these arcs, whose attributables the answers get, and the arcs
@@ -138,31 +137,25 @@ def ask(
     progress : callable, optional
         Called with the number of arcs done since it was last called.
     """
-    method, label = contender.estimator, contender.label
-    attributables = truths[method.origin].attributables
-    identity = {"identity": method.identity, "arcs": fingerprint(table)}
+    estimator, label = method.estimator, method.label
+    attributables = truths[estimator.origin].attributables
+    identity = {"identity": estimator.identity, "arcs": fingerprint(table)}
     if folder is not None:
-        file, key = (folder / f"{contender.slug}{ending}" for ending in (".npz", ".json"))
-        kept = _kept(file, key, identity, attributables)
-        if kept is not None and kept.method == label:
+        file, key = (folder / f"{method.slug}{ending}" for ending in (".npz", ".json"))
+        try:
+            stored = load_answers(file, attributables) if read_json(key) == identity else None
+        except (DatasetError, EvaluationError):  # none there, or a damaged one: ask again
+            stored = None
+        if stored is not None and stored.method == label:
             if progress is not None:
                 progress(len(table))
-            return kept
+            return stored
         key.unlink(missing_ok=True)
-    answers = ask_arcs(method, arcs[method.origin], arcs["topocenter"], label, progress=progress)
+    own_arcs = arcs[estimator.origin]
+    answers = ask_arcs(estimator, own_arcs, arcs["topocenter"], label, progress=progress)
     # the same to rounding, and held once for all methods of the origin
     answers = replace(answers, attributables=attributables)
     if folder is not None:
         save_answers(answers, file)
         write_json(key, identity)  # last: where it stands, the answers are whole
     return answers
-
-
-def _kept(
-    file: Path, key: Path, identity: dict[str, Any], attributables: Attributables
-) -> Answers | None:
-    """Answers in a folder, if they are to the same question."""
-    try:
-        return load_answers(file, attributables) if read_json(key) == identity else None
-    except (DatasetError, EvaluationError):  # none there, or a damaged one: ask again
-        return None

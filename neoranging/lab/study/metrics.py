@@ -121,21 +121,16 @@ def _columns(*names: str) -> Columns:
     return lambda s: tuple(s[name] for name in names)
 
 
-def _error(name: str) -> Columns:
-    return lambda s: (np.abs(s[name] - s[f"{name}_true"]),)
-
-
-def _of_answered(values: Callable[[pd.DataFrame], Any]) -> Columns:
-    """Values that every arc has, of the arcs with an answer."""
-    return lambda s: (np.where(s.answered, values(s), np.nan),)
-
-
 def _metrics() -> Iterator[Metric]:
     """Every figure of merit but the medians by object."""
     yield Metric("solved", "arcs with an answer", "%", "high", _columns("answered"), percent)
     yield Metric("ok", "arcs with status OK", "%", "high", _columns("ok"), percent)
     for name, unit in (("rho", "au"), ("rho_dot", "au/d")):
-        error, pair = _error(name), _columns(name, f"{name}_true")
+
+        def error(s: pd.DataFrame, name: str = name) -> tuple[Any]:
+            return (np.abs(s[name] - s[f"{name}_true"]),)
+
+        pair = _columns(name, f"{name}_true")
         yield Metric(f"mae_{name}", f"mean |error| of {name}", unit, "low", error, mean)
         yield Metric(f"medae_{name}", f"median |error| of {name}", unit, "low", error, median)
         yield Metric(f"corr_{name}", f"correlation of {name}", "", "high", pair, correlation)
@@ -146,51 +141,52 @@ def _metrics() -> Iterator[Metric]:
     ):
         yield Metric(f"median_{name}", label, unit, "low", _columns(name), median)
     yield Metric("median_rho", "median rho", "au", "", _columns("rho"), median)
+    values: Callable[[pd.DataFrame], Any]
     for name, label, unit, better, values, statistic in (
         ("median_rho_true", "median true rho", "au", "", lambda s: s.rho_true, median),
         ("collapsed", f"rho < {COLLAPSED:g} au", "%", "low", lambda s: s.rho < COLLAPSED, percent),
         ("p_ar", "admissible", "%", "high", lambda s: s.admissible, percent),
         ("p_ar_truth", "true range admissible", "%", "", lambda s: s.pseudo_admissible, percent),
     ):
-        columns = _of_answered(values)
-        yield Metric(name, f"{label}, of answered arcs", unit, better, columns, statistic)
+
+        def of_answered(s: pd.DataFrame, values: Any = values) -> tuple[FloatArray]:
+            return (np.where(s.answered, values(s), np.nan),)
+
+        yield Metric(name, f"{label}, of answered arcs", unit, better, of_answered, statistic)
     for which, orbit in (("pseudo", "the pseudo-truth"), ("catalogue", "the catalogue")):
-        yield from _distances(which, f"D_SH from {orbit}")
+        d, elliptic, symbol = f"d_sh_{which}", f"elliptic_{which}", f"D_SH from {orbit}"
+        below = f"{symbol} < {ASSOCIATED:g}"
+
+        def of_pairs(s: pd.DataFrame, d: str = d) -> tuple[FloatArray]:
+            return (np.where(s[d].isna(), np.nan, s[d] < ASSOCIATED),)
+
+        def of_all(s: pd.DataFrame, d: str = d) -> tuple[pd.Series]:
+            return (s[d] < ASSOCIATED,)
+
+        label = f"both orbits of {symbol} elliptic"
+        yield Metric(elliptic, label, "%", "high", _columns(elliptic), percent)
+        yield Metric(d, f"median {symbol}", "", "low", _columns(d), median)
+        yield Metric(f"{d}_below", f"{below}, of elliptic pairs", "%", "high", of_pairs, percent)
+        label = f"{below}, of all arcs"
+        yield Metric(f"{d}_associated", label, "%", "high", of_all, percent)
 
 
-def _distances(which: str, symbol: str) -> Iterator[Metric]:
-    """Figures of the distance of orbits from those of the pseudo-truth or of the catalogue."""
-    d, elliptic = f"d_sh_{which}", f"elliptic_{which}"
-    below = f"{symbol} < {ASSOCIATED:g}"
-
-    def of_pairs(s: pd.DataFrame) -> tuple[FloatArray]:
-        return (np.where(s[d].isna(), np.nan, s[d] < ASSOCIATED),)
-
-    def of_all(s: pd.DataFrame) -> tuple[pd.Series]:
-        return (s[d] < ASSOCIATED,)
-
-    label = f"both orbits of {symbol} elliptic"
-    yield Metric(elliptic, label, "%", "high", _columns(elliptic), percent)
-    yield Metric(d, f"median {symbol}", "", "low", _columns(d), median)
-    yield Metric(f"{d}_below", f"{below}, of elliptic pairs", "%", "high", of_pairs, percent)
-    label = f"{below}, of all arcs"
-    yield Metric(f"{d}_associated", label, "%", "high", of_all, percent)
-
-
-def _by_object(metric: Metric) -> Metric:
-    return replace(
-        metric,
-        name=f"{metric.name}_by_object",
-        label=f"{metric.label}, median by object",
-        statistic=median_by_object,
-    )
-
+_BY_ARC: Final = tuple(_metrics())
 
 METRICS: Final[Mapping[str, Metric]] = {
     metric.name: metric
     for metric in (
-        *_metrics(),
-        *(_by_object(m) for m in _metrics() if m.statistic is median and m.better),
+        *_BY_ARC,
+        *(
+            replace(
+                metric,
+                name=f"{metric.name}_by_object",
+                label=f"{metric.label}, median by object",
+                statistic=median_by_object,
+            )
+            for metric in _BY_ARC
+            if metric.statistic is median and metric.better
+        ),
     )
 }
 """Every figure of merit, in the order of tables.

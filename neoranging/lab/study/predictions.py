@@ -39,7 +39,6 @@ def predict(
     table: ArcTable,
     *,
     label: str | None = None,
-    chunk: int = _CHUNK,
     progress: Callable[[int], object] | None = None,
     **options: Any,
 ) -> Answers:
@@ -53,8 +52,6 @@ def predict(
         M arcs with at least ``neoranging.lab.sets.arcs.OBSERVED``; labels are not looked at.
     label : str, optional
         Name to give it; that of the method by default.
-    chunk : int
-        Arcs asked for at once.
     progress : callable, optional
         Called with the number of arcs done since it was last called.
     **options
@@ -83,13 +80,9 @@ def predict(
         predict("gauss", table, origin="geocenter", label="gauss (geocentric)")
     """
     method = get_estimator(estimator, **options)
-    parts = []
-    for start in range(0, max(len(table), 1), chunk):
-        part = table.take(slice(start, start + chunk))
-        arcs = to_core(part, method.origin)
-        topocentric = arcs if method.origin == "topocenter" else to_core(part)
-        parts.append(ask_arcs(method, arcs, topocentric, label, progress=progress))
-    return replace(Answers.join(parts), seconds=sum(part.seconds for part in parts))
+    arcs = to_core(table, method.origin)
+    topocentric = arcs if method.origin == "topocenter" else to_core(table)
+    return ask_arcs(method, arcs, topocentric, label, progress=progress)
 
 
 def ask_arcs(

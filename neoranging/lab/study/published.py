@@ -14,7 +14,7 @@ SOURCE: Final = "published, NEODyS"
 
 
 class Published(NamedTuple):
-    """What is published of a method."""
+    """Figures of a method as they are published."""
 
     method: str
     n_arcs: int

@@ -66,16 +66,8 @@ def render(study: Study, pictures: Sequence[Picture] = (), *, published: bool = 
     published : bool
         Show the figures of the literature below the methods.
     """
-    bodies = {
-        "arcs": _arcs(study),
-        "strata": _strata(study.tables["strata"]),
-        "classical": _classical(study.tables.get("classical")),
-        "intervals": _intervals(study.tables["coverage"]),
-        "cases": _cases(study.tables["cases"]),
-        "figures": _figures(study),
-        "made": _methods(study),
-    }
-    drawn = {name: [p for p in pictures if p.section == name] for name in SECTIONS}
+    bodies = _bodies(study)
+    by_section = {name: [p for p in pictures if p.section == name] for name in SECTIONS}
     environment = Environment(
         loader=PackageLoader("neoranging.lab.study", ""),
         autoescape=True,
@@ -83,7 +75,15 @@ def render(study: Study, pictures: Sequence[Picture] = (), *, published: bool = 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"markup": _markup, "setting": _setting, "words": _is_words}
+    environment.filters |= {
+        # D_SH and P_AR get their subscripts
+        "markup": lambda text: Markup(
+            re.sub(r"\b([DP])_(SH|AR)\b", r"\1<sub>\2</sub>", str(escape(text)))
+        ),
+        "setting": _setting,
+        # columns of words are set left
+        "words": lambda column: any(text[:1].isalpha() for text in column),
+    }
     return environment.get_template("report.html.j2").render(
         study=study,
         data=study.data,
@@ -96,27 +96,17 @@ def render(study: Study, pictures: Sequence[Picture] = (), *, published: bool = 
         sections={
             name: head
             for name, head in SECTIONS.items()
-            if bodies.get(name) is not None or drawn[name] or name == "intervals"
+            if bodies.get(name) is not None or by_section[name] or name == "intervals"
         },
         bodies=bodies,
-        pictures=drawn,
+        pictures=by_section,
         now=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
-
-
-def _markup(text: str) -> Markup:
-    """Escaped text in which D_SH and P_AR have their subscripts."""
-    return Markup(re.sub(r"\b([DP])_(SH|AR)\b", r"\1<sub>\2</sub>", str(escape(text))))
 
 
 def _setting(value: Any) -> str:
     """Setting as text."""
     return " + ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _is_words(column: Sequence[str]) -> bool:
-    """True for a column of words, which are set left."""
-    return any(text[:1].isalpha() for text in column)
 
 
 def _by_subject(remarks: Iterator[Remark]) -> dict[str, list[str]]:
@@ -174,12 +164,12 @@ def _headline(study: Study, published: bool) -> Iterator[_Line]:
     for row in headline.to_dict("records"):
         is_all = row["answers"] == "all"
         pace = f", {row['n_arcs'] / row['seconds']:,.0f} arcs/s" if row["seconds"] > 0.0 else ""
-        asked = f"{row['n_answered']:,}" + (f" of {row['n_arcs']:,}" if is_all else "")
+        counts = f"{row['n_answered']:,}" + (f" of {row['n_arcs']:,}" if is_all else "")
         yield _Line(
             _Cell(row["method"], row["origin"] + pace, is_bold=True)
             if is_all
             else _Cell(f"{row['method']}, OK only"),
-            _Cell(asked, f"{row['n_objects']:,} objects"),
+            _Cell(counts, f"{row['n_objects']:,} objects"),
             [
                 _figure(row, name, is_all and row[name] == best.get(name))
                 if is_all or group != "answers"
@@ -222,46 +212,55 @@ def _figure(row: Mapping[Any, Any], name: str, is_best: bool) -> _Cell:
 # ---------------------------------------------------------------------- tables of the sections
 
 
-def _arcs(study: Study) -> pd.DataFrame:
-    data = study.data
-    values = {
-        "arcs": f"{data['n_arcs']:,}",
-        "objects": f"{data['n_objects']:,}",
-        "observations": f"{int(study.table.counts.sum()):,}",
-        "object with most arcs": f"{data['largest']} ({data['n_largest']:,} arcs)",
-        "nights, MJD": f"{data['first_night']:.0f} to {data['last_night']:.0f}",
-    }
-    return pd.DataFrame({"": values.keys(), "value": values.values()})
-
-
 def _with_count(row: Any) -> str:
     """Value of a row of figures; in a second line its interval and the arcs that enter."""
     bounds = with_interval(row).partition(" ")[2]
     return f"{number(row.value)}\n{bounds} n {row.n_arcs:,}"
 
 
-def _strata(figures: pd.DataFrame) -> pd.DataFrame:
-    some = figures[figures["metric"].isin(["median_log10_error", "p_ar", "d_sh_pseudo"])]
-    ends = zip(some["lower"], some["upper"], some["axis_unit"], strict=True)
+def _bodies(study: Study) -> dict[str, Any]:
+    """Tables by section: a frame, two of them, or frames by title; None of no numbers."""
+    data, tables, methods = study.data, study.tables, study.settings["methods"]
+    arcs = {
+        "arcs": f"{data['n_arcs']:,}",
+        "objects": f"{data['n_objects']:,}",
+        "observations": f"{int(study.table.counts.sum()):,}",
+        "object with most arcs": f"{data['largest']} ({data['n_largest']:,} arcs)",
+        "nights, MJD": f"{data['first_night']:.0f} to {data['last_night']:.0f}",
+    }
+    strata = tables["strata"]
+    strata = strata[strata["metric"].isin(["median_log10_error", "p_ar", "d_sh_pseudo"])]
+    ends = zip(strata["lower"], strata["upper"], strata["axis_unit"], strict=True)
     bounds = [f"{number(low)} – {number(high)} {unit}" for low, high, unit in ends]
     index = ("axis", "stratum", "bounds", "label", "unit")
-    return side_by_side(some.assign(bounds=bounds), index, _with_count)
-
-
-def _classical(figures: pd.DataFrame | None) -> dict[str, pd.DataFrame] | None:
-    """Tables by the title of their arcs."""
-    if figures is None:
-        return None
-    titles = {
-        "all": "All arcs",
-        **{
-            subset: f"Arcs that all classical methods {subset.replace('solved', 'solve', 1)}"
-            for subset in figures["subset"].unique()[1:]
-        },
+    classical = None
+    if "classical" in tables:
+        classical = {}
+        for subset, rows in tables["classical"].groupby("subset", sort=False):
+            arcs_of = f"Arcs that all classical methods {str(subset).replace('solved', 'solve', 1)}"
+            title = "All arcs" if subset == "all" else arcs_of
+            classical[title] = side_by_side(rows, cell=_with_count)
+    status = tables["status"]
+    by_status = {
+        "method": status["method"],
+        "status": status["status"],
+        "arcs": status["n_arcs"].map("{:,}".format),
+        "[%]": status["percent"].map("{:.2f}".format),
+        "with a range": status["n_answered"].map("{:,}".format),
+        "meaning": status["meaning"],
     }
+    settings = [
+        ", ".join(f"{name} {_setting(value)}" for name, value in identity.items())
+        for identity in methods.values()
+    ]
     return {
-        titles[subset]: side_by_side(rows, cell=_with_count)
-        for subset, rows in figures.groupby("subset", sort=False)
+        "arcs": pd.DataFrame({"": arcs.keys(), "value": arcs.values()}),
+        "strata": side_by_side(strata.assign(bounds=bounds), index, _with_count),
+        "classical": classical,
+        "intervals": _intervals(tables["coverage"]),
+        "cases": _cases(tables["cases"]),
+        "figures": (side_by_side(tables["figures"], cell=_with_count), pd.DataFrame(by_status)),
+        "made": pd.DataFrame({"method": methods.keys(), "what it is": settings}),
     }
 
 
@@ -271,7 +270,7 @@ def _intervals(coverage: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | No
         return None
     key = ["method", "source", "stratum", "bin"]
     levels = [rows for _, rows in coverage.groupby("level", sort=False)]
-    shown = levels[0][[*key, "n_arcs", "n_objects"]]
+    wide = levels[0][[*key, "n_arcs", "n_objects"]]
     for rows in levels:
         percent = f"{100.0 * rows['level'].iloc[0]:g} %"
         columns: dict[str, Any] = {
@@ -280,14 +279,14 @@ def _intervals(coverage: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | No
             f"{percent}: median width [au]": rows["median_width_au"].map(number),
             f"{percent}: median upper / lower": rows["median_ratio"].map(number),
         }
-        shown = shown.merge(rows[key].assign(**columns), on=key, how="left")
-    of_all = shown["stratum"].isin(["all", "answered"])
-    of_all |= (shown["stratum"] == "verdict") & (shown["source"] == "crosswise")
-    bins = shown["bin"].astype(str)
-    arcs = bins.where(shown["stratum"] == bins, shown["stratum"] + ": " + bins)
-    counts = {name: shown[name].map("{:,}".format) for name in ("n_arcs", "n_objects")}
-    shown = shown.assign(stratum=arcs, **counts).drop(columns="bin").fillna("")
-    shown = shown.rename(
+        wide = wide.merge(rows[key].assign(**columns), on=key, how="left")
+    of_all = wide["stratum"].isin(["all", "answered"])
+    of_all |= (wide["stratum"] == "verdict") & (wide["source"] == "crosswise")
+    bins = wide["bin"].astype(str)
+    arcs = bins.where(wide["stratum"] == bins, wide["stratum"] + ": " + bins)
+    counts = {name: wide[name].map("{:,}".format) for name in ("n_arcs", "n_objects")}
+    wide = wide.assign(stratum=arcs, **counts).drop(columns="bin").fillna("")
+    wide = wide.rename(
         columns={
             "source": "calibration",
             "stratum": "arcs",
@@ -295,52 +294,28 @@ def _intervals(coverage: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | No
             "n_objects": "n objects",
         }
     )
-    return shown[of_all], shown[~of_all]
+    return wide[of_all], wide[~of_all]
 
 
 def _cases(rows: pd.DataFrame) -> pd.DataFrame | None:
-    """How often the true ranges of single objects lie in their intervals."""
+    """Counts of the true ranges of single objects within their intervals."""
     if rows.empty:
         return None
-    counts = rows.groupby(["method", "designation"], sort=False).agg(
+    groups = rows.groupby(["method", "designation"], sort=False)
+    counts = groups.agg(
         n=("rho_true_au", "size"),
         answered=("rho_au", "count"),
         bounded=("low_au", "count"),
         inside=("inside", "sum"),
-    )
-    shown = counts.reset_index()
+    ).reset_index()
     return pd.DataFrame(
         {
-            "method": shown["method"],
-            "object": shown["designation"],
-            "arcs": shown["n"].map("{:,}".format),
-            "answered": shown["answered"].map("{:,}".format),
+            "method": counts["method"],
+            "object": counts["designation"],
+            "arcs": counts["n"].map("{:,}".format),
+            "answered": counts["answered"].map("{:,}".format),
             "truth in the 68 % interval": [
-                f"{inside} of {n}" for inside, n in zip(shown.inside, shown.bounded, strict=True)
+                f"{inside} of {n}" for inside, n in zip(counts.inside, counts.bounded, strict=True)
             ],
         }
     )
-
-
-def _figures(study: Study) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Every figure of merit, and the status of the answers."""
-    status = study.tables["status"]
-    return side_by_side(study.tables["figures"], cell=_with_count), pd.DataFrame(
-        {
-            "method": status["method"],
-            "status": status["status"],
-            "arcs": status["n_arcs"].map("{:,}".format),
-            "[%]": status["percent"].map("{:.2f}".format),
-            "with a range": status["n_answered"].map("{:,}".format),
-            "meaning": status["meaning"],
-        }
-    )
-
-
-def _methods(study: Study) -> pd.DataFrame:
-    methods = study.settings["methods"]
-    settings = [
-        ", ".join(f"{name} {_setting(value)}" for name, value in identity.items())
-        for identity in methods.values()
-    ]
-    return pd.DataFrame({"method": methods.keys(), "what it is": settings})

@@ -23,13 +23,13 @@ from neoranging.lab.sets.progress import NoBar
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.study.calibration import (
     INTERVAL_LEVEL,
-    HeldOut,
+    CalibrationSample,
     MethodIntervals,
     without_verdicts,
 )
 from neoranging.lab.study.cases import CaseArcs, Cases, case_rows, draw_cases
-from neoranging.lab.study.checks import Remark, check_answers, check_labels, check_twins
-from neoranging.lab.study.methods import Contender, ask, contenders
+from neoranging.lab.study.checks import Remark, check_answers, check_copies, check_labels
+from neoranging.lab.study.methods import StudyMethod, ask, study_methods
 from neoranging.lab.study.predictions import predict
 from neoranging.lab.study.scores import ArcTruth, score, select
 from neoranging.lab.study.selection import Selection, describe, is_same_part
@@ -48,7 +48,7 @@ def no_bar(*_: Any, **__: Any) -> NoBar:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
-    """What was found of several methods on the same arcs.
+    """Answers of several methods to the same arcs, and every figure that follows from them.
 
     Attributes
     ----------
@@ -58,14 +58,14 @@ class Study:
         How they were judged.
     table : ArcTable
         The M arcs.
-    contenders : tuple of Contender
+    methods : tuple of StudyMethod
         The methods, in the order of the tables.
-    twins : tuple of Contender
+    geocentric : tuple of StudyMethod
         The classical ones among them with the observers in the centre of the Earth.
     answers : dict of str to Answers
         By label, of both.
     scored : dict of str to DataFrame
-        The same beside the truth; those of ``contenders`` with crosswise intervals.
+        The same beside the truth; those of ``methods`` with crosswise intervals.
     coverage : dict of str to DataFrame
         By label: `neoranging.lab.study.calibration.coverage`.
     cases : Cases, optional
@@ -79,8 +79,8 @@ class Study:
     data: dict[str, Any]
     settings: dict[str, Any]
     table: ArcTable
-    contenders: tuple[Contender, ...]
-    twins: tuple[Contender, ...]
+    methods: tuple[StudyMethod, ...]
+    geocentric: tuple[StudyMethod, ...]
     answers: dict[str, Answers]
     scored: dict[str, pd.DataFrame]
     coverage: dict[str, pd.DataFrame]
@@ -90,24 +90,24 @@ class Study:
 
     @property
     def labels(self) -> list[str]:
-        """Of the methods, without the geocentric twins."""
-        return [each.label for each in self.contenders]
+        """Labels of the methods, without those asked from the geocentre."""
+        return [method.label for method in self.methods]
 
     @property
     def judged(self) -> list[pd.DataFrame]:
-        """Scores of the methods, without the geocentric twins."""
+        """Scores of the methods, without those asked from the geocentre."""
         return [self.scored[label] for label in self.labels]
 
     @property
     def classical(self) -> list[pd.DataFrame]:
-        """Scores of the classical methods and their geocentric twins."""
-        known = (*(c for c in self.contenders if c.is_classical), *self.twins)
-        return [self.scored[each.label] for each in known]
+        """Scores of the classical methods, from their own origin and from the geocentre."""
+        methods = (*(m for m in self.methods if m.is_classical), *self.geocentric)
+        return [self.scored[method.label] for method in methods]
 
     @property
     def learned(self) -> list[pd.DataFrame]:
         """Scores of the methods that are not classical."""
-        return [self.scored[each.label] for each in self.contenders if not each.is_classical]
+        return [self.scored[m.label] for m in self.methods if not m.is_classical]
 
     def __repr__(self) -> str:
         return f"<Study of {', '.join(self.labels)} on {len(self.table)} {self.data['kind']} arcs>"
@@ -118,7 +118,7 @@ def run_study(
     methods: Sequence[Any],
     *,
     selection: Selection | None = None,
-    kept: Path | None = None,
+    predictions: Path | None = None,
     geocentric: bool = True,
     n_boot: int = 200,
     folds: int = 10,
@@ -130,12 +130,12 @@ def run_study(
     ----------
     folder : path-like
         Of the set.
-    methods : sequence of str, RangingEstimator or Contender
-        See `Contender.of`.
+    methods : sequence of str, RangingEstimator or StudyMethod
+        See `StudyMethod.of`.
     selection : Selection, optional
         Which arcs; those of the split ``"test"`` by default.
-    kept : Path, optional
-        Folder of predictions; those found there are not made again.
+    predictions : Path, optional
+        Folder of answers; those found there are not made again.
     geocentric : bool
         Ask classical methods from the centre of the Earth as well.
     n_boot : int
@@ -156,35 +156,36 @@ def run_study(
     EvaluationError
         If there is no arc or no method, or two methods have one label.
     """
-    chosen = contenders(methods)
-    twins = [twin for each in chosen if geocentric and (twin := each.from_geocenter())]
-    both = contenders([*chosen, *twins])
+    chosen = study_methods(methods)
+    moved = [method.from_geocenter() for method in chosen] if geocentric else []
+    from_centre = [method for method in moved if method is not None]
+    both = study_methods([*chosen, *from_centre])
     selection = selection or Selection()
     table = selection.read(folder)
     data = describe(folder, selection, table)
+    cases = draw_cases(folder, selection, table)
     # what no method changes, once for each origin; labels are checked by the topocentre
-    origins = dict.fromkeys(["topocenter", *(each.estimator.origin for each in both)])
+    origins = dict.fromkeys(["topocenter", *(method.estimator.origin for method in both)])
     arcs = {origin: to_core(table, origin) for origin in origins}
     truths = {origin: ArcTruth.of(table, origin, arcs[origin]) for origin in origins}
-    cases = draw_cases(folder, selection, table)
-    with bar(len(both) * len(table), "asking", "arc") as shown:
-        answers = {c.label: ask(c, table, truths, arcs, kept, shown.update) for c in both}
+    with bar(len(both) * len(table), "asking", "arc") as progress:
+        answers = {m.label: ask(m, table, truths, arcs, predictions, progress.update) for m in both}
     unseen = {}
     if cases is not None and cases.rows is None:
-        unseen = {c.label: predict(c.estimator, cases.table, label=c.label) for c in chosen}
-    with bar(len(both) + len(chosen) + 6, "judging", "step") as shown:
+        unseen = {m.label: predict(m.estimator, cases.table, label=m.label) for m in chosen}
+    with bar(len(both) + len(chosen) + 6, "judging", "step") as progress:
         return judge(
             answers,
             truths,
             table,
             chosen,
-            twins,
+            from_centre,
             data,
             cases=cases,
             unseen=unseen,
             n_boot=n_boot,
             folds=folds,
-            progress=shown.update,
+            progress=progress.update,
         )
 
 
@@ -192,8 +193,8 @@ def judge(
     answers: Mapping[str, Answers],
     truths: Mapping[str, ArcTruth],
     table: ArcTable,
-    methods: Sequence[Contender],
-    twins: Sequence[Contender],
+    methods: Sequence[StudyMethod],
+    geocentric: Sequence[StudyMethod],
     data: dict[str, Any],
     *,
     cases: CaseArcs | None = None,
@@ -207,12 +208,13 @@ def judge(
     Parameters
     ----------
     answers : mapping of str to Answers
-        By label, of the methods and their twins.
+        By label, of all methods.
     truths : mapping of str to ArcTruth
         By origin; that from the topocentre among them.
     table : ArcTable
         The M arcs.
-    methods, twins : sequence of Contender
+    methods, geocentric : sequence of StudyMethod
+        The methods, and the classical ones among them asked from the centre of the Earth.
     data : dict
         `neoranging.lab.study.selection.describe`.
     cases : CaseArcs, optional
@@ -225,56 +227,62 @@ def judge(
         Called with the number of steps done since it was last called.
     """
     scored, intervals = {}, {}
-    for label, each in answers.items():
-        scored[label] = score(table, each, truth=truths[each.origin])
+    for label, of_method in answers.items():
+        scored[label] = score(table, of_method, truth=truths[of_method.origin])
         progress(1)
     usual = np.flatnonzero(~table["is_close"])
     for method in methods:
         label, truth = method.label, truths[method.estimator.origin]
-        held = HeldOut(method.estimator.identity, answers[label], truth).take(usual)
-        own = intervals[label] = _intervals(method, held, scored[label], usual, data, folds)
+        sample = CalibrationSample(method.estimator.identity, answers[label], truth).take(usual)
+        own = intervals[label] = _intervals(method, sample, scored[label], usual, data, folds)
         if own.bounds is not None:
             bounds = np.full((len(table), 2), np.nan)
             bounds[usual] = own.bounds
             scored[label] = _with_bounds(scored[label], bounds)
         progress(1)
-    shown = None if cases is None else _judge_cases(cases, unseen or {}, methods, scored, intervals)
+    judged_cases = None
+    if cases is not None:
+        judged_cases = _judge_cases(cases, unseen or {}, methods, scored, intervals)
     progress(1)
     seed = data["selection"]["seed"]
-    tables = study_tables(methods, twins, scored, n_boot=n_boot, rng=seed, done=progress)
-    tables["coverage"] = _covered(intervals)
-    tables["cases"] = pd.DataFrame() if shown is None else shown.rows
+    tables = study_tables(methods, geocentric, scored, n_boot=n_boot, rng=seed, done=progress)
+    covered = {label: own.rows for label, own in intervals.items() if own.rows is not None}
+    tables["coverage"] = pd.DataFrame()
+    if covered:
+        of_methods = pd.concat(covered, names=["method", None]).reset_index("method")
+        tables["coverage"] = of_methods.reset_index(drop=True)
+    tables["cases"] = pd.DataFrame() if judged_cases is None else judged_cases.rows
     remarks = [
         *check_labels(table, truths["topocenter"], data),
-        *check_twins([scored[each.label] for each in methods]),
-        *(remark for each in methods for remark in check_answers(scored[each.label])),
+        *check_copies([scored[method.label] for method in methods]),
+        *(remark for method in methods for remark in check_answers(scored[method.label])),
         *(Remark(label, False, own.why) for label, own in intervals.items() if own.why),
     ]
     return Study(
         data=data,
         settings={
             "neoranging": __version__,
-            "methods": {each.label: each.estimator.identity for each in (*methods, *twins)},
+            "methods": {m.label: m.estimator.identity for m in (*methods, *geocentric)},
             "n_boot": n_boot,
             "folds": folds,
         },
         table=table,
-        contenders=tuple(methods),
-        twins=tuple(twins),
+        methods=tuple(methods),
+        geocentric=tuple(geocentric),
         answers=dict(answers),
         scored=scored,
         coverage={
             label: own.coverage for label, own in intervals.items() if own.coverage is not None
         },
-        cases=shown,
+        cases=judged_cases,
         remarks=sorted(remarks, key=lambda remark: not remark.is_alarm),
         tables=tables,
     )
 
 
 def _intervals(
-    method: Contender,
-    held: HeldOut,
+    method: StudyMethod,
+    sample: CalibrationSample,
     scored: pd.DataFrame,
     rows: IntArray,
     data: Mapping[str, Any],
@@ -289,16 +297,7 @@ def _intervals(
         f"{axis} tercile": np.array([*cells.names, "unknown"])[cells.cell[rows]]
         for axis, cells in strata.items()
     }
-    return MethodIntervals.of(held, terciles, calibration, folds)
-
-
-def _covered(intervals: Mapping[str, MethodIntervals]) -> pd.DataFrame:
-    """Coverage of the intervals of all methods that have some."""
-    tables = {label: own.rows for label, own in intervals.items() if own.rows is not None}
-    if not tables:
-        return pd.DataFrame()
-    table = pd.concat(tables, names=["method", None])
-    return table.reset_index("method").reset_index(drop=True)
+    return MethodIntervals.of(sample, terciles, calibration, folds)
 
 
 def _with_bounds(scored: pd.DataFrame, bounds: FloatArray) -> pd.DataFrame:
@@ -310,25 +309,25 @@ def _with_bounds(scored: pd.DataFrame, bounds: FloatArray) -> pd.DataFrame:
 def _judge_cases(
     cases: CaseArcs,
     unseen: Mapping[str, Answers],
-    methods: Sequence[Contender],
+    methods: Sequence[StudyMethod],
     scored: Mapping[str, pd.DataFrame],
     intervals: Mapping[str, MethodIntervals],
 ) -> Cases:
     """Scores of single objects: unseen ones with intervals from all arcs of the study."""
     judged = []
-    for each in methods:
+    for method in methods:
         if cases.rows is not None:
-            judged.append(select(scored[each.label], cases.rows))
+            judged.append(select(scored[method.label], cases.rows))
             continue
-        answers, of_study = unseen[each.label], intervals[each.label].held
+        answers, of_study = unseen[method.label], intervals[method.label].sample
         truth = ArcTruth.of(cases.table, answers.origin)
         scores = score(cases.table, answers, truth=truth)
         if of_study is not None:
-            held = HeldOut(of_study.identity, answers, truth)
+            sample = CalibrationSample(of_study.identity, answers, truth)
             if not of_study.answers.usable.any():  # verdicts that did not count there do not here
-                held = without_verdicts(held)
+                sample = without_verdicts(sample)
             calibration = of_study.calibration()
-            bounds = held.intervals(calibration, INTERVAL_LEVEL, too_few="limits")
+            bounds = sample.intervals(calibration, INTERVAL_LEVEL, too_few="limits")
             scores = _with_bounds(scores, bounds)
         judged.append(scores)
     rows = pd.concat([case_rows(cases.table, scores) for scores in judged], ignore_index=True)

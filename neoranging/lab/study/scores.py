@@ -22,7 +22,7 @@ from neoranging.core import columns
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables, Completion, from_fit
-from neoranging.core.dcriteria import d_sh
+from neoranging.core.dcriteria import d_sh_of_ellipses
 from neoranging.core.elements import state_to_elements
 from neoranging.core.geometry import equatorial_to_ecliptic
 from neoranging.exceptions import EvaluationError
@@ -190,8 +190,8 @@ def score(table: ArcTable, answers: Answers, *, truth: ArcTruth | None = None) -
         dex = np.where(ratio > 0.0, np.abs(np.log10(ratio)), np.where(ratio <= 0, np.inf, np.nan))
     r, v = (np.where(answered[:, None], x, np.nan) for x in (answers.r, answers.v))
     orbit = _five_elements(r, v)
-    d_sh_pseudo, elliptic_pseudo = distances(orbit, truth.pseudo)
-    d_sh_catalogue, elliptic_catalogue = distances(orbit, truth.catalogue)
+    d_sh_pseudo, elliptic_pseudo = d_sh_of_ellipses(orbit, truth.pseudo)
+    d_sh_catalogue, elliptic_catalogue = d_sh_of_ellipses(orbit, truth.catalogue)
     names, number = truth.objects
     values = {
         "rho": rho,
@@ -253,16 +253,3 @@ def _check_same_arcs(truth: ArcTruth, answers: Answers) -> None:
             f"answers of {name!r} belong to other arcs, or to these in another order: "
             f"{int(other.sum())} of {len(answers)} proper motions differ; ask the method again"
         )
-
-
-def distances(orbit: FloatArray, reference: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """D of Southworth and Hawkins between orbits (M, 5), and flags of pairs of ellipses.
-
-    D is NaN where one of the two is no ellipse.
-    """
-    both = (orbit[:, 1] < 1.0) & (reference[:, 1] < 1.0)
-    # a straight fall into the Sun has no plane: comparable with nothing, like the unbound
-    both &= np.isfinite(orbit).all(axis=1) & np.isfinite(reference).all(axis=1)
-    distance = np.full(len(both), np.nan)
-    distance[both] = d_sh(tuple(orbit[both].T), tuple(reference[both].T))
-    return distance, both

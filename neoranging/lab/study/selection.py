@@ -92,20 +92,17 @@ class Selection:
         if self.cap is not None:
             rows = capped(number, self.cap, draw)
         if self.max_arcs is not None and self.max_arcs < len(rows):
-            rows = rows[_whole_objects(number[rows], self.max_arcs, draw)]
+            # objects drawn until no more fit; part of the first one if it is larger
+            counts = np.bincount(number[rows])
+            order = draw.permutation(np.flatnonzero(counts))
+            n = int(np.searchsorted(np.cumsum(counts[order]), self.max_arcs, side="right"))
+            of_drawn = np.isin(number[rows], order[: max(n, 1)])
+            rows = rows[np.flatnonzero(of_drawn)[: self.max_arcs]]
         return table if len(rows) == len(table) else table.take(rows)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self)
-
-
-def _whole_objects(number: IntArray, most: int, draw: np.random.Generator) -> IntArray:
-    """Indices of the arcs of objects drawn until no more fit; part of the first if it is larger."""
-    counts = np.bincount(number)
-    order = draw.permutation(np.flatnonzero(counts))
-    n = max(int(np.searchsorted(np.cumsum(counts[order]), most, side="right")), 1)
-    return np.flatnonzero(np.isin(number, order[:n]))[:most]
 
 
 def describe(

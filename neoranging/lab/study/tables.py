@@ -12,7 +12,7 @@ import pandas as pd
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.study.classical import classical_comparison
-from neoranging.lab.study.methods import Contender
+from neoranging.lab.study.methods import StudyMethod
 from neoranging.lab.study.metrics import summarise
 from neoranging.lab.study.published import PUBLISHED, SOURCE
 from neoranging.lab.study.scores import select
@@ -34,8 +34,8 @@ STRATA_METRICS: Final = (
 
 
 def study_tables(
-    methods: Sequence[Contender],
-    geocentric: Sequence[Contender],
+    methods: Sequence[StudyMethod],
+    geocentric: Sequence[StudyMethod],
     scored: Mapping[str, pd.DataFrame],
     *,
     n_boot: int,
@@ -46,7 +46,7 @@ def study_tables(
 
     Parameters
     ----------
-    methods, geocentric : sequence of Contender
+    methods, geocentric : sequence of StudyMethod
         The methods of the study, and the classical ones among them with the observers in the
         centre of the Earth.
     scored : mapping of str to DataFrame
@@ -89,7 +89,7 @@ def study_tables(
     return tables
 
 
-def _pairs(methods: Sequence[Contender]) -> list[tuple[str, str]]:
+def _pairs(methods: Sequence[StudyMethod]) -> list[tuple[str, str]]:
     """Labels of methods to subtract, the second from the first.
 
     All pairs of learned methods; the one that is learned from each classical one; else the ends.

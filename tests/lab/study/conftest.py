@@ -9,7 +9,7 @@ from neoranging.core.status import RangeStatus
 from neoranging.estimators.base import RangingEstimator
 from neoranging.lab.sets.splits import split_set
 from neoranging.lab.sets.store import ArcWriter
-from neoranging.lab.study.methods import Contender
+from neoranging.lab.study.methods import StudyMethod
 from neoranging.lab.study.run import run_study
 from neoranging.lab.study.selection import Selection
 
@@ -129,6 +129,6 @@ def noisy():
 
 @pytest.fixture(scope="session")
 def study(folder, arcs, oracle):
-    """Study of both classical methods and an honest one on the test part of that set."""
-    methods = ["gauss", "laplace", Contender("honest", oracle(arcs, noisy_answers))]
+    """Of both classical methods and an honest one on the test part of that set."""
+    methods = ["gauss", "laplace", StudyMethod("honest", oracle(arcs, noisy_answers))]
     return run_study(folder, methods, n_boot=20, folds=4)

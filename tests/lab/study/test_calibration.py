@@ -16,7 +16,7 @@ from neoranging.exceptions import ConformalError, DatasetError, NotTrainedError
 from neoranging.lab.sets.schema import COLUMNS, ArcTable
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.study.calibration import (
-    HeldOut,
+    CalibrationSample,
     calibrate,
     calibrate_defaults,
     coverage,
@@ -93,13 +93,15 @@ def held_out(made_answers, n_objects, arcs_each, seed, shared=0.9, ok=0.8):
     rho = truth * np.exp(20.0 * eta / (1.0 + 20.0 * span) * error)
     rho[rng.random(n) < 0.1] = np.nan
     answers = made_answers(rho, np.nan, rng.random(n) < ok, eta)
-    return HeldOut({"method": "made up"}, answers, truth_of(answers, span, truth, objects))
+    return CalibrationSample(
+        {"method": "made up"}, answers, truth_of(answers, span, truth, objects)
+    )
 
 
-class TestHeldOut:
+class TestCalibrationSample:
     def test_is_what_the_estimator_says(self, arcs):
         table = table_of(arcs)
-        held = HeldOut.of(
+        held = CalibrationSample.of(
             GaussEstimator(), [table.take(slice(0, 400)), table.take(slice(400, 900))]
         )
         estimate = arcs.tracklets().estimate("gauss")
@@ -113,19 +115,19 @@ class TestHeldOut:
         assert "gauss on 900 arcs of 450 objects" in repr(held)
 
     def test_truth_is_that_of_the_origin(self, arcs):
-        held = HeldOut.of(GaussEstimator(origin="geocenter"), [table_of(arcs)])
+        held = CalibrationSample.of(GaussEstimator(origin="geocenter"), [table_of(arcs)])
         np.testing.assert_array_equal(held.truth.rho, arcs.rho + 1e-5)
 
     def test_of_a_set_has_no_resampled_arcs(self, folder):
-        held = HeldOut.read(GaussEstimator(), folder, "test")
+        held = CalibrationSample.read(GaussEstimator(), folder, "test")
         assert len(held) == 550
-        assert len(HeldOut.read(GaussEstimator(), folder, "val")) == 300
+        assert len(CalibrationSample.read(GaussEstimator(), folder, "val")) == 300
 
     def test_of_nothing(self, folder):
         with pytest.raises(ConformalError, match="no arcs"):
-            HeldOut.read(GaussEstimator(), folder, "train")
+            CalibrationSample.read(GaussEstimator(), folder, "train")
         with pytest.raises(DatasetError, match="no split"):
-            HeldOut.read(GaussEstimator(), folder, "tests")
+            CalibrationSample.read(GaussEstimator(), folder, "tests")
 
     def test_of_what_a_network_learnt_from(self, folder):
         class Learnt(GaussEstimator):
@@ -137,10 +139,10 @@ class TestHeldOut:
                 return {"train": {"settings": {"seed": self.seed}, "division": {}}}
 
         with pytest.raises(ConformalError, match="'val' was seen in training"):
-            HeldOut.read(Learnt(), folder, "val")
-        assert len(HeldOut.read(Learnt(), folder, "test")) == 550
+            CalibrationSample.read(Learnt(), folder, "val")
+        assert len(CalibrationSample.read(Learnt(), folder, "test")) == 550
         Learnt.seed = 8
-        assert len(HeldOut.read(Learnt(), folder, "val")) == 300
+        assert len(CalibrationSample.read(Learnt(), folder, "val")) == 300
 
     def test_no_object_has_more_than_twenty_arcs_in_a_calibration(self, made_answers):
         counts = np.array([1, 7, 20, 21, 300, 40])
@@ -149,7 +151,9 @@ class TestHeldOut:
         rho, eta, span, truth = rng.uniform(0.1, 1.0, (4, n))
         answers = made_answers(rho, eta=eta)
         objects = np.repeat(np.arange(6), counts)
-        held = HeldOut({"method": "made up"}, answers, truth_of(answers, span, truth, objects))
+        held = CalibrationSample(
+            {"method": "made up"}, answers, truth_of(answers, span, truth, objects)
+        )
         told = held.calibration().description
         assert told["n_arcs"] == 1 + 7 + 20 + 20 + 20 + 20
         assert told["most_of_an_object"] == 20
@@ -256,7 +260,7 @@ class TestCrossConformal:
         assert terciles["short"]["median_ratio"] > terciles["long"]["median_ratio"] > 1.0
 
     def test_of_gauss(self, folder):
-        held = HeldOut.read(GaussEstimator(), folder, "test")
+        held = CalibrationSample.read(GaussEstimator(), folder, "test")
         crossed = cross_conformal(held, levels=(0.5, 0.68))
         given = core.answered(held.answers)
         ok = given & held.answers.usable

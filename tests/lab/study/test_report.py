@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from neoranging.lab.study.folder import write_report, write_tables
-from neoranging.lab.study.methods import Contender
+from neoranging.lab.study.methods import StudyMethod
 from neoranging.lab.study.report import Picture, render
 from neoranging.lab.study.run import run_study
 from neoranging.lab.study.selection import Selection
@@ -110,8 +110,8 @@ def test_a_cap_and_real_data_stand_in_the_headline(folder, arcs, oracle, noisy):
     ],
 )
 def test_a_planted_error_is_seen_on_the_first_screen(folder, arcs, oracle, noisy, plant, text):
-    sound = Contender("sound", oracle(arcs, noisy))
-    broken = Contender("broken", oracle(arcs, lambda r, v: plant(*noisy(r, v))))
+    sound = StudyMethod("sound", oracle(arcs, noisy))
+    broken = StudyMethod("broken", oracle(arcs, lambda r, v: plant(*noisy(r, v))))
     study = run_study(folder, [sound, broken], n_boot=0, folds=4)
     page = render(study)
     seen = re.sub(r"\s+", " ", first_screen(page))
@@ -122,8 +122,8 @@ def test_a_planted_error_is_seen_on_the_first_screen(folder, arcs, oracle, noisy
 
 
 def test_bold_marks_the_best_of_those_that_answer(study, folder, arcs, oracle, noisy):
-    worse = Contender("worse", oracle(arcs, lambda r, v: (2.0 * noisy(r, v)[0], v)))
-    both = run_study(folder, [Contender("good", oracle(arcs, noisy)), worse], n_boot=0, folds=4)
+    worse = StudyMethod("worse", oracle(arcs, lambda r, v: (2.0 * noisy(r, v)[0], v)))
+    both = run_study(folder, [StudyMethod("good", oracle(arcs, noisy)), worse], n_boot=0, folds=4)
     good, bad = (
         re.search(rf"<tr><th><b>{label}</b>.*?</tr>", render(both)).group()
         for label in ("good", "worse")

@@ -13,10 +13,15 @@ from neoranging.estimators.learned import default_weights
 from neoranging.exceptions import EvaluationError, NotTrainedError, UnknownMethodError
 from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.store import ArcWriter
-from neoranging.lab.study.calibration import HeldOut, MethodIntervals, calibrate, cross_conformal
-from neoranging.lab.study.checks import check_answers, check_labels, check_twins
+from neoranging.lab.study.calibration import (
+    CalibrationSample,
+    MethodIntervals,
+    calibrate,
+    cross_conformal,
+)
+from neoranging.lab.study.checks import check_answers, check_copies, check_labels
 from neoranging.lab.study.folder import prepare
-from neoranging.lab.study.methods import Contender, ask, contenders
+from neoranging.lab.study.methods import StudyMethod, ask, study_methods
 from neoranging.lab.study.published import PUBLISHED
 from neoranging.lab.study.run import run_study
 from neoranging.lab.study.scores import ArcTruth
@@ -77,7 +82,7 @@ def test_the_description_names_what_a_reader_must_know(folder):
 
 
 def test_methods_are_named_placed_and_labelled():
-    plain, placed, labelled = contenders(["gauss", "laplace@geocenter", "mine=gauss@geocenter"])
+    plain, placed, labelled = study_methods(["gauss", "laplace@geocenter", "mine=gauss@geocenter"])
     assert (plain.label, plain.estimator.origin) == ("gauss", "topocenter")
     assert (placed.label, placed.estimator.origin) == ("laplace@geocenter", "geocenter")
     assert (labelled.label, labelled.estimator.name) == ("mine", "gauss")
@@ -88,35 +93,35 @@ def test_methods_are_named_placed_and_labelled():
 
 def test_impossible_methods_are_told(tmp_path):
     with pytest.raises(EvaluationError, match="no method to judge"):
-        contenders([])
+        study_methods([])
     with pytest.raises(EvaluationError, match="several methods are called 'gauss'"):
-        contenders(["gauss", "gauss=laplace"])
+        study_methods(["gauss", "gauss=laplace"])
     with pytest.raises(UnknownMethodError, match="no method 'kepler'"):
-        contenders(["kepler"])
+        study_methods(["kepler"])
     with pytest.raises(NotTrainedError, match="no weights at"):
-        contenders([f"net={tmp_path / 'none.safetensors'}"])
+        study_methods([f"net={tmp_path / 'none.safetensors'}"])
 
 
 def test_kept_predictions_are_used_while_they_hold(table, tmp_path, monkeypatch):
     calls = []
-    gauss = Contender.of("gauss")
+    gauss = StudyMethod.of("gauss")
     solve = type(gauss.estimator)._solve
     monkeypatch.setattr(
         type(gauss.estimator), "_solve", lambda *args: calls.append(1) or solve(*args)
     )
 
-    def asked(contender, table, progress=None):
+    def asked(method, table, progress=None):
         origins = ("topocenter", "geocenter")
         arcs = {origin: to_core(table, origin) for origin in origins}
         truths = {origin: ArcTruth.of(table, origin, arcs[origin]) for origin in origins}
-        return ask(contender, table, truths, arcs, tmp_path, progress)
+        return ask(method, table, truths, arcs, tmp_path, progress)
 
     first = asked(gauss, table)
     done = []
     again = asked(gauss, table, done.append)
     np.testing.assert_array_equal(again.rho, first.rho)
     assert (len(calls), done) == (1, [len(table)])
-    asked(Contender("gauss", Contender.of("gauss@geocenter").estimator), table)
+    asked(StudyMethod("gauss", StudyMethod.of("gauss@geocenter").estimator), table)
     assert len(calls) == 2  # other options
     asked(gauss, table.take(slice(0, 9)))
     assert len(calls) == 3  # other arcs
@@ -222,7 +227,7 @@ def test_one_method_under_two_names_is_found(made, truth, noisy):
         made(answers, truth["rho_true"], method=name)
         for name, answers in (("a", rho), ("b", rho.copy()), ("c", 1.01 * rho))
     )
-    (told,) = check_twins([first, same, other])
+    (told,) = check_copies([first, same, other])
     assert (told.subject, told.is_alarm) == ("b", True)
     assert "the very ranges of a on 400 of 400 arcs" in told.text
 
@@ -252,7 +257,7 @@ def test_one_object_that_owns_many_arcs_is_told(folder, arcs):
 
 def test_a_study_judges_every_method_on_the_same_arcs(study):
     assert study.labels == ["gauss", "laplace", "honest"]
-    assert [each.label for each in study.twins] == ["gauss (geocentre)", "laplace (geocentre)"]
+    assert [each.label for each in study.geocentric] == ["gauss (geocentre)", "laplace (geocentre)"]
     assert {len(each) for each in study.scored.values()} == {len(study.table)}
     assert [each.attrs["method"] for each in study.learned] == ["honest"]
     assert len(study.classical) == 4
@@ -304,7 +309,7 @@ def test_crosswise_intervals_are_those_of_the_calibrations(study, arcs, oracle, 
     assert set(spans["bin"]) == {"short"}  # all arcs are of one length
     assert spans["n_arcs"].sum() == by_stratum["answered"]["n_arcs"].sum()
     # the same by way of the estimator
-    held = HeldOut.of(oracle(arcs, noisy), [study.table])
+    held = CalibrationSample.of(oracle(arcs, noisy), [study.table])
     direct = cross_conformal(held, levels=(0.68,), folds=4)[0.68]
     scored = study.scored["honest"]
     np.testing.assert_allclose(np.column_stack([scored.low, scored.high]), direct, rtol=1e-12)
@@ -335,7 +340,7 @@ def test_single_objects_of_the_study_where_none_are_unseen(folder, arcs, oracle,
 
 def test_a_file_of_weights_is_placed_like_a_name():
     path = default_weights("mlp", "invariant")
-    plain, placed = contenders([str(path), f"{path}@geocenter"])
+    plain, placed = study_methods([str(path), f"{path}@geocenter"])
     assert (plain.label, placed.label) == ("mlp", "mlp@geocenter")
     assert (plain.estimator.origin, placed.estimator.origin) == ("topocenter", "geocenter")
 
@@ -349,7 +354,7 @@ def test_arcs_of_one_object_have_no_intervals(folder):
 
 
 def test_a_method_without_answers_is_reported_and_not_fatal(folder, arcs, oracle):
-    nothing = Contender("mute", oracle(arcs, lambda rho, rho_dot: (np.nan * rho, rho_dot)))
+    nothing = StudyMethod("mute", oracle(arcs, lambda rho, rho_dot: (np.nan * rho, rho_dot)))
     study = run_study(folder, ["gauss", nothing], n_boot=5, folds=4)
     told = [remark for remark in study.remarks if remark.subject == "mute"]
     assert told[0].is_alarm
@@ -374,7 +379,7 @@ def held_out(made_answers, rho, ok, objects):
     limits, nothing = np.stack([1e-4 * ones, 3.0 * ones], axis=1), np.full((len(ones), 5), np.nan)
     a, names = answers.attributables, np.asarray(objects)
     truth = ArcTruth("topocenter", a, limits, ones, ones, nothing, 0.02 * ones, names)
-    return HeldOut({"method": "made"}, answers, truth)
+    return CalibrationSample({"method": "made"}, answers, truth)
 
 
 def test_one_object_with_most_answers_does_not_take_the_intervals_away(made_answers):
@@ -383,13 +388,13 @@ def test_one_object_with_most_answers_does_not_take_the_intervals_away(made_answ
     objects = np.where(np.arange(400) < 20, "one", np.arange(400).astype(str))
     together = MethodIntervals.of(held_out(made_answers, 0.9, ok, objects), {})
     assert "only 38 answers are usable" in together.why
-    assert not together.held.answers.usable.any()
+    assert not together.sample.answers.usable.any()
     assert set(together.rows["level"]) == {0.68, 0.95}
     assert np.isfinite(together.bounds).all()
     ok, objects = np.arange(400) < 200, np.arange(400).astype(str)
     apart = MethodIntervals.of(held_out(made_answers, 0.9, ok, objects), {})
     assert apart.why == ""
-    assert apart.held.answers.usable.sum() == 200
+    assert apart.sample.answers.usable.sum() == 200
 
 
 def test_one_object_with_hundreds_of_arcs_does_not_make_the_intervals(made_answers):
@@ -407,14 +412,14 @@ def test_a_calibration_is_not_judged_by_the_arcs_it_was_made_of(folder, arcs, or
     estimator = oracle(arcs, noisy)
     own = calibrate(estimator, folder, "test")
     assert own.description["split"] == "test"
-    wrapped = Contender("mine", ConformalEstimator(estimator, own))
+    wrapped = StudyMethod("mine", ConformalEstimator(estimator, own))
     for split, sources in (("test", {"crosswise"}), ("val", {"crosswise", "of the method"})):
         made = run_study(folder, [wrapped], selection=Selection(split), n_boot=2, folds=3)
         assert set(made.tables["coverage"]["source"]) == sources
 
 
 def test_a_calibrated_classical_method_stays_classical():
-    wrapped = Contender("gauss", ConformalEstimator(GaussEstimator()))
+    wrapped = StudyMethod("gauss", ConformalEstimator(GaussEstimator()))
     assert wrapped.is_classical
     assert wrapped.from_geocenter().estimator.origin == "geocenter"
     assert wrapped.estimator.calibration is None

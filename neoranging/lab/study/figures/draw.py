@@ -153,12 +153,12 @@ def _classical(study: Study) -> Iterator[_Drawing]:
             "Methods against the truth on the arcs that all classical methods of an origin solve: "
             "from the centre of the Earth, and with the observers where they stood.",
         )
-    for twin in study.twins:
-        label = twin.label.removesuffix(" (geocentre)")
+    for method in study.geocentric:
+        label = method.label.removesuffix(" (geocentre)")
         yield _Drawing(
             "classical",
             f"collapse-{label}",
-            partial(_collapse, study, twin.label, label),
+            partial(_collapse, study, method.label, label),
             f"{label} with the observer in the centre of the Earth and where it stood: diurnal "
             "parallax taken for orbital motion puts the root beside the observer.",
         )
@@ -184,7 +184,7 @@ def _intervals(study: Study) -> Iterator[_Drawing]:
         yield _Drawing(
             "cases",
             "cases",
-            partial(plot_unseen, cases.table, cases.scored, objects=cases.objects),
+            partial(plot_unseen, cases.table, cases.scored, cases.objects),
             "True range and estimates with 68 % intervals over the arcs of single objects.",
         )
 

@@ -135,9 +135,9 @@ def _draw_row(fig: Any, axes: Any, scored: Sequence[pd.DataFrame], quantity: Qua
     truth, estimates = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     view = _view(truth, estimates, quantity)
     cells = [_density(ax, *xy, quantity, view) for ax, xy in zip(axes, columns, strict=False)]
-    most = max(float(np.max([2.0, *drawn.get_array()])) for drawn in cells)
-    for drawn in cells:  # densities of a row count alike
-        drawn.set_norm(LogNorm(1.0, most))
+    most = max(float(np.max([2.0, *panel.get_array()])) for panel in cells)
+    for panel in cells:  # densities of a row count alike
+        panel.set_norm(LogNorm(1.0, most))
     axes[0].set_ylabel(f"estimated {quantity.symbol} [{quantity.unit}]")
     bar = fig.colorbar(cells[0], ax=list(axes), pad=0.01, aspect=22, fraction=0.05)
     bar.set_label("arcs per cell", fontsize=style.SMALL)

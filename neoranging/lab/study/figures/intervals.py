@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 from astropy.time import Time
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     Coverage = Mapping[str, pd.DataFrame]
 
 
-_FEW: Final = 4
-"""Arcs that an object should have to be drawn."""
-
-
 @style.print_size()
 def plot_reliability(coverage: Coverage, *, stratum: str = "answered") -> Figure:
     """Draw how often intervals hold the truth against how often they claim to.
@@ -32,7 +28,7 @@ def plot_reliability(coverage: Coverage, *, stratum: str = "answered") -> Figure
     Parameters
     ----------
     coverage : mapping of str to DataFrame
-        By method, `neoranging.lab.study.calibration.CrossConformal.coverage`.
+        By method, `neoranging.lab.study.calibration.coverage`.
     stratum : {"answered", "all"}
         Which rows: of the arcs with an answer, or of all.
 
@@ -90,7 +86,7 @@ def plot_half_widths(coverage: Coverage, *, level: float = 0.68) -> Figure:
     Parameters
     ----------
     coverage : mapping of str to DataFrame
-        By method, `neoranging.lab.study.calibration.CrossConformal.coverage`.
+        By method, `neoranging.lab.study.calibration.coverage`.
     level : float
         Confidence level, one of those of the rows.
 
@@ -127,12 +123,9 @@ def plot_half_widths(coverage: Coverage, *, level: float = 0.68) -> Figure:
 def plot_unseen(
     table: ArcTable,
     scored: Sequence[pd.DataFrame],
+    objects: Sequence[str],
     *,
-    objects: Sequence[str] | None = None,
-    n_objects: int = 6,
     n_arcs: int = 16,
-    seed: int = 0,
-    level: float | None = None,
 ) -> Figure:
     """Draw estimates with their intervals over the arcs of single objects.
 
@@ -142,15 +135,10 @@ def plot_unseen(
         M arcs with ``designation`` and ``t2_mjd_tdb``; those of the split ``unseen``, say.
     scored : sequence of DataFrame
         Scores of methods on the same arcs, with ``low`` and ``high`` where they have intervals.
-    objects : sequence of str, optional
-        Designations; by default ``n_objects`` drawn at random of those with 4 arcs or more.
-    n_objects : int
+    objects : sequence of str
+        Their designations.
     n_arcs : int
         Most arcs of an object that are drawn, evenly spread over its epochs; the title tells.
-    seed : int
-        Of the draw.
-    level : float, optional
-        Confidence level of the intervals, for the legend.
 
     Returns
     -------
@@ -165,12 +153,6 @@ def plot_unseen(
     """
     if any(len(scores) != len(table) for scores in scored):
         raise EvaluationError(f"the table has {len(table)} arcs, the methods were scored on others")
-    if objects is None:
-        names, counts = np.unique(table["designation"], return_counts=True)
-        names = names[counts >= _FEW]
-        if not len(names):
-            raise EvaluationError(f"no object has {_FEW} arcs or more: name some in objects")
-        objects = np.random.default_rng(seed).permutation(names)[:n_objects].tolist()
     n_columns = min(3, len(objects))
     n_lines = -(-len(objects) // n_columns)
     fig = style.new_figure(style.TWO_COLUMNS, 0.5 + 1.9 * n_lines)
@@ -183,8 +165,7 @@ def plot_unseen(
         ax.set_ylabel(f"{style.RHO} [au]")
     for ax in axes[-1]:
         ax.set_xlabel("arcs in order of epoch")
-    bars = "" if level is None else f"bars: {100 * level:g} % intervals"
-    style.figure_legend(fig, axes[0, 0], "outside upper center", title=bars)
+    style.figure_legend(fig, axes[0, 0], "outside upper center")
     return fig
 
 

@@ -79,11 +79,11 @@ def plot_orbits(
     EvaluationError
         If scores and answers do not belong together, or a method has no elliptic orbit.
     """
-    judged, asked = [s.attrs["method"] for s in scored], [a.method for a in answers]
+    of_scores, of_answers = [s.attrs["method"] for s in scored], [a.method for a in answers]
     lengths = {len(table), *map(len, scored), *map(len, answers)}
-    if not judged or judged != asked or len(lengths) > 1:
+    if not of_scores or of_scores != of_answers or len(lengths) > 1:
         raise EvaluationError(
-            f"scores are of {judged}, answers of {asked}, for a table of {len(table)} "
+            f"scores are of {of_scores}, answers of {of_answers}, for a table of {len(table)} "
             "arcs: give both of the same methods and arcs, in the same order"
         )
     fig = style.new_figure(style.TWO_COLUMNS, 0.4 + 4.4 * len(scored))
