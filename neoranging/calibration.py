@@ -241,6 +241,54 @@ class Calibration:
         width = self._half_width(eta, span, usable, confidence_level, required)
         return width.reshape(columns[0].shape)
 
+    def interval(
+        self,
+        range: u.Quantity,  # noqa: A002 (the name that the package gives it)
+        proper_motion: u.Quantity,
+        arc_length: u.Quantity,
+        usable: npt.ArrayLike,
+        confidence_level: float,
+        *,
+        range_error: u.Quantity | None = None,
+    ) -> u.Quantity:
+        """Range interval around an answer; `RangeEstimate.interval` also heeds admissibility.
+
+        Parameters
+        ----------
+        range : Quantity, shape (...)
+            The answer; NaN where there is none.
+        proper_motion, arc_length, usable, confidence_level
+            As for `half_width`.
+        range_error : Quantity, shape (...), optional
+            Standard error; only standard scores look at it.
+
+        Returns
+        -------
+        Quantity, shape (..., 2)
+            Lower and upper bound; NaN where there is no answer.
+
+        Raises
+        ------
+        ConformalError
+            If there are too few calibration arcs for the level; the message says how many it needs.
+        """
+        columns = np.broadcast_arrays(
+            values_in("range", range, u.au, ConformalError),
+            values_in("proper_motion", proper_motion, u.rad / u.d, ConformalError),
+            values_in("arc_length", arc_length, u.d, ConformalError),
+            np.asarray(usable, dtype=bool),
+            np.nan if range_error is None else values_in("range_error", range_error, u.au),
+        )
+        rho, eta, span, first, error = (column.ravel() for column in columns)
+        unit = np.full(len(rho), 1.0 if self.score == "absolute" else np.nan)
+        if self.score == "standard":
+            first = first & np.isfinite(error) & (error > 0.0)
+            unit = np.where(first, error, np.nan)
+        answered = np.isfinite(rho) & (rho > 0.0)
+        width = self._half_width(eta, span, first, confidence_level, answered)
+        bounds = core.interval_around(np.where(answered, rho, np.nan), width, unit)
+        return bounds.reshape(*columns[0].shape, 2) << u.au
+
     def bounds(
         self,
         answers: Answers,

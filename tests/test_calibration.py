@@ -218,6 +218,27 @@ class TestIntervals:
                     bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / n)
                     assert abs(inside[rows].mean() - level) < bound
 
+    def test_around_an_answer_from_anywhere(self, made_answers, calibration):
+        answers, span, truth = draw(made_answers, 500, seed=3)
+        nowhere = np.full((len(truth), 2), NAN)
+        interval = calibration.interval(
+            answers.rho * u.au,
+            answers.eta * u.rad / u.d,
+            span * u.d,
+            answers.usable,
+            0.68,
+            range_error=answers.rho_error * u.au,
+        )
+        np.testing.assert_array_equal(
+            interval.value, calibration.bounds(answers, span, nowhere, 0.68)
+        )
+
+    def test_around_one_answer(self, calibration):
+        one = calibration.interval(0.3 * u.au, 0.5 * u.deg / u.d, 40.0 * u.min, True, 0.68)
+        assert one.shape == (2,)
+        assert one.unit == u.au
+        assert one[0] < 0.3 * u.au < one[1]
+
     def test_within_the_limits(self, made_answers, calibration):
         answers, span, _ = draw(made_answers, 2_000, seed=4)
         silent = ~core.answered(answers)

@@ -156,8 +156,12 @@ def bounds(answers: Answers, half_width: FloatArray, score: str) -> FloatArray:
         In the unit of the score; infinite for everything.
     score : {"log", "absolute", "standard"}
     """
-    unit = _unit(answers, score)
     rho = np.where(answered(answers), answers.rho, np.nan)
+    return interval_around(rho, half_width, _unit(answers, score))
+
+
+def interval_around(rho: FloatArray, half_width: FloatArray, unit: FloatArray) -> FloatArray:
+    """Intervals around ranges, shape (M, 2) [au]; a unit of NaN is that of logarithms, (M,)."""
     with np.errstate(over="ignore"):
         factor, reach = np.exp(half_width), half_width * unit
     logarithmic = np.isnan(unit)
