@@ -226,31 +226,24 @@ def judge(
     progress : callable
         Called with the number of steps done since it was last called.
     """
-    scored, intervals = {}, {}
-    for label, of_method in answers.items():
-        scored[label] = score(table, of_method, truth=truths[of_method.origin])
-        progress(1)
+    scored = {label: score(table, a, truth=truths[a.origin]) for label, a in answers.items()}
+    progress(len(answers))
+    intervals = {}
     usual = np.flatnonzero(~table["is_close"])
     for method in methods:
         label, truth = method.label, truths[method.estimator.origin]
         sample = CalibrationSample(method.estimator.identity, answers[label], truth).take(usual)
         own = intervals[label] = _intervals(method, sample, scored[label], usual, data, folds)
         if own.bounds is not None:
-            bounds = np.full((len(table), 2), np.nan)
-            bounds[usual] = own.bounds
-            scored[label] = _with_bounds(scored[label], bounds)
+            scored[label] = _with_bounds(scored[label], usual, own.bounds)
         progress(1)
-    judged_cases = None
-    if cases is not None:
-        judged_cases = _judge_cases(cases, unseen or {}, methods, scored, intervals)
+    judged_cases = cases and _judge_cases(cases, unseen or {}, methods, scored, intervals)
     progress(1)
     seed = data["selection"]["seed"]
     tables = study_tables(methods, geocentric, scored, n_boot=n_boot, rng=seed, done=progress)
     covered = {label: own.rows for label, own in intervals.items() if own.rows is not None}
-    tables["coverage"] = pd.DataFrame()
-    if covered:
-        of_methods = pd.concat(covered, names=["method", None]).reset_index("method")
-        tables["coverage"] = of_methods.reset_index(drop=True)
+    of_methods = [pd.DataFrame({"method": k, **rows}) for k, rows in covered.items()]
+    tables["coverage"] = pd.concat(of_methods, ignore_index=True) if covered else pd.DataFrame()
     tables["cases"] = pd.DataFrame() if judged_cases is None else judged_cases.rows
     remarks = [
         *check_labels(table, truths["topocenter"], data),
@@ -300,9 +293,11 @@ def _intervals(
     return MethodIntervals.of(sample, terciles, calibration, folds)
 
 
-def _with_bounds(scored: pd.DataFrame, bounds: FloatArray) -> pd.DataFrame:
-    """Scores with the intervals of arcs that have an answer."""
-    bounds = np.where(scored.answered.to_numpy()[:, None], bounds, np.nan)
+def _with_bounds(scored: pd.DataFrame, rows: IntArray, of_rows: FloatArray) -> pd.DataFrame:
+    """Scores with the intervals of some rows, as far as these have an answer."""
+    bounds = np.full((len(scored), 2), np.nan)
+    bounds[rows] = of_rows
+    bounds[~scored["answered"].to_numpy()] = np.nan
     return scored.assign(low=bounds[:, 0], high=bounds[:, 1])
 
 
@@ -328,7 +323,7 @@ def _judge_cases(
                 sample = without_verdicts(sample)
             calibration = of_study.calibration()
             bounds = sample.intervals(calibration, INTERVAL_LEVEL, too_few="limits")
-            scores = _with_bounds(scores, bounds)
+            scores = _with_bounds(scores, np.arange(len(scores)), bounds)
         judged.append(scores)
     rows = pd.concat([case_rows(cases.table, scores) for scores in judged], ignore_index=True)
     return Cases(cases.table, judged, cases.objects, cases.rows is None, rows)
