@@ -6,7 +6,7 @@ See :mod:`neoranging.core.admissible` for the formulae and for many attributable
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import astropy.units as u
 import numpy as np
@@ -20,8 +20,25 @@ from neoranging.display import html_table
 from neoranging.exceptions import AdmissibleRegionError
 from neoranging.typing import BoolArray, FloatArray
 
-if TYPE_CHECKING:
-    from neoranging.attributable import Attributable
+
+class _AttributableLike(Protocol):
+    """Attributes of an `Attributable` that a region is made of.
+
+    Stated here because an attributable stands above its region and makes it.
+    """
+
+    @property
+    def ra(self) -> u.Quantity: ...
+    @property
+    def dec(self) -> u.Quantity: ...
+    @property
+    def ra_rate(self) -> u.Quantity: ...
+    @property
+    def dec_rate(self) -> u.Quantity: ...
+    @property
+    def observer_position(self) -> u.Quantity: ...
+    @property
+    def observer_velocity(self) -> u.Quantity: ...
 
 
 class BoundaryCurve(NamedTuple):
@@ -84,7 +101,7 @@ class AdmissibleRegion:
 
     def __init__(
         self,
-        attributable: Attributable,
+        attributable: _AttributableLike,
         *,
         a_max: u.Quantity | None = None,
         h_max: float | None = None,

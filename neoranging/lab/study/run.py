@@ -226,9 +226,10 @@ def judge(
     progress : callable
         Called with the number of steps done since it was last called.
     """
-    scored = {label: score(table, a, truth=truths[a.origin]) for label, a in answers.items()}
-    progress(len(answers))
-    intervals = {}
+    scored, intervals = {}, {}
+    for label, of_method in answers.items():
+        scored[label] = score(table, of_method, truth=truths[of_method.origin])
+        progress(1)
     usual = np.flatnonzero(~table["is_close"])
     for method in methods:
         label, truth = method.label, truths[method.estimator.origin]
