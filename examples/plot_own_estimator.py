@@ -86,7 +86,7 @@ print(tracklets.estimate("rule-of-thumb", speed=15 * u.km / u.s))
 #
 # Judged beside the others
 # ------------------------
-# Simulated nights of to_learn orbits, at most ten of each. The network may have learnt from other
+# Simulated nights of known orbits, at most ten of each. The network may have learnt from other
 # nights of some of these orbits; the rule has learnt nothing at all.
 
 twin = Twin(objects=1024, seed=31)
