@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from astropy import units as u
 from astropy.coordinates import SkyCoord
-from astropy.table import MaskedColumn, QTable, join, vstack
-from astropy.time import Time
+from astropy.table import MaskedColumn, join, vstack
 from astropy.utils.masked import Masked
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from observation_tables import table_of
 
 import neoranging as nr
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError
@@ -19,22 +19,6 @@ from neoranging.observations.reading import parse_observations
 from neoranging.tracklet import TrackletSet
 
 STATIONS = ("G96", "703", "500", "F51", "C51")
-
-
-def table_of(mjd, designation="x", station="G96", **columns):
-    n = len(mjd)
-    table = QTable(
-        {
-            "designation": np.broadcast_to(np.asarray(designation, dtype=np.str_), n),
-            "obstime": Time(np.asarray(mjd, dtype=float), format="mjd", scale="utc"),
-            "ra": np.linspace(10.0, 10.1, n) << u.deg,
-            "dec": np.linspace(5.0, 5.1, n) << u.deg,
-            "station": np.broadcast_to(np.asarray(station, dtype=np.str_), n),
-        }
-    )
-    for name, values in columns.items():
-        table[name] = values
-    return table
 
 
 def flown(mjd, station="C51", **columns):

@@ -4,30 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from astropy import units as u
-from astropy.table import QTable, Table, vstack
+from astropy.table import Table, vstack
 from astropy.time import Time
+from observation_tables import table_of
 
 import neoranging as nr
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.report import ReadReport
 
 STATIONS = ("G96", "703", "500", "F51", "ZZZ")
-
-
-def table_of(mjd, designation="x", station="G96", **columns):
-    n = len(mjd)
-    table = QTable(
-        {
-            "designation": np.broadcast_to(np.asarray(designation, dtype=np.str_), n),
-            "obstime": Time(np.asarray(mjd, dtype=float), format="mjd", scale="utc"),
-            "ra": np.linspace(10.0, 10.1, n) << u.deg,
-            "dec": np.linspace(5.0, 5.1, n) << u.deg,
-            "station": np.broadcast_to(np.asarray(station, dtype=np.str_), n),
-        }
-    )
-    for name, values in columns.items():
-        table[name] = values
-    return table
 
 
 def read(source, **options):

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 LEVEL = 0.68
 METHODS = ("gauss", "laplace")
-ORIGINS = ("topocenter", "geocenter")
 
 INTRODUCTION = """\
 Real tracklets of two asteroids hours before they fell on the Earth (2014 AA and 2008 TC3), of one
@@ -55,6 +54,7 @@ def demo() -> None:
     """Show the methods at work on real tracklets whose range is known."""
     from neoranging.read import read_tracklets
     from neoranging.samples import sample
+    from neoranging.tracklet import ORIGINS
 
     names = ("2024YR4", "impactors")
     tracklets = read_tracklets([sample(name) for name in names])
@@ -122,7 +122,7 @@ def _counts(estimates: Estimates, network: RangeEstimate, true: FloatArray) -> d
     errors = [
         abs(estimate.range.value / true - 1.0)[estimate.ok].max(initial=0.0)
         for (_, origin), estimate in estimates.items()
-        if origin == ORIGINS[0]
+        if origin == "topocenter"
     ]
     low, high = network.interval(LEVEL).value.T
     return {
