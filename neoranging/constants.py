@@ -30,6 +30,9 @@ TCB-compatible nominal value by 1.5e-8: orbits are exchanged as state vectors, n
 GM_EARTH: Final = 8.887_692_446_706_8e-10
 """Geocentric gravitational parameter [au^3/d^2] of JPL DE440, 398600.435507 km^3/s^2."""
 
+GM_MOON: Final = 1.093_189_461_713_067_4e-11
+"""Selenocentric gravitational parameter [au^3/d^2] of JPL DE440, 4902.800118 km^3/s^2."""
+
 R_EARTH: Final = 6_378_137.0 / AU_M
 """Equatorial radius of the Earth [au] (GRS 80 / WGS 84)."""
 
@@ -53,8 +56,3 @@ EARTH_ROTATION_RATE: Final = 2.0 * math.pi * 1.002_737_811_911_354_48
 
 TT_TAI_S: Final = 32.184
 """TT - TAI [s]; exact (IAU 1991 Resolution A4)."""
-
-SHARE_OF_CLAIM: Final = 0.25
-"""Scatter of astrometric observations of one station in one night, as a fraction of the standard
-deviation that services assign to them: the median of real arcs of magnitude 20 and fainter, by
-``docs/tools/noise_profile.py``."""

@@ -19,10 +19,11 @@ from neoranging.arguments import require_time
 from neoranging.attributable import Attributable
 from neoranging.constants import ARCSEC, AU_KM
 from neoranging.core import attributable as core
-from neoranging.core.arcs import Arcs
+from neoranging.core.arcs import Arcs, visits
 from neoranging.exceptions import TrackletError
 from neoranging.grouping import TrackletReport, group_as_one, group_by_label
 from neoranging.observations import observatories
+from neoranging.observations.bands import visual
 from neoranging.observations.columns import (
     DEFAULT_SIGMA,
     Columns,
@@ -342,6 +343,10 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
         return ephemeris.tdb_mjd(self.obstime)
 
     @cached_property
+    def _visit(self) -> IntArray:
+        return visits(self._offsets, self._tdb, self._columns.station)
+
+    @cached_property
     def _earth(self) -> tuple[FloatArray, FloatArray]:
         return ephemeris.earth_state(self._tdb)
 
@@ -383,7 +388,8 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
             position, velocity = position + self._site[0], velocity + self._site[1]
         ra, dec = np.radians(c.ra), np.radians(c.dec)
         sigma_ra, sigma_dec = c.sigma.T * ARCSEC
-        return Arcs(self._offsets, self._tdb, ra, dec, sigma_ra, sigma_dec, position, velocity)
+        sky = ra, dec, sigma_ra, sigma_dec, position, velocity
+        return Arcs(self._offsets, self._tdb, *sky, self._visit, visual(c.mag, c.band))
 
     @property
     def _labels(self) -> StrArray:

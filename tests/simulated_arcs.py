@@ -7,7 +7,7 @@ from a seed; nothing is read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from astropy import units as u
@@ -115,7 +115,7 @@ class SimulatedArcs:
 
     def _with(self, ra: np.ndarray, dec: np.ndarray) -> SimulatedArcs:
         a = self.arcs
-        arcs = Arcs(a.offsets, a.t, ra, dec, a.sigma_ra, a.sigma_dec, a.position, a.velocity)
+        arcs = replace(a, ra=ra, dec=dec)
         return SimulatedArcs(arcs, self.rho, self.rho_dot, self.r, self.v, self.epoch, self.station)
 
 

@@ -12,9 +12,12 @@ from scipy.sparse import csr_array
 
 from neoranging.core.columns import ragged_rows
 from neoranging.core.geometry import line_of_sight
-from neoranging.typing import FloatArray, IntArray
+from neoranging.typing import FloatArray, IntArray, StrArray
 
 _MANY_ARCS = 256  # arcs from which a sparse product beats a reduction
+
+_LONGEST_VISIT_D = 0.5
+"""Gap between observations of one station [d] that begins another visit: the next night."""
 
 _SAME_EPOCH_FRACTION = 1.0e-6
 """Gap, relative to the arc, below which two epochs count as one: the curvature between them would
@@ -40,6 +43,11 @@ class Arcs:
         Standard deviations on the sky [rad]; ``sigma_ra`` includes cos(dec).
     position, velocity : ndarray, shape (n, 3)
         Heliocentric state of the observer, ICRS axes [au, au/d]; NaN where it is not known.
+    visit : ndarray of int, shape (n,), optional
+        Label of the visit, by `visits`: observations of an arc with one label share what is wrong
+        with their station in their night. One visit to an arc by default.
+    mag : ndarray, shape (n,), optional
+        Apparent magnitudes in the band V; NaN where there is none, as by default.
     """
 
     offsets: IntArray
@@ -50,6 +58,15 @@ class Arcs:
     sigma_dec: FloatArray
     position: FloatArray
     velocity: FloatArray
+    visit: IntArray = None  # type: ignore[assignment]
+    mag: FloatArray = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        n = len(self.t)
+        if self.visit is None:
+            object.__setattr__(self, "visit", np.zeros(n, dtype=np.int64))
+        if self.mag is None:
+            object.__setattr__(self, "mag", np.full(n, np.nan))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -125,10 +142,37 @@ class Arcs:
         return ragged_rows(self.offsets[index], self.counts[index])
 
     def _rows(self, offsets: IntArray, rows: slice | IntArray) -> Arcs:
-        columns = (getattr(self, column.name)[rows] for column in fields(self)[1:])
+        columns = (getattr(self, one.name)[rows] for one in fields(self)[1:])
         return Arcs(offsets, *columns)
 
     def chunks(self, size: int) -> Iterator[Arcs]:
         """Consecutive runs of at most ``size`` arcs."""
         for start in range(0, len(self), size):
             yield self.chunk(start, min(start + size, len(self)))
+
+
+def visits(offsets: IntArray, t: FloatArray, station: StrArray) -> IntArray:
+    """Labels of the visits that observations belong to: one station in one night, shape (n,).
+
+    Parameters
+    ----------
+    offsets : ndarray of int, shape (M + 1,)
+        Bounds of the arcs, rows in order of time within each.
+    t : ndarray, shape (n,)
+        Epochs [d].
+    station : ndarray of str, shape (n,)
+        Codes of the stations.
+    """
+    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    changed = station[1:] != station[:-1]
+    order = np.arange(len(t))
+    if np.any(changed & (owner[1:] == owner[:-1])):  # stations may take turns within a night
+        code = np.unique(station, return_inverse=True)[1]
+        order = np.lexsort((t, code, owner))
+        changed = np.diff(code[order]) != 0
+    first = np.ones(len(t), dtype=np.int64)
+    gap = np.diff(t[order]) > _LONGEST_VISIT_D
+    first[1:] = changed | gap | (np.diff(owner[order]) != 0)
+    label = np.empty(len(t), dtype=np.int64)
+    label[order] = np.cumsum(first) - 1
+    return label

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 
 from neoranging import ephemeris
-from neoranging.constants import SHARE_OF_CLAIM
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import tangent_fit
 from neoranging.core.geometry import radec, sky_basis
+from neoranging.core.noise import SHARE_OF_CLAIM
 from neoranging.core.parallax import parallax
 from neoranging.nn.inputs import ArcInputs
 
@@ -32,7 +32,7 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
         Double precision, M arcs. With two epochs accelerations and the logarithms of their errors
         are zero; parallaxes that are not determined are zero. Errors are those claimed, scaled by
         how the arc itself scatters and, the fewer observations it has the more, by the usual share
-        of what is claimed (`neoranging.constants.SHARE_OF_CLAIM`): three observations show nothing.
+        of what is claimed (`neoranging.core.noise`): three observations show nothing.
     """
     rows = arcs.triplet
     middle = rows[:, 1]

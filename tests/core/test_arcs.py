@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neoranging.core.arcs import Arcs
+from neoranging.core.arcs import Arcs, visits
 
 COLUMNS = ("t", "ra", "dec", "sigma_ra", "sigma_dec", "position", "velocity")
 
@@ -127,3 +127,13 @@ def test_arcs_are_immutable():
     arcs = ragged([3])
     with pytest.raises(AttributeError):
         arcs.t = arcs.t + 1.0
+
+
+def test_visits_are_of_one_station_in_one_night():
+    offsets = np.array([0, 5, 8])
+    t = np.array([0.0, 0.01, 0.02, 0.03, 1.02, 0.0, 0.01, 0.02])
+    station = np.array(["G96", "703", "G96", "703", "G96", "G96", "G96", "G96"])
+    label = visits(offsets, t, station)
+    np.testing.assert_array_equal(label[[0, 1]], label[[2, 3]])
+    assert len(set(label[[0, 1, 4, 5]].tolist())) == 4
+    assert len(np.unique(label[5:])) == 1

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from neoranging.constants import SHARE_OF_CLAIM
 from neoranging.core.attributable import tangent_fit
+from neoranging.core.noise import SHARE_OF_CLAIM
 from neoranging.estimators.network_inputs import arc_inputs
 
 

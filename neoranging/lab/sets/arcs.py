@@ -9,11 +9,12 @@ import numpy as np
 
 from neoranging import ephemeris
 from neoranging.constants import ARCSEC, MJD_JD
-from neoranging.core.arcs import Arcs
+from neoranging.core.arcs import Arcs, visits
 from neoranging.core.attributable import three_point
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.observations import observatories
+from neoranging.observations.bands import visual
 from neoranging.read import read_tracklets
 from neoranging.records import Account, RecordCount, Rejections
 from neoranging.tracklet import TrackletSet
@@ -248,4 +249,6 @@ def to_core(table: ArcTable, origin: str = "topocenter") -> Arcs:
     else:
         state = ephemeris.earth_state(t)
     columns = [*(table[name] for name in _CORE_COLUMNS), *state]
+    columns.append(visits(table.offsets, t, table["stations"]))
+    columns.append(np.repeat(visual(table["mag"].astype(np.float64), table["band"]), table.counts))
     return Arcs(table.offsets, *columns)

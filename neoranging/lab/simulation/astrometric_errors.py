@@ -1,9 +1,6 @@
 """Errors of simulated observations: smaller than they claim, and those of one visit alike.
 
-The sigmas that stations claim serve the fit of orbits over years, where the errors of a catalogue
-and of a clock count. Within a visit, that is one station in one night, directions scatter by a
-fraction of them that differs from visit to visit, about an offset which they share. The figures are
-our own measurements of real arcs, made with ``docs/tools/noise_profile.py``.
+The law that they are drawn from is that of `neoranging.core.noise`.
 """
 
 from __future__ import annotations
@@ -13,18 +10,9 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from neoranging.constants import SHARE_OF_CLAIM
 from neoranging.core.geometry import radec, sky_basis
+from neoranging.core.noise import LARGEST_SHARE, OFFSET, SHARE_OF_CLAIM, SHARE_SPREAD
 from neoranging.typing import FloatArray, IntArray
-
-SHARE_SPREAD: Final = 0.85
-"""Scatter of the natural logarithm of the share `SHARE_OF_CLAIM` from visit to visit."""
-
-LARGEST_SHARE: Final = 1.5
-"""Largest share; with more a tracklet would not have been reported, or would have been removed."""
-
-OFFSET: Final = 0.25
-"""Standard deviation of the offset of a visit, in units of the claimed sigma."""
 
 KINDS: Final = ("measured", "claimed")
 """Errors as real observations have them, or as large as they claim and each on its own."""

@@ -18,7 +18,7 @@ from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.splits import division_of
 from neoranging.lab.sets.store import iterate_arcs, read_manifest
 from neoranging.lab.simulation.astrometric_errors import Errors
-from neoranging.lab.training.noise import ORBIT, noise_free, redrawn, visits
+from neoranging.lab.training.noise import ORBIT, noise_free, redrawn
 from neoranging.nn.inputs import ArcInputs
 
 _TRUTH = {
@@ -133,7 +133,7 @@ def make_training_arcs(
         rows = noisy[arcs.owner]
         ra, dec = (np.where(rows, *pair) for pair in ((clean.ra, arcs.ra), (clean.dec, arcs.dec)))
         clean, errors = replace(arcs, ra=ra, dec=dec), errors or Errors()
-        visit = visits(clean, table["stations"])
+        visit = np.unique(clean.owner * len(clean.t) + clean.visit, return_inverse=True)[1]
         variants += [arc_inputs(redrawn(clean, visit, noisy, errors, rng)) for _ in range(drawings)]
     columns = {"rho": rho, "rho_dot": rho_dot}
     for number, inputs in enumerate(variants):

@@ -22,7 +22,7 @@ from neoranging.core.geometry import (
 from neoranging.core.prediction import sight
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.simulation.astrometric_errors import Errors, displaced
-from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
+from neoranging.typing import BoolArray, FloatArray, IntArray
 
 ORBIT: Final = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
 """Columns of the orbit that `noise_free` needs."""
@@ -68,12 +68,6 @@ def noise_free(table: ArcTable, arcs: Arcs) -> tuple[Arcs, BoolArray]:
     return replace(arcs, ra=ra, dec=dec), exact
 
 
-def visits(arcs: Arcs, stations: StrArray) -> IntArray:
-    """Visit of each observation (n,), a number: all of one station in one arc have the same."""
-    station = np.unique(stations, return_inverse=True)[1]
-    return np.unique(arcs.owner * len(stations) + station, return_inverse=True)[1]
-
-
 def redrawn(
     arcs: Arcs,
     visit: IntArray,
@@ -88,7 +82,7 @@ def redrawn(
     arcs : Arcs
         M arcs without errors.
     visit : ndarray of int, shape (n,)
-        Result of `visits`: observations of one visit share an offset.
+        Label of the visit, from 0 on: observations of one visit share an offset.
     noisy : ndarray of bool, shape (M,)
         Arcs that are to have errors.
     errors : Errors

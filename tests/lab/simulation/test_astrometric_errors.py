@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from neoranging.constants import SHARE_OF_CLAIM
 from neoranging.core.geometry import line_of_sight
+from neoranging.core.noise import LARGEST_SHARE, OFFSET, SHARE_OF_CLAIM, SHARE_SPREAD
 from neoranging.lab.simulation.astrometric_errors import (
-    LARGEST_SHARE,
-    OFFSET,
-    SHARE_SPREAD,
     Errors,
     displaced,
 )

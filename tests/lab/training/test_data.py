@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from neoranging.constants import ARCSEC, SHARE_OF_CLAIM
+from neoranging.constants import ARCSEC
 from neoranging.core.geometry import norm
+from neoranging.core.noise import OFFSET, SHARE_OF_CLAIM
 from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.store import ArcWriter, read_arcs
-from neoranging.lab.simulation.astrometric_errors import OFFSET
 from neoranging.lab.training.data import load_arcs, make_training_arcs
 from neoranging.lab.training.noise import noise_free
 
