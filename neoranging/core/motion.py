@@ -7,8 +7,9 @@ products and powers of series (Jorba & Zou 2005, Exp. Math. 14, 99, sec. 2). A s
 as a fifth of the shortest time in which its geometry changes and begun anew beyond.
 
 The attractors come as polynomials in time about the epoch of the object, heliocentric, shape
-``(2, 3, ATTRACTOR_TERMS)``: the Earth, then the Moon. The pull of the Earth on the Sun, which a
-heliocentric frame takes part in, moves an object by 50 m in a day and is left out.
+``(2, 3, ATTRACTOR_TERMS)``: the Earth, then the Moon. What all other bodies do to an object near the
+Earth, and all to the Sun, is what they do to the barycentre of Earth and Moon, and stands in its
+path; it comes to 300 m in a day, 0.1" at 0.003 au. The oblateness of the Earth is left out.
 
 Units are au and day, axes those of the ICRS.
 """
@@ -37,6 +38,9 @@ _MOST_STEPS: Final = 200
 _TERMS: Final = ORDER + 1
 
 _GM: Final = (GM_SUN, GM_EARTH, GM_MOON)
+
+_EARTH_SHARE: Final = GM_EARTH / (GM_EARTH + GM_MOON)
+_MOON_SHARE: Final = GM_MOON / (GM_EARTH + GM_MOON)
 
 
 @njit(cache=True, nogil=True)
@@ -117,6 +121,23 @@ def expand(
                 ax -= pull * work[j, 0]
                 ay -= pull * work[j, 1]
                 az -= pull * work[j, 2]
+        if n == 0 and n_bodies > 1:
+            # the planets, as the barycentre of Earth and Moon feels them; constant over a series
+            x, y, z = (
+                _EARTH_SHARE * attractors[0, 0, 0] + _MOON_SHARE * attractors[1, 0, 0],
+                _EARTH_SHARE * attractors[0, 1, 0] + _MOON_SHARE * attractors[1, 1, 0],
+                _EARTH_SHARE * attractors[0, 2, 0] + _MOON_SHARE * attractors[1, 2, 0],
+            )
+            pull = GM_SUN / (x * x + y * y + z * z) ** 1.5
+            ax += pull * x + 2.0 * (
+                _EARTH_SHARE * attractors[0, 0, 2] + _MOON_SHARE * attractors[1, 0, 2]
+            )
+            ay += pull * y + 2.0 * (
+                _EARTH_SHARE * attractors[0, 1, 2] + _MOON_SHARE * attractors[1, 1, 2]
+            )
+            az += pull * z + 2.0 * (
+                _EARTH_SHARE * attractors[0, 2, 2] + _MOON_SHARE * attractors[1, 2, 2]
+            )
         scale = 1.0 / ((n + 1) * (n + 2))
         path[n + 2, 0] = ax * scale
         path[n + 2, 1] = ay * scale
