@@ -19,11 +19,17 @@ import itertools
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import numba
 import numpy as np
 import pandas as pd
 from scipy import ndimage, sparse
 
 from neoranging.constants import GM_SUN
+from neoranging.core.geometry import ecliptic_to_equatorial
+from neoranging.core.priors import PriorTable, log_density
+from neoranging.lab.simulation.survey import Aspect, Survey, _trailing_loss, hg_magnitude
+from neoranging.lab.simulation.twin import USUAL_SLOPE
+from neoranging.orbits import load_catalogue
 from neoranging.orbits.population import PRIORS_FOLDER, read_prior
 
 A_MAX_AU: Final = 50.0
@@ -36,8 +42,8 @@ NEAR_EARTH_AU: Final = 1.3
 """Largest perihelion distance of a near-Earth object."""
 
 # Upper edges of the bins of digest2 (`d2model.c`); the first ones begin at zero.
-_Q_TEXT = """0 0.4 0.7 0.8 0.9 1.0 1.1 1.2 1.3 1.4 1.5 1.67 1.8 2.0 2.2 2.4 2.6 2.8 3.0 3.2 3.5 4.0 4.5
-5.0 5.5 10 20 30 40 100"""
+_Q_TEXT = """0 0.4 0.7 0.8 0.9 1.0 1.1 1.2 1.3 1.4 1.5 1.67 1.8 2.0 2.2 2.4 2.6 2.8 3.0
+3.2 3.5 4.0 4.5 5.0 5.5 10 20 30 40 100"""
 Q_EDGES = np.array(_Q_TEXT.split(), dtype=np.float64)
 E_EDGES = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9, 1.1])
 I_EDGES_DEG = np.array([0.0, 2.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 60.0, 90.0, 180.0])
@@ -48,6 +54,13 @@ MODEL_LIMIT_MAG: Final = 24.5
 
 BELT_SLOPE: Final = 0.3
 """Growth of the number of objects of the main belt per magnitude beyond that limit [dex]."""
+
+
+CATALOGUE_LIMIT_MAG: Final = 21.6
+"""Depth of the search that found the catalogue: that of the median object."""
+
+SHRINKAGE: Final = 4.0
+"""Number of objects by which a density leans on the one of the next wider neighbourhood."""
 
 
 class Grid(NamedTuple):
@@ -246,6 +259,169 @@ def _fit(grid: Grid, target: np.ndarray, volume: np.ndarray) -> np.ndarray:
     return flat.reshape(log_f.shape)
 
 
+# The catalogue ------------------------------------------------------------------------------------
+
+
+class Places(NamedTuple):
+    """Places around the Earth, and how objects there are seen."""
+
+    volume: np.ndarray
+    """Part of space [au^3] that a place stands for."""
+    sun: np.ndarray
+    """Distance from the Sun [au]."""
+    latitude: np.ndarray
+    """Ecliptic latitude as seen from the Sun [rad]."""
+    basis: np.ndarray
+    """Directions away from the Sun, along with the orbits, and north, shape (3, 3, n)."""
+    sight: np.ndarray
+    """Direction from the Earth, shape (3, n)."""
+    rho: np.ndarray
+    """Distance from the Earth [au]."""
+    magnitude: np.ndarray
+    """Apparent magnitude of an object of H = 0."""
+    sky: np.ndarray
+    """Effort of the surveys at that place of the sky."""
+    earth_velocity: np.ndarray
+    """Shape (3, n) [au/d]."""
+
+
+def draw_places(n: int, rng: np.random.Generator) -> Places:
+    """Places at all distances alike in their logarithm, in all directions, at any time of the year.
+
+    Axes are ecliptic; the Earth moves on a circle.
+    """
+    log_near, log_far = np.log(3e-5), np.log(6.0)
+    rho = np.exp(rng.uniform(log_near, log_far, n))
+    sight = rng.standard_normal((3, n))
+    sight /= np.linalg.norm(sight, axis=0)
+    longitude = rng.uniform(0.0, 2.0 * np.pi, n)
+    cos, sin, zero = np.cos(longitude), np.sin(longitude), np.zeros(n)
+    earth = np.stack([cos, sin, zero])
+    earth_velocity = np.sqrt(GM_SUN) * np.stack([-sin, cos, zero])
+    place = earth + rho * sight
+    sun = np.linalg.norm(place, axis=0)
+    away = place / sun
+    level = np.hypot(away[0], away[1])
+    east = np.stack([-away[1] / level, away[0] / level, zero])
+    basis = np.stack([away, east, np.cross(away, east, axis=0)])
+    cos_phase = np.sum(away * sight, axis=0)
+    magnitude = hg_magnitude(0.0, USUAL_SLOPE, sun, rho, cos_phase)
+    elongation = np.arccos(np.clip(-np.sum(earth * sight, axis=0), -1.0, 1.0))
+    tilted = ecliptic_to_equatorial(sight.T)[:, 2]
+    view = Aspect(magnitude, elongation, zero, tilted)
+    sky = np.exp(Survey()._log_sky(view))
+    volume = 4.0 * np.pi * rho**3 * (log_far - log_near) / n
+    latitude = np.arcsin(away[2])
+    return Places(volume, sun, latitude, basis, sight, rho, magnitude, sky, earth_velocity)
+
+
+def visibility(grid: Grid, limit: float, seed: int, n: int) -> np.ndarray:
+    """Share of its time in which an object can be found, for all cells of a grid.
+
+    The time that orbits of any node, perihelion and anomaly spend in a place has a closed form
+    (Kessler 1981, Icarus 48, 39), so that only directions and distances from the Earth are drawn:
+    the smallest objects, in reach for a millionth of their time, cost no more than the others. The
+    orbits of a cell are drawn too.
+    """
+    rng = np.random.default_rng(seed)
+    places = draw_places(n, rng)
+    survey = Survey()
+    jitter = rng.uniform(-0.5, 0.5, (3, n))
+    sign = rng.choice([-1.0, 1.0], (2, n))
+    step = grid.step
+    bins = np.arange(-25.0, 25.0, 0.1)
+    faintness = limit - (bins + 0.05)[:, None] - grid.H
+    chance = 1.0 / (1.0 + np.exp(-faintness / survey.softness))
+    inc = [np.square(u + jitter[2] * step[2]) for u in grid.root_inc]
+    sin_inc, cos_inc = [np.sin(x) for x in inc], [np.cos(x) for x in inc]
+    sin_lat, cos_lat = np.sin(places.latitude), np.cos(places.latitude)
+    result = np.zeros([len(axis) for axis in grid])
+    for i, log_q in enumerate(grid.log_q):
+        q = np.exp(log_q + jitter[0] * step[0])
+        for j, middle in enumerate(grid.ecc):
+            ecc = middle + jitter[1] * step[1]
+            a = q / (1.0 - ecc)
+            radial = (places.sun - q) * (a * (1.0 + ecc) - places.sun)
+            reached = np.flatnonzero(radial > 0.0)
+            for k in range(len(inc)):
+                square = sin_inc[k][reached] ** 2 - sin_lat[reached] ** 2
+                rows = reached[square > 0.0]
+                if not len(rows):
+                    continue
+                square = square[square > 0.0]
+                r = places.sun[rows]
+                density = 1.0 / (2.0 * np.pi**3 * r * a[rows] * np.sqrt(square * radial[rows]))
+                # the four velocities of such an orbit in such a place, one of them
+                h = np.sqrt(GM_SUN * q[rows] * (1.0 + ecc[rows]))
+                along = h / r * cos_inc[k][rows] / cos_lat[rows]
+                north = sign[0][rows] * h / r * np.sqrt(square) / cos_lat[rows]
+                out = sign[1][rows] * np.sqrt(GM_SUN / a[rows] * radial[rows]) / r
+                velocity = (
+                    out * places.basis[0][:, rows]
+                    + along * places.basis[1][:, rows]
+                    + north * places.basis[2][:, rows]
+                    - places.earth_velocity[:, rows]
+                )
+                sight = places.sight[:, rows]
+                across = velocity - np.sum(velocity * sight, axis=0) * sight
+                rate = np.linalg.norm(across, axis=0) / places.rho[rows]
+                seen_at = places.magnitude[rows] + _trailing_loss(rate)
+                index = np.clip(((seen_at - bins[0]) / 0.1).astype(np.int64), 0, len(bins) - 1)
+                weight = density * places.volume[rows] * places.sky[rows]
+                result[i, j, k] = np.bincount(index, weight, len(bins)) @ chance
+    return result
+
+
+def catalogue(seed: int) -> tuple[Grid, np.ndarray]:
+    """Grid and logarithm of the density of the known near-Earth objects."""
+    grid = _grid(np.log(NEAR_EARTH_AU) - 0.05 * 38, 0.05, 40, np.arange(9.5, 32.0))
+    known = load_catalogue()
+    edges = [cell_edges(axis) for axis in grid]
+    q_edges = np.minimum(np.exp(edges[0]), NEAR_EARTH_AU)
+    volume = phase_space(q_edges, edges[1], np.square(np.maximum(edges[2], 0.0)))
+    chance = visibility(grid, CATALOGUE_LIMIT_MAG, seed, 40_000)
+    place = [np.log(known.q_au), known.ecc, np.sqrt(known.inc_rad), known.H_mag]
+    usable = np.all([np.isfinite(x) for x in place], axis=0) & (known.n_obs > 0)
+    # as many arcs as a study takes of an object, at most
+    weight = np.where(known.n_obs[usable] < 9, 0.5, 1.0)
+    found, _ = np.histogramdd(np.stack(place, axis=1)[usable], edges, weights=weight)
+    model = read_prior(PRIORS_FOLDER / "population.npz")
+    nodes = np.meshgrid(np.exp(grid.log_q), grid.ecc, np.square(grid.root_inc), grid.H)
+    nodes = np.meshgrid(
+        np.exp(grid.log_q), grid.ecc, np.square(grid.root_inc), grid.H, indexing="ij"
+    )
+    pilot = np.exp(_evaluate(model, *nodes))
+    expected = pilot * volume[..., None] * chance
+    ratio = found.sum() / expected.sum()
+    for scale in (8.0, 4.0, 2.0, 1.0):
+        width = scale * np.array([1.0, 0.7, 0.7, 0.4])
+        size = np.prod(np.maximum(2.0 * np.sqrt(np.pi) * width, 1.0))
+        counts, hopes = (
+            size * ndimage.gaussian_filter(x, width, mode="nearest") for x in (found, expected)
+        )
+        ratio = (counts + SHRINKAGE) / (hopes + SHRINKAGE / ratio)
+    density = pilot * ratio
+    density[volume[..., 0] == 0.0] = 0.0
+    per_magnitude = np.sum(density * volume[..., None], axis=(0, 1, 2))
+    print(f"{found.sum():.0f} found, {np.sum(density * volume[..., None] * chance):.0f} expected")
+    return grid, np.log(density + floor_density(per_magnitude))
+
+
+@numba.njit
+def _evaluate_flat(table, start, step, q, ecc, inc, H):  # noqa: ANN
+    result = np.empty(len(q))
+    for k in range(len(q)):
+        result[k] = log_density(table, start, step, q[k], ecc[k], inc[k], H[k])
+    return result
+
+
+def _evaluate(prior: PriorTable, *place: np.ndarray) -> np.ndarray:
+    """Logarithm of the density of a table at orbits and magnitudes of any shape."""
+    flat = [x.ravel() for x in place]
+    values = _evaluate_flat(prior.log_density, prior.start, prior.step, *flat)
+    return values.reshape(place[0].shape)
+
+
 def numbers(grid: Grid, log_f: np.ndarray, q_range: tuple[float, float]) -> np.ndarray:
     """Numbers of objects per magnitude at the nodes of H, by perihelion distance.
 
@@ -279,6 +455,7 @@ def main() -> None:
     parser.add_argument("table", choices=("population", "catalogue"))
     parser.add_argument("model", type=Path, nargs="?", help="digest2.model.csv")
     parser.add_argument("--date", default="", help="day on which the table is made")
+    parser.add_argument("--seed", type=int, default=0, help="of the directions; for the catalogue")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     command = f"python docs/tools/priors.py {arguments.table}"
@@ -288,6 +465,10 @@ def main() -> None:
             "digest2 2.8.2, digest2.model.csv (public domain; Keys et al. 2019, PASP 131, 064501)"
         )
         command += " digest2.model.csv"
+    else:
+        grid, log_f = catalogue(arguments.seed)
+        source = "the IAU Minor Planet Center's nea_extended of February 2026"
+        command += f" --seed {arguments.seed}"
     output = arguments.output or PRIORS_FOLDER / f"{arguments.table}.npz"
     save(output, grid, log_f, source=source, command=command, date=arguments.date)
     near = numbers(grid, log_f, (0.02, NEAR_EARTH_AU))
