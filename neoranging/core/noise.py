@@ -22,3 +22,9 @@ LARGEST_SHARE: Final = 1.5
 
 OFFSET: Final = 0.25
 """Standard deviation of the offset of a visit, in units of the claimed sigma."""
+
+CLOCK: Final = 0.3e-5
+"""Error of the time of an observation [d]: records of the 80-column format round to 1e-5 d."""
+
+VISIT_CLOCK: Final = 1.0e-5
+"""Error of the clock of a visit [d], common to its observations."""
