@@ -92,6 +92,9 @@ class Answers:
         Name of the method, or its label in a study.
     origin : {"topocenter", "geocenter"}
         Where the ranges count from.
+    error_scales : ndarray, shape (M, 10), optional
+        Standard errors at the levels of their scale, relative to those that the covariance has:
+        the mixture that `neoranging.core.noise.quantile` is of. A normal law without.
     seconds : float
         Wall time for all arcs; NaN where nobody looked at the clock.
     """
@@ -108,6 +111,7 @@ class Answers:
     remarks: StrArray | None = None
     method: str = ""
     origin: str = "topocenter"
+    error_scales: FloatArray | None = None
     seconds: float = float("nan")
 
     # ------------------------------------------------------------------ made
@@ -176,7 +180,11 @@ class Answers:
             remarks[index] = self.remarks
         if self.candidates is not None:
             candidates = self.candidates.of_arcs(index[self.candidates.roots.arc])
-        return replace(among, remarks=remarks, candidates=candidates)
+        scales = self.error_scales
+        if scales is not None:
+            scales = np.ones((len(among), scales.shape[1]))
+            scales[index] = self.error_scales
+        return replace(among, remarks=remarks, candidates=candidates, error_scales=scales)
 
     @classmethod
     def join(cls, parts: Sequence[Answers]) -> Answers:
@@ -195,6 +203,15 @@ class Answers:
         if listed:
             candidates = columns.join(listed)
         plain = [replace(part, candidates=None, remarks=None) for part in parts]
+        known = [part.error_scales for part in parts if part.error_scales is not None]
+        if 0 < len(known) < len(parts):  # a part without answers has none
+            normal = known[0].shape[1]
+            plain = [
+                replace(part, error_scales=np.ones((len(part), normal)))
+                if part.error_scales is None
+                else part
+                for part in plain
+            ]
         return replace(columns.join(plain), candidates=candidates, remarks=remarks)
 
     # ------------------------------------------------------------------ looked at
