@@ -32,12 +32,13 @@ from neoranging.core.ephemeris import ATTRACTOR_TERMS
 from neoranging.core.geometry import cross, dot, line_of_sight, norm, sky_basis
 from neoranging.core.motion import ORDER, advance, evaluate, expand, series_space, shifted
 from neoranging.core.noise import (
-    CLOCK,
     LARGEST_SHARE,
+    LEAST_CLAIM_RAD,
     OFFSET,
     SHARE_OF_CLAIM,
     SHARE_SPREAD,
-    VISIT_CLOCK,
+    TIMING_D,
+    VISIT_TIMING_D,
 )
 from neoranging.typing import FloatArray, IntArray
 
@@ -180,15 +181,15 @@ def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> 
     axes = np.stack([along, cross(direction, along)], axis=1)
     here = np.stack(sky_basis(arcs.ra, arcs.dec), axis=1)
     turn = np.einsum("nai,nbi->nab", axes, here)
-    variance = np.stack([arcs.sigma_ra**2, arcs.sigma_dec**2], axis=1)
+    variance = np.stack([arcs.sigma_ra**2, arcs.sigma_dec**2], axis=1) + LEAST_CLAIM_RAD**2
     sigma = np.sqrt(np.einsum("nab,nb->na", turn**2, variance))
     speed = a.proper_motion[owner]
-    clock = np.stack([CLOCK * speed, np.zeros_like(speed)], axis=1)
+    clock = np.stack([TIMING_D * speed, np.zeros_like(speed)], axis=1)
     labels, visit = np.unique(owner * (len(owner) + 1) + _ranks(arcs), return_inverse=True)
     mean_square = np.stack([np.bincount(visit, s**2) for s in sigma.T], axis=1)
     mean_square /= np.bincount(visit)[:, None]
     offset = OFFSET**2 * mean_square[visit]
-    offset[:, 0] += (VISIT_CLOCK * speed) ** 2
+    offset[:, 0] += (VISIT_TIMING_D * speed) ** 2
     begins = np.searchsorted(labels, np.arange(len(arcs) + 1) * (len(owner) + 1))
     return Nights(
         arcs.offsets,
