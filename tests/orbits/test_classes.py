@@ -59,5 +59,5 @@ def test_of_the_distance_from_the_orbit_of_the_earth():
 
 @pytest.mark.parametrize("name", ["apolo", "moid", "moid<x", "", "moid<0.05km"])
 def test_what_is_no_statement(name):
-    with pytest.raises(OrbitError, match="no statement .*choose one of neo, atira"):
+    with pytest.raises(OrbitError, match=r"no statement .*choose one of neo, atira"):
         statement_holds(name, elements(1.0, 0.1))
