@@ -221,11 +221,11 @@ def test_objects_do_not_disturb_each_other():
     together, _ = move_near_earth(r, v, owner, dt, paths)
     for k in range(7):
         rows = owner == k
-        alone, _ = move_near_earth(r[k : k + 1], v[k : k + 1], 0 * owner[rows], dt[rows], paths[[k]])
+        alone, _ = move_near_earth(
+            r[k : k + 1], v[k : k + 1], 0 * owner[rows], dt[rows], paths[[k]]
+        )
         np.testing.assert_array_equal(alone, together[rows])
-    np.testing.assert_array_equal(
-        move_near_earth(r, v, np.arange(7), np.zeros(7), paths)[0], r
-    )
+    np.testing.assert_array_equal(move_near_earth(r, v, np.arange(7), np.zeros(7), paths)[0], r)
 
 
 @pytest.fixture(scope="module")

@@ -52,9 +52,9 @@ def near_earth_states(
     # as seen from the Earth, straight lines tell well enough how near an object comes
     distance = norm((r - earth)[owner] + elapsed[:, None] * (v - earth_velocity)[owner])
     nearest, longest = norm(r - earth), np.zeros(len(epoch))
-    np.minimum.at(nearest, owner, distance)
     np.maximum.at(longest, owner, np.abs(elapsed))
     with np.errstate(invalid="ignore"):  # orbits that predict nothing are not near
+        np.minimum.at(nearest, owner, distance)
         near = GM_EARTH * longest**2 > 2.0 * NEGLIGIBLE_ARCSEC * ARCSEC * nearest**3
     rows = np.flatnonzero(near[owner])
     if not len(rows):

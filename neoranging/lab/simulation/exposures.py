@@ -199,7 +199,7 @@ def _pull_off_ellipses(
     states: tuple[FloatArray, FloatArray, FloatArray],
     orbits: Catalogue,
     row: IntArray,
-    arcs: tuple[FloatArray, IntArray, FloatArray],
+    arcs: tuple[IntArray, IntArray, FloatArray],
     t: FloatArray,
 ) -> None:
     """Put objects near the Earth, in ``states`` of n exposures, where the Earth has moved them.
