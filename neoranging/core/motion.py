@@ -20,9 +20,9 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from neoranging.constants import GM_EARTH, GM_MOON, GM_SUN, R_EARTH
+from neoranging.core.compiled import announced, compiled
 from neoranging.core.ephemeris import ATTRACTOR_TERMS
 from neoranging.typing import FloatArray, IntArray
 
@@ -43,13 +43,13 @@ _EARTH_SHARE: Final = GM_EARTH / (GM_EARTH + GM_MOON)
 _MOON_SHARE: Final = GM_MOON / (GM_EARTH + GM_MOON)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def series_space() -> FloatArray:
     """Space that `expand` works in: for three bodies the series of separation, square, pull."""
     return np.zeros((3, _TERMS, 5))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def shifted(attractors: FloatArray, time: float, out: FloatArray) -> None:
     """Polynomials of the attractors about another instant ``time``, written to ``out``."""
     for body in range(2):
@@ -62,7 +62,7 @@ def shifted(attractors: FloatArray, time: float, out: FloatArray) -> None:
                     out[body, axis, power] += time * out[body, axis, power + 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def planets_pull(attractors: FloatArray) -> tuple[float, float, float]:
     """Acceleration of what is near the Earth by all but Sun, Earth and Moon, less that of the Sun.
 
@@ -81,7 +81,7 @@ def planets_pull(attractors: FloatArray) -> tuple[float, float, float]:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def expand(
     path: FloatArray, attractors: FloatArray, n_bodies: int, order: int, space: FloatArray
 ) -> float:
@@ -150,7 +150,7 @@ def expand(
     return _STEP * reach
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def evaluate(
     path: FloatArray, order: int, time: float, position: FloatArray, velocity: FloatArray
 ) -> None:
@@ -164,7 +164,7 @@ def evaluate(
         velocity[axis] = slope
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def advance(
     path: FloatArray,
     attractors: FloatArray,
@@ -194,7 +194,8 @@ def advance(
     return expand(path, local, n_bodies, ORDER, space)
 
 
-@njit(cache=True, nogil=True)
+@announced("the motion of objects near the Earth", 10)
+@compiled
 def _move(
     r: FloatArray,
     v: FloatArray,
