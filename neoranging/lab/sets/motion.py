@@ -4,7 +4,7 @@ The Earth pulls an object at the distance d off its ellipse by ``GM t^2 / (2 d^2
 which an observer on the Earth sees as ``GM t^2 / (2 d^3)`` at most. Where that exceeds
 ``NEGLIGIBLE_ARCSEC`` at any observation, the path of the night goes through the heliocentric state
 at the reference epoch of the arc under Sun, Earth and Moon; elsewhere the ellipse serves. With a
-limit of a milliarcsecond it is 0.1 au within eight hours of the epoch, and 0.008 au within ten
+limit of a milliarcsecond it is 0.22 au within eight hours of the epoch, and 0.016 au within ten
 minutes.
 """
 
