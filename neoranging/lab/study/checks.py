@@ -16,7 +16,7 @@ import pandas as pd
 
 from neoranging.core.dcriteria import d_sh_of_ellipses
 from neoranging.lab.sets.schema import ArcTable
-from neoranging.lab.study.metrics import COLLAPSED
+from neoranging.lab.study.metrics import COLLAPSED, DENSITY_FLOOR
 from neoranging.lab.study.scores import ArcTruth, select
 
 ENOUGH: Final = 30
@@ -75,6 +75,32 @@ def check_answers(scored: pd.DataFrame) -> list[Remark]:
         traces += [*_distributions(some), *_correlations(some), *_qualities(some)]
     remarks = [Remark(scored.attrs["method"], *trace) for trace in traces]
     return sorted(remarks, key=lambda remark: not remark.is_alarm)
+
+
+def check_posteriors(scored: pd.DataFrame) -> list[Remark]:
+    """Remarks on the posteriors of a method, of all arcs that have one.
+
+    Parameters
+    ----------
+    scored : DataFrame
+        As of `neoranging.lab.study.scores.score`, with the columns of posteriors.
+    """
+    judged = select(scored, scored.pit.notna())
+    remarks = []
+    outside = 1.0 - judged.nodes_admissible
+    if n := int((outside > 1e-9).sum()):
+        text = (
+            f"gives probability to nodes that are not admissible on {n:,} of {len(judged):,} arcs, "
+            f"{100.0 * outside.max():.3g} % at most"
+        )
+        remarks.append(Remark(scored.attrs["method"], True, text))
+    if n := int((judged.density < DENSITY_FLOOR).sum()):
+        text = (
+            f"the true range lies off the posterior on {n:,} of {len(judged):,} arcs; their "
+            f"density counts as {DENSITY_FLOOR:g}"
+        )
+        remarks.append(Remark(scored.attrs["method"], False, text))
+    return remarks
 
 
 def check_copies(scored: Sequence[pd.DataFrame]) -> list[Remark]:

@@ -11,6 +11,7 @@ from neoranging.lab.sets.splits import split_set
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.study.methods import StudyMethod
 from neoranging.lab.study.run import run_study
+from neoranging.lab.study.scores import DISTRIBUTIONS
 from neoranging.lab.study.selection import Selection
 
 TRUTH = {
@@ -70,6 +71,7 @@ def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns)
     defaults = {
         "rho_dot": 0.01 * rho,
         "rho_dot_true": 0.01 * rho_true,
+        **dict.fromkeys(DISTRIBUTIONS, np.nan),
         "status": np.where(answered, RangeStatus.OK.code, RangeStatus.NO_ROOT.code).astype("i1"),
         "answered": answered,
         "ok": answered,
@@ -88,7 +90,7 @@ def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns)
     }
     values = defaults | {name: np.asarray(column) for name, column in columns.items()}
     scores = pd.DataFrame(
-        {"rho": rho, "rho_true": rho_true, "low": np.nan, "high": np.nan} | values
+        {"rho": rho, "rho_true": rho_true} | values
     )
     scores.attrs = {"method": method, "origin": origin, "seconds": np.nan}
     return scores

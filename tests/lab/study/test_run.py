@@ -114,7 +114,7 @@ def test_kept_predictions_are_used_while_they_hold(table, tmp_path, monkeypatch)
         origins = ("topocenter", "geocenter")
         arcs = {origin: to_core(table, origin) for origin in origins}
         truths = {origin: ArcTruth.of(table, origin, arcs[origin]) for origin in origins}
-        return ask(method, table, truths, arcs, tmp_path, progress)
+        return ask(method, table, truths, arcs, tmp_path, progress)[0]
 
     first = asked(gauss, table)
     done = []
