@@ -31,8 +31,8 @@ from neoranging.lab.sets.schema import TRUE_COLUMNS, ArcTable
 from neoranging.lab.sets.splits import division_of
 from neoranging.lab.sets.store import iterate_arcs, read_manifest
 from neoranging.lab.study.bootstrap import capped
-from neoranging.lab.study.predictions import ask_arcs
 from neoranging.lab.study.posteriors import PosteriorScores
+from neoranging.lab.study.predictions import ask_arcs
 from neoranging.lab.study.scores import STUDY_LEVELS, TABLE_LEVELS, ArcTruth
 from neoranging.lab.study.strata import AXES
 from neoranging.typing import AnyArray, FloatArray
@@ -268,6 +268,7 @@ def coverage(
 
 
 # ---------------------------------------------------------------------- methods of a study
+
 
 class MethodIntervals(NamedTuple):
     """Intervals of one method of a study, and how often they hold."""

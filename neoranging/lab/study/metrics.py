@@ -188,10 +188,10 @@ def _distribution_metrics() -> Iterator[Metric]:
         yield Metric(ratio, label, "", "", _columns(ratio), median)
         label = f"mean interval score of log10 rho at {level} %"
         yield Metric(score, label, "dex", "low", _columns(score), mean)
-    for level in (68, 95):
+    for level in ("68", "95"):
 
-        def in_region(s: pd.DataFrame, level: int = level) -> tuple[Any]:
-            return (np.where(s.depth.isna(), np.nan, s.depth <= 0.01 * level),)
+        def in_region(s: pd.DataFrame, level: float = 0.01 * int(level)) -> tuple[Any]:
+            return (np.where(s.depth.isna(), np.nan, s.depth <= level),)
 
         label = f"true range in the most probable {level} %"
         yield Metric(f"region_{level}", label, "%", "", in_region, percent)
@@ -233,10 +233,11 @@ METRICS: Final[Mapping[str, Metric]] = {
 Fractions are percentages. ``p_ar`` is of the arcs with an answer, and ``p_ar_truth`` of the same
 arcs; the solve rate stands beside them. ``d_sh_*`` is of the arcs on which both orbits are
 elliptic, ``elliptic_*`` says how many these are of all, and ``d_sh_*_associated`` counts the others
-as not associated. ``inside_*``, ``ratio_*`` and ``interval_score_*`` are of all arcs: one without an
-interval has the admissible range. ``region_*``, ``crps``, ``nats``, ``floored`` and
+as not associated. ``inside_*``, ``ratio_*`` and ``interval_score_*`` are of all arcs: one without
+an interval has the admissible range. ``region_*``, ``crps``, ``nats``, ``floored`` and
 ``nodes_admissible`` are of posteriors; the density of ``nats`` is at least `DENSITY_FLOOR`, and
-``floored`` is the share that this concerns. ``*_by_object`` is the median over objects of the median over their arcs.
+``floored`` is the share that this concerns. ``*_by_object`` is the median over objects of the
+median over their arcs.
 """
 
 

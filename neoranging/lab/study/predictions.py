@@ -123,26 +123,33 @@ def ask_arcs(
     scores : PosteriorScores or None
         None without ``rho``, or of a method that gives no posterior.
     """
-    parts, scores, seconds = [], [], 0.0
-    # the first arcs show if the method gives posteriors, which many arcs at once would not leave
-    # the memory for
+    parts: list[Answers] = []
+    scores: list[PosteriorScores | None] = []
+    seconds = 0.0
+    # the first answers show if the method gives posteriors, of which many arcs at once would fill
+    # the memory
     start, size = 0, min(_POSTERIORS, _CHUNK)
     while start < len(arcs) or not parts:
         stop = min(start + size, len(arcs))
         begin = perf_counter()
         answers = method._solve(arcs.chunk(start, stop), topocentric.chunk(start, stop))
         seconds += perf_counter() - begin
-        if answers.posterior is None:
+        if answers.posterior is None and answers.answered.any():
             size = _CHUNK
-        elif rho is not None:
-            scores.append(PosteriorScores.of(answers, rho[start:stop]))
+        scores.append(None if rho is None else PosteriorScores.of(answers, rho[start:stop]))
         parts.append(replace(answers, candidates=None, remarks=None, posterior=None))
         if progress is not None:
             progress(stop - start)
         start = stop
     name = method.name if label is None else label
     joined = replace(Answers.join(parts), method=name, seconds=seconds)
-    return joined, columns.join(scores) if scores else None
+    if all(of_part is None for of_part in scores):
+        return joined, None
+    filled = [
+        PosteriorScores.none(len(part)) if of_part is None else of_part
+        for part, of_part in zip(parts, scores, strict=True)
+    ]
+    return joined, columns.join(filled)
 
 
 def save_answers(
@@ -161,7 +168,9 @@ def save_answers(
     """
     values: dict[str, Any] = {name: getattr(answers, name) for name in (*_LABELS, *_COLUMNS)}
     if scores is not None:
-        values |= {f"{_PREFIX}{field.name}": getattr(scores, field.name) for field in fields(scores)}
+        values |= {
+            f"{_PREFIX}{field.name}": getattr(scores, field.name) for field in fields(scores)
+        }
     with replacing(Path(path)) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **values)
 

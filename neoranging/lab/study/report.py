@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -323,7 +323,8 @@ def _posteriors(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | None:
     if rows.empty:
         return None
     lines: dict[bool, list[dict[str, str]]] = {True: [], False: []}
-    for (method, axis, stratum), of_bin in rows.groupby(["method", "axis", "stratum"], sort=False):
+    for key, of_bin in rows.groupby(["method", "axis", "stratum"], sort=False):
+        method, axis, stratum = map(str, cast("tuple[Any, ...]", key))
         label = "" if axis == "all" else f"{AXES[axis].label}: "
         unit = f" {AXES[axis].unit}" if axis in ("median", "rho") else ""
         line = {"method": method, "arcs": f"{label}{stratum}{unit}"}
@@ -332,7 +333,7 @@ def _posteriors(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | None:
         for row in of_bin[of_bin["metric"].isin(_POSTERIORS)].itertuples():
             value, _, bounds = with_interval(row).partition(" ")
             line[_POSTERIORS[row.metric]] = f"{value}\n{bounds}" if bounds else value
-        lines[of_bin["is_judged"].all()].append(line)
+        lines[bool(of_bin["is_judged"].all())].append(line)
     judged, by_truth = (pd.DataFrame(of_kind) for of_kind in lines.values())
     return judged, by_truth
 

@@ -29,7 +29,13 @@ from neoranging.lab.study.calibration import (
     without_verdicts,
 )
 from neoranging.lab.study.cases import CaseArcs, Cases, case_rows, draw_cases
-from neoranging.lab.study.checks import Remark, check_answers, check_copies, check_labels, check_posteriors
+from neoranging.lab.study.checks import (
+    Remark,
+    check_answers,
+    check_copies,
+    check_labels,
+    check_posteriors,
+)
 from neoranging.lab.study.methods import StudyMethod, ask, study_methods
 from neoranging.lab.study.posteriors import PosteriorScores, with_posteriors
 from neoranging.lab.study.scores import INTERVAL_LEVEL, ArcTruth, score, select, with_intervals

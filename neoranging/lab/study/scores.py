@@ -56,7 +56,11 @@ STUDY_LEVELS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.68, 0.8, 0.9, 0.95, 0.99)
 
 DISTRIBUTIONS: Final = (
     *("low", "high"),
-    *(f"{name}_{100 * level:g}" for name in ("inside", "ratio", "interval_score") for level in TABLE_LEVELS),
+    *(
+        f"{name}_{100 * level:g}"
+        for name in ("inside", "ratio", "interval_score")
+        for level in TABLE_LEVELS
+    ),
     *("rho_median", "pit", "depth", "crps", "density", "nodes_admissible"),
 )
 """Columns of scores that answers alone do not fill."""
@@ -286,7 +290,8 @@ def with_intervals(
     limits : ndarray, shape (N, 2)
         Admissible ranges [au], which stand for an interval of a level that there is none of.
     """
-    true, values = scored["rho_true"].to_numpy()[rows], {}
+    true = scored["rho_true"].to_numpy()[rows]
+    values: dict[str, FloatArray] = {}
     for level in TABLE_LEVELS:
         bounds, name = intervals.get(level, limits), f"{100 * level:g}"
         low, high = bounds.T

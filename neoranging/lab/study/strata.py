@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -134,7 +135,7 @@ class Strata:
         n = max(1, int(np.floor(2.0 * np.log10(values[finite].max() / least))) + 1)
         edges = np.append(0.0, least * 10.0 ** (0.5 * np.arange(n + 1)))
         ends = [f"{edge:.2g}" for edge in edges]
-        names = [f"{a} – {b}" for a, b in zip(ends[1:-1], ends[2:], strict=True)]
+        names = [f"{a} – {b}" for a, b in pairwise(ends[1:])]
         cell = np.where(finite, np.searchsorted(edges[1:-1], values, side="right"), -1)
         return cls(axis, (f"< {ends[1]}", *names), edges, cell)
 

@@ -239,7 +239,7 @@ def pit_deciles(
     n = len(judged)
     decile = np.minimum((10.0 * judged["pit"].to_numpy()).astype(int), 9)
     unit, weights = resamples(judged["object"].to_numpy(), n_boot, np.random.default_rng(rng))
-    band = 100.0 * binom.ppf([0.025, 0.975], n, 0.1) / n
+    band = [100.0 * float(binom.ppf(tail, n, 0.1)) / n for tail in (0.025, 0.975)]
     rows = []
     for k in range(10):
         shares = percent((decile == k)[None].astype(float), unit, weights)

@@ -71,7 +71,9 @@ def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns)
     defaults = {
         "rho_dot": 0.01 * rho,
         "rho_dot_true": 0.01 * rho_true,
-        **dict.fromkeys(DISTRIBUTIONS, np.nan),
+        **dict.fromkeys(DISTRIBUTIONS, 0.5),
+        "low": np.nan,
+        "high": np.nan,
         "status": np.where(answered, RangeStatus.OK.code, RangeStatus.NO_ROOT.code).astype("i1"),
         "answered": answered,
         "ok": answered,
@@ -89,9 +91,7 @@ def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns)
         "object": np.arange(m),
     }
     values = defaults | {name: np.asarray(column) for name, column in columns.items()}
-    scores = pd.DataFrame(
-        {"rho": rho, "rho_true": rho_true} | values
-    )
+    scores = pd.DataFrame({"rho": rho, "rho_true": rho_true} | values)
     scores.attrs = {"method": method, "origin": origin, "seconds": np.nan}
     return scores
 

@@ -1,6 +1,6 @@
 """Scores of posteriors: closed forms, and methods that are too sure or too unsure told apart."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -11,11 +11,13 @@ from neoranging.core.posterior import Posterior
 from neoranging.core.status import RangeStatus
 from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import EvaluationError
+from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.study import predictions
 from neoranging.lab.study.checks import check_posteriors
 from neoranging.lab.study.methods import StudyMethod
 from neoranging.lab.study.metrics import DENSITY_FLOOR, METRICS
 from neoranging.lab.study.posteriors import PosteriorScores, with_posteriors
+from neoranging.lab.study.report import render
 from neoranging.lab.study.run import run_study
 from neoranging.lab.study.scores import STUDY_LEVELS, interval_score, with_intervals
 from neoranging.lab.study.strata import Strata
@@ -60,14 +62,14 @@ def test_scores_of_normal_posteriors_are_the_closed_forms(scores_of):
     rng = np.random.default_rng(4)
     middle, spread = rng.uniform(-5.0, 1.0, 60), rng.uniform(0.01, 1.5, 60)
     z = rng.normal(0.0, 1.2, 60)
-    found = scores_of(middle, spread, np.exp(middle + z * spread), n=2001)
-    np.testing.assert_allclose(found.pit, norm.cdf(z), atol=1e-5)
-    np.testing.assert_allclose(found.depth, 1.0 - 2.0 * norm.sf(np.abs(z)), atol=5e-3)
-    np.testing.assert_allclose(found.density, norm.pdf(z) / spread, rtol=0.01)
+    found = scores_of(middle, spread, np.exp(middle + z * spread), n=241)
+    np.testing.assert_allclose(found.pit, norm.cdf(z), atol=1e-4)
+    np.testing.assert_allclose(found.depth, 1.0 - 2.0 * norm.sf(np.abs(z)), atol=1e-4)
+    np.testing.assert_allclose(found.density, norm.pdf(z) / spread, rtol=1e-3)
     np.testing.assert_allclose(found.rho_median, np.exp(middle), rtol=1e-5)
     # Gneiting & Raftery, equation 21
     crps = spread * (z * (2.0 * norm.cdf(z) - 1.0) + 2.0 * norm.pdf(z) - 1.0 / np.sqrt(np.pi))
-    np.testing.assert_allclose(found.crps, crps / np.log(10.0), rtol=1e-5)
+    np.testing.assert_allclose(found.crps, crps / np.log(10.0), rtol=3e-4)
     for k, level in enumerate(STUDY_LEVELS):
         for bound, p in zip(found.bounds[:, k].T, (0.5 - level / 2, 0.5 + level / 2), strict=True):
             np.testing.assert_allclose(np.log(bound), middle + norm.ppf(p) * spread, atol=1e-4)
@@ -84,24 +86,16 @@ def test_scores_of_two_lobes_with_a_gap_are_those_by_hand(made_answers):
         log_likelihood=np.log([1.0, 3.0]),
         log_prior=-np.array([-2.5, 0.5]),
     )
-    answers = made_answers(np.ones(5))
-    joined = replace(
-        posterior,
-        offsets=np.arange(0, 11, 2),
-        **{
-            name: np.tile(getattr(posterior, name), 5)
-            for name in ("rho", "rho_dot", "log_width", "rate_width", "log_likelihood", "log_prior")
-        },
-    )
     true = np.array([-4.0, -2.5, -1.0, 0.5, 2.0])
-    found = PosteriorScores.of(replace(answers, posterior=joined), np.exp(true))
+    answers = replace(made_answers(np.ones(5)), posterior=posterior.take(np.zeros(5, dtype=int)))
+    found = PosteriorScores.of(answers, np.exp(true))
     np.testing.assert_allclose(found.pit, [0.0, 0.125, 0.25, 0.625, 1.0])
     np.testing.assert_allclose(found.depth, [1.0, 0.875, 1.0, 0.375, 1.0])
     np.testing.assert_allclose(found.density, [0.0, 0.25, 0.0, 0.75, 0.0])
     fine = np.linspace(-6.0, 4.0, 400_001)
     f = np.interp(fine, [-3.0, -2.0, 0.0, 1.0], [0.0, 0.25, 0.25, 1.0])
     numeric = [np.trapezoid((f - (fine >= x)) ** 2, fine) for x in true]
-    np.testing.assert_allclose(found.crps * np.log(10.0), numeric, atol=1e-4)
+    np.testing.assert_allclose(found.crps * np.log(10.0), numeric, rtol=3e-4)
     np.testing.assert_allclose(np.log(found.rho_median), 1.0 / 3.0, rtol=1e-12)
 
 
@@ -233,7 +227,7 @@ def test_half_decades_of_the_median_hold_calibrated_posteriors(made, scores_of):
     assert inside[far].mean() < binom.ppf(0.0005, len(far), 0.68) / len(far)
     assert by_median.describe(1)["lower"] == pytest.approx(1e-3)
     with pytest.raises(EvaluationError, match="posterior median"):
-        Strata.half_decades(made([1.0], [1.0]), "median")
+        Strata.half_decades(made([1.0], [1.0], rho_median=[np.nan]), "median")
 
 
 # ---------------------------------------------------------------------- in a study
@@ -314,9 +308,58 @@ def test_posteriors_have_tables_by_stratum_and_of_deciles(judged_study):
     assert study.tables["pit"]["percent"].sum() == pytest.approx(100.0)
 
 
-def test_posteriors_are_judged_in_small_chunks(arcs, monkeypatch):
+def test_the_report_has_a_section_of_posteriors_and_scores_of_all(judged_study, study):
+    judged, _ = judged_study
+    page = render(judged)
+    section = page.split('<section id="posteriors">')[1].split("</section>")[0]
+    assert "posterior median: 0.1 – 0.32 au" in section
+    assert "For information: in bins of the true range" in section
+    intervals = page.split('<section id="intervals">')[1].split("</section>")[0]
+    assert MEDIAN_OF_ALL in intervals
+    assert "mean interval score of log10 rho at 95 %" in intervals
+    without = render(study)
+    assert '<section id="posteriors">' not in without
+    assert "mean interval score of log10 rho at 95 %" in without
+
+
+def test_posteriors_are_asked_for_in_small_chunks_and_let_go(arcs, monkeypatch):
     monkeypatch.setattr(predictions, "_POSTERIORS", 32)
     method = Sure(arcs)
-    predictions.predict(method, arcs)
+    assert predictions.predict(method, arcs).posterior is None
     assert max(method.sizes) == 32
     assert sum(method.sizes) == len(arcs)
+
+
+def test_chunks_without_a_posterior_have_their_place(arcs, monkeypatch):
+    """Whole chunks too short for the method, before and between others."""
+
+    class Choosy(Sure):
+        def _estimate(self, arcs, attributables):
+            first = np.flatnonzero(self.epochs == arcs.t[0])[0]
+            if (first // 32) % 2 == 0:
+                self.sizes.append(len(arcs))
+                return Answers.unsolved(attributables, np.full(len(arcs), RangeStatus.NO_ROOT.code))
+            return super()._estimate(arcs, attributables)
+
+    monkeypatch.setattr(predictions, "_POSTERIORS", 32)
+    method, seen, rho = Choosy(arcs), to_core(arcs), arcs["rho_topo_au"]
+    _, found = predictions.ask_arcs(method, seen, seen, rho=rho)
+    assert max(method.sizes) == 32
+    has = (np.arange(len(arcs)) // 32) % 2 == 1
+    np.testing.assert_array_equal(np.isfinite(found.pit), has)
+    _, whole = predictions.ask_arcs(Sure(arcs), seen, seen, rho=rho)
+    np.testing.assert_allclose(found.pit[has], whole.pit[has])
+
+
+def test_scores_of_posteriors_are_kept_with_the_answers(arcs, tmp_path):
+    seen, path = to_core(arcs), tmp_path / "sure.npz"
+    answers, scores = predictions.ask_arcs(Sure(arcs), seen, seen, rho=arcs["rho_topo_au"])
+    predictions.save_answers(answers, path, scores)
+    again, same = predictions.load_answers(path, answers.attributables)
+    np.testing.assert_array_equal(again.rho, answers.rho)
+    for field in fields(scores):
+        np.testing.assert_array_equal(getattr(same, field.name), getattr(scores, field.name))
+    wrong = replace(scores, pit=scores.pit[:-1])
+    predictions.save_answers(answers, path, wrong)
+    with pytest.raises(EvaluationError, match=r"'posterior_pit' has the shape"):
+        predictions.load_answers(path, answers.attributables)

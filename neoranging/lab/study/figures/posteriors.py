@@ -74,15 +74,16 @@ def _draw_deciles(ax: Axes, rows: pd.DataFrame, mark: style.Mark) -> None:
         yerr=np.nan_to_num(reach),  # no bar where there is no interval
         error_kw={"elinewidth": 0.7, "capsize": 1.5, "ecolor": style.BLACK},
     )
-    ax.set(xticks=range(1, 11), xlim=(0.4, 10.6), ylim=(0.0, 1.15 * max(20.0, value.max())))
+    top = 1.12 * np.nanmax([20.0, *value, *rows["high"]])
+    ax.set(xticks=range(1, 11), xlim=(0.4, 10.6), ylim=(0.0, top))
     style.note(ax, f"{style.count(first['n_arcs'])}; grey: 95 % of calibrated ones", (0.03, 0.92))
 
 
 def _draw_excess(ax: Axes, scores: pd.DataFrame, mark: style.Mark) -> None:
     """Share of the arcs within intervals and regions, less their level, by level."""
     n, level = len(scores), 100.0 * _LEVELS
-    band = [100.0 * binom.ppf(q, n, _LEVELS) / n - level for q in (0.025, 0.975)]
-    ax.fill_between(level, *band, color=style.GREY, alpha=0.25, linewidth=0)
+    low, high = (100.0 * binom.ppf(tail, n, _LEVELS) / n - level for tail in (0.025, 0.975))
+    ax.fill_between(level, low, high, color=style.GREY, alpha=0.25, linewidth=0)
     ax.axhline(0.0, color=style.BLACK, linewidth=0.8)
     needed = {
         "equal tails": np.abs(2.0 * scores["pit"].to_numpy() - 1.0),
