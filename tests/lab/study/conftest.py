@@ -71,7 +71,7 @@ def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns)
     defaults = {
         "rho_dot": 0.01 * rho,
         "rho_dot_true": 0.01 * rho_true,
-        **dict.fromkeys(DISTRIBUTIONS, 0.5),
+        **dict.fromkeys(DISTRIBUTIONS, np.where(answered, 0.5, np.nan)),
         "low": np.nan,
         "high": np.nan,
         "status": np.where(answered, RangeStatus.OK.code, RangeStatus.NO_ROOT.code).astype("i1"),
