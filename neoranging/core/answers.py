@@ -95,6 +95,9 @@ class Answers:
         Name of the method, or its label in a study.
     origin : {"topocenter", "geocenter"}
         Where the ranges count from.
+    error_scales : ndarray, shape (M, 10), optional
+        Standard errors at the levels of their scale, relative to those that the covariance has:
+        the mixture that `neoranging.core.noise.quantile` is of. A normal law without.
     seconds : float
         Wall time for all arcs; NaN where nobody looked at the clock.
     """
@@ -112,6 +115,7 @@ class Answers:
     posterior: Posterior | None = None
     method: str = ""
     origin: str = "topocenter"
+    error_scales: FloatArray | None = None
     seconds: float = float("nan")
 
     # ------------------------------------------------------------------ made
@@ -183,7 +187,17 @@ class Answers:
         if self.candidates is not None:
             candidates = self.candidates.of_arcs(index[self.candidates.roots.arc])
         posterior = None if self.posterior is None else self.posterior.spread(index, len(among))
-        return replace(among, remarks=remarks, candidates=candidates, posterior=posterior)
+        scales = self.error_scales
+        if scales is not None:
+            scales = np.ones((len(among), scales.shape[1]))
+            scales[index] = self.error_scales
+        return replace(
+            among,
+            remarks=remarks,
+            candidates=candidates,
+            posterior=posterior,
+            error_scales=scales,
+        )
 
     @classmethod
     def join(cls, parts: Sequence[Answers]) -> Answers:
@@ -204,6 +218,15 @@ class Answers:
         if any(part.posterior is not None for part in parts):
             posterior = Posterior.join([p.posterior or Posterior.none(len(p)) for p in parts])
         plain = [replace(part, candidates=None, remarks=None, posterior=None) for part in parts]
+        known = [part.error_scales for part in parts if part.error_scales is not None]
+        if 0 < len(known) < len(parts):  # a part without answers has none
+            normal = known[0].shape[1]
+            plain = [
+                replace(part, error_scales=np.ones((len(part), normal)))
+                if part.error_scales is None
+                else part
+                for part in plain
+            ]
         joined = columns.join(plain)
         return replace(joined, candidates=candidates, remarks=remarks, posterior=posterior)
 
