@@ -73,35 +73,9 @@ def check_answers(scored: pd.DataFrame) -> list[Remark]:
     if n >= ENOUGH:
         some = select(scored, scored.answered)
         traces += [*_distributions(some), *_correlations(some), *_qualities(some)]
+    traces += _posteriors(select(scored, scored.pit.notna()))
     remarks = [Remark(scored.attrs["method"], *trace) for trace in traces]
     return sorted(remarks, key=lambda remark: not remark.is_alarm)
-
-
-def check_posteriors(scored: pd.DataFrame) -> list[Remark]:
-    """Remarks on the posteriors of a method, of all arcs that have one.
-
-    Parameters
-    ----------
-    scored : DataFrame
-        As of `neoranging.lab.study.scores.score`, with the columns of posteriors.
-    """
-    judged = select(scored, scored.pit.notna())
-    remarks = []
-    outside = 1.0 - judged.nodes_admissible
-    if n := int((outside > 1e-9).sum()):
-        text = (
-            f"gives probability to nodes that are not admissible on {n:,} of {len(judged):,} arcs, "
-            f"{100.0 * outside.max():.3g} % at most"
-        )
-        # a node is fitted to all observations, and may move over the border of the attributable
-        remarks.append(Remark(scored.attrs["method"], bool(outside.max() > 0.01), text))
-    if n := int((judged.density < DENSITY_FLOOR).sum()):
-        text = (
-            f"the true range lies off the posterior on {n:,} of {len(judged):,} arcs; their "
-            f"density counts as {DENSITY_FLOOR:g}"
-        )
-        remarks.append(Remark(scored.attrs["method"], False, text))
-    return remarks
 
 
 def check_copies(scored: Sequence[pd.DataFrame]) -> list[Remark]:
@@ -210,6 +184,19 @@ def _qualities(s: pd.DataFrame) -> Traces:
     percent = 100.0 * float(np.mean(s.admissible))
     if percent < 80.0:
         yield False, f"{percent:.1f} % of its answers are admissible"
+
+
+def _posteriors(s: pd.DataFrame) -> Traces:
+    """Probability of what cannot be, and truths that have none."""
+    outside = 1.0 - s.nodes_admissible
+    if n := int((outside > 1e-9).sum()):
+        arcs = f"{n:,} of {len(s):,} arcs, {100.0 * outside.max():.3g} % at most"
+        # a node is fitted to all observations, and may move over the border of the attributable
+        is_alarm = bool(outside.max() > 0.01)
+        yield is_alarm, f"gives probability to nodes that are not admissible on {arcs}"
+    if n := int((s.density < DENSITY_FLOOR).sum()):
+        off = f"the true range lies off the posterior on {n:,} of {len(s):,} arcs"
+        yield False, f"{off}; their density counts as {DENSITY_FLOOR:g}"
 
 
 def _rank_correlation(x: Any, y: Any) -> float:

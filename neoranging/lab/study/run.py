@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 
 from neoranging._version import __version__
-from neoranging.calibration import Calibration
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.lab.sets.arcs import to_core
@@ -34,7 +33,6 @@ from neoranging.lab.study.checks import (
     check_answers,
     check_copies,
     check_labels,
-    check_posteriors,
 )
 from neoranging.lab.study.methods import StudyMethod, ask, study_methods
 from neoranging.lab.study.posteriors import PosteriorScores, with_posteriors
@@ -42,7 +40,7 @@ from neoranging.lab.study.scores import INTERVAL_LEVEL, ArcTruth, score, select,
 from neoranging.lab.study.selection import Selection, describe, is_same_part
 from neoranging.lab.study.strata import Strata
 from neoranging.lab.study.tables import study_tables
-from neoranging.typing import IntArray, StrArray
+from neoranging.typing import IntArray
 
 Asked = tuple[Answers, PosteriorScores | None]
 """What a method answers, and its posteriors beside the truth if it gives some."""
@@ -257,28 +255,21 @@ def judge(
     for method in methods:
         label, truth = method.label, truths[method.estimator.origin]
         sample = CalibrationSample(method.estimator.identity, answers[label], truth).take(usual)
-        strata = _terciles(scored[label], usual)
+        own = intervals[label] = _intervals(method, sample, scored, usual, posteriors, data, folds)
+        scored[label] = with_intervals(scored[label], usual, own.bounds, sample.truth.limits)
         if label in posteriors:
             scored[label] = with_posteriors(scored[label], usual, posteriors[label])
-            own = MethodIntervals.of_posteriors(sample, posteriors[label].take(usual), strata)
-        else:
-            own = MethodIntervals.of(sample, strata, _calibration(method, data), folds)
-        intervals[label] = own
-        scored[label] = with_intervals(scored[label], usual, own.bounds, sample.truth.limits)
         progress(1)
     judged_cases = cases and _judge_cases(cases, unseen or {}, methods, scored, intervals)
     progress(1)
     seed = data["selection"]["seed"]
     tables = study_tables(methods, geocentric, scored, n_boot=n_boot, rng=seed, done=progress)
-    covered = {label: own.rows for label, own in intervals.items() if own.rows is not None}
-    of_methods = [pd.DataFrame({"method": k, **rows}) for k, rows in covered.items()]
-    tables["coverage"] = pd.concat(of_methods, ignore_index=True) if covered else pd.DataFrame()
+    tables["coverage"], by_method = _coverage(intervals)
     tables["cases"] = pd.DataFrame() if judged_cases is None else judged_cases.rows
     remarks = [
         *check_labels(table, truths["topocenter"], data),
         *check_copies([scored[method.label] for method in methods]),
         *(remark for method in methods for remark in check_answers(scored[method.label])),
-        *(remark for label in posteriors for remark in check_posteriors(scored[label])),
         *(Remark(label, False, own.why) for label, own in intervals.items() if own.why),
     ]
     return Study(
@@ -295,30 +286,45 @@ def judge(
         answers=answers,
         posteriors=posteriors,
         scored=scored,
-        coverage={
-            label: own.coverage for label, own in intervals.items() if own.coverage is not None
-        },
+        coverage=by_method,
         cases=judged_cases,
         remarks=sorted(remarks, key=lambda remark: not remark.is_alarm),
         tables=tables,
     )
 
 
-def _terciles(scored: pd.DataFrame, rows: IntArray) -> dict[str, StrArray]:
-    """Strata of some rows, by the terciles of all arcs."""
-    strata = {axis: Strata.of(scored, axis) for axis in ("eta", "rho")}
-    return {
+def _intervals(
+    method: StudyMethod,
+    sample: CalibrationSample,
+    scored: Mapping[str, pd.DataFrame],
+    rows: IntArray,
+    posteriors: Mapping[str, PosteriorScores],
+    data: Mapping[str, Any],
+    folds: int,
+) -> MethodIntervals:
+    """Intervals of a method on some rows, with the terciles of all arcs as strata."""
+    strata = {axis: Strata.of(scored[method.label], axis) for axis in ("eta", "rho")}
+    terciles = {
         f"{axis} tercile": np.array([*cells.names, "unknown"])[cells.cell[rows]]
         for axis, cells in strata.items()
     }
-
-
-def _calibration(method: StudyMethod, data: Mapping[str, Any]) -> Calibration | None:
-    """Calibration that comes with a method, unless it is made of the arcs that would judge it."""
+    if (of_method := posteriors.get(method.label)) is not None:
+        return MethodIntervals.of_posteriors(sample, of_method.take(rows), terciles)
     calibration = method.estimator.calibration
     if calibration is not None and is_same_part(calibration.description, data):
-        return None
-    return calibration
+        calibration = None  # judged by the arcs it was made of, it would look too good
+    return MethodIntervals.of(sample, terciles, calibration, folds)
+
+
+def _coverage(
+    intervals: Mapping[str, MethodIntervals],
+) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
+    """Coverage of all methods that have intervals: the table, and that at all levels by label."""
+    covered = {label: own.rows for label, own in intervals.items() if own.rows is not None}
+    of_methods = [pd.DataFrame({"method": label, **rows}) for label, rows in covered.items()]
+    table = pd.concat(of_methods, ignore_index=True) if covered else pd.DataFrame()
+    every = {k: own.coverage for k, own in intervals.items() if own.coverage is not None}
+    return table, every
 
 
 def _judge_cases(

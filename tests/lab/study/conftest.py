@@ -72,6 +72,7 @@ def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns)
         "rho_dot": 0.01 * rho,
         "rho_dot_true": 0.01 * rho_true,
         **dict.fromkeys(DISTRIBUTIONS, np.where(answered, 0.5, np.nan)),
+        "nodes_admissible": np.where(answered, 1.0, np.nan),
         "low": np.nan,
         "high": np.nan,
         "status": np.where(answered, RangeStatus.OK.code, RangeStatus.NO_ROOT.code).astype("i1"),

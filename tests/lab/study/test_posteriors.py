@@ -13,7 +13,7 @@ from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.study import predictions
-from neoranging.lab.study.checks import check_posteriors
+from neoranging.lab.study.checks import check_answers
 from neoranging.lab.study.methods import StudyMethod
 from neoranging.lab.study.metrics import DENSITY_FLOOR, METRICS
 from neoranging.lab.study.posteriors import PosteriorScores, with_posteriors
@@ -34,7 +34,7 @@ def gaussian(middle, spread, n=121, reach=6.0):
     columns = (middle[has, None] + z * spread[has, None]).repeat(3)
     width = np.repeat(step * spread[has], 3 * n)
     # the density of (rho, rho_dot) that is normal in ln rho, in two factors
-    likelihood = np.tile(np.log(np.diff(norm.cdf(edges))).repeat(3), has.sum())
+    likelihood = np.tile(norm.logpdf(z).repeat(3), has.sum())
     return Posterior(
         offsets=offsets,
         rho=np.exp(columns),
@@ -195,13 +195,13 @@ def test_truths_off_the_posterior_are_counted_and_cost_the_floor(made, scores_of
     assert METRICS["floored"](scored) == 50.0
     assert METRICS["nats"](scored, [1]) == pytest.approx(-np.log(DENSITY_FLOOR))
     assert METRICS["region_95"](scored) == 50.0
-    off, admissible = scored.assign(nodes_admissible=1.0), scored.assign(nodes_admissible=0.9)
-    (remark,) = check_posteriors(off)
+    (remark,) = check_answers(scored.assign(nodes_admissible=1.0))
     assert not remark.is_alarm
     assert "1 of 2 arcs" in remark.text
-    alarm = check_posteriors(admissible)[0]
-    assert alarm.is_alarm
-    assert "10 % at most" in alarm.text
+    for share, is_alarm in ((0.9, True), (0.995, False)):
+        first, *_ = check_answers(scored.assign(nodes_admissible=share))
+        assert first.is_alarm is is_alarm
+        assert "not admissible on 2 of 2 arcs" in first.text
 
 
 def test_half_decades_of_the_median_hold_calibrated_posteriors(made, scores_of):
