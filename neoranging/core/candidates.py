@@ -74,7 +74,7 @@ class Thresholds:
         Largest reduced chi-square of the observations beyond the three a method satisfies.
     """
 
-    exclusion: float = 3.0
+    exclusion: float = 3.5
     factor: float = 2.0
     relative_error: float = 0.3
     chi2_excess: float = 16.0
@@ -131,9 +131,14 @@ def solve(
         values.append(value)
     of_range = np.zeros((m, 2))
     of_range[picked] = parts[pick[picked], :, 0, 0]
+    noise, tail = np.sqrt(variance.sum(axis=1)), np.ones(m)
+    # the tail of a mixture is longer: what its root mean square does not determine it does not
+    least = np.sqrt(values[2][:, 0, 0]) <= thresholds.relative_error * values[0]
+    bent = np.flatnonzero(least & (noise * thresholds.exclusion < 1.0))
+    rare = 2.0 * float(ndtr(-thresholds.exclusion))
+    tail[bent] = quantile(law.mixture(*variance.T, bent), rare) / thresholds.exclusion
+    noise *= tail
     scales = law.mixture(*of_range.T)
-    tail = quantile(scales, 2.0 * float(ndtr(-thresholds.exclusion))) / thresholds.exclusion
-    noise = law.tail(variance, thresholds.exclusion) / thresholds.exclusion
     status = _verdict(
         arcs, coefficients, classical.equation, noise, tail, candidates, pick, thresholds
     )

@@ -32,7 +32,7 @@ from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import ParabolaFit, TangentFit, path_fit, tangent_fit
 from neoranging.core.candidates import ClassicalRoots
 from neoranging.core.geometry import cross, dot, norm
-from neoranging.core.noise import DRIFT_D, INDEPENDENT, ErrorLaw, error_law
+from neoranging.core.noise import DRIFT_D, INDEPENDENT, LEAST_USUAL_SHARE, ErrorLaw
 from neoranging.core.prediction import sight
 from neoranging.core.range_equation import RangeEquation, positive_ranges
 from neoranging.typing import FloatArray
@@ -105,15 +105,19 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
     """
     fit = tangent_fit(arcs)
     problem = _problem(fit)
-    equation, law = problem.equation, error_law(arcs)
-    noise = law.tail(_noise(problem, fit, _variances(arcs, law)), exclusion)
+    equation = problem.equation
+    across, normal = _axes(fit)[:, 1], cross(problem.direction, problem.rate)
+    noise = np.sqrt(np.sum(across**2 * fit.covariance[:, :, 2, 2], axis=1))
+    # the law of the errors waits for the orbits, about which the observations scatter
+    bend = np.abs(dot(normal, problem.acceleration))
+    bent = noise * (LEAST_USUAL_SHARE * exclusion) < bend
     rho, arc = positive_ranges(equation)
     of_arcs, problem = problem, columns.take(problem, arc)
     rho_dot = problem.range_rate(rho)
     r, v = problem.orbit(rho, rho_dot)
     epoch = fit.epoch[arc] - rho / C_AU_PER_DAY
     converged = np.full(len(arc), max_iterations == 0)
-    open_ = np.nonzero(noise[arc] < 1.0)[0]
+    open_ = np.nonzero(bent[arc])[0]
     if max_iterations and len(open_):
         refined = _refine(arcs, fit, arc[open_], rho[open_], max_iterations)
         settled = refined.converged
