@@ -10,7 +10,6 @@ from astropy import units as u
 from astropy.coordinates import SkyCoord
 from astropy.table import QTable
 from astropy.time import Time
-from scipy.special import ndtri
 
 from neoranging.attributable import Attributable
 from neoranging.calibration import Calibration
@@ -112,7 +111,11 @@ class RangeEstimate(OneOrMany):
 
     @property
     def range_error(self) -> u.Quantity:
-        """Standard error of the range, linearised from the errors of the observations."""
+        """Root mean square error of the range, linearised from the errors of the observations.
+
+        These are as large as the scatter of the arc has them (`neoranging.core.noise`), which is
+        mostly less than they claim.
+        """
         return self._quantity(self._answers.rho_error, u.au)
 
     @property
@@ -155,14 +158,15 @@ class RangeEstimate(OneOrMany):
 
         Of a calibrated method, the interval that held for this share of arcs of a like proper
         motion and length that it had never seen, whether its answer was OK or not. Otherwise, where
-        the status is OK, the propagated errors of the observations as a normal interval. Neither
-        reaches beyond the admissible region. Elsewhere nothing narrower than the whole admissible
-        range holds, and that is returned whatever the level.
+        the status is OK, the propagated errors of the observations: their size is uncertain, so the
+        interval of a high level is wider than `range_error` as that of a normal law would have it.
+        Neither reaches beyond the admissible region. Elsewhere nothing narrower than the whole
+        admissible range holds, and that is returned whatever the level.
 
         Parameters
         ----------
         confidence_level : float
-            Between 0 and 1; 0.68 is about one standard error to either side.
+            Between 0 and 1.
         calibrated : bool
             False asks for what the observations alone say, as of a method without calibration.
 
@@ -202,7 +206,7 @@ class RangeEstimate(OneOrMany):
             span = self._tracklets._span
             return calibration.bounds(s, span, limits, confidence_level, too_few=too_few)
         low, high = limits.T
-        half = ndtri(0.5 + 0.5 * confidence_level) * s.rho_error
+        half = s.error_quantile(confidence_level)
         return np.stack(
             [
                 np.where(s.ok, np.fmax(s.rho - half, low), low),

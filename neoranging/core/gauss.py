@@ -26,7 +26,7 @@ from neoranging.core.candidates import ClassicalRoots
 from neoranging.core.columns import take
 from neoranging.core.geometry import cross, dot, norm, sky_basis
 from neoranging.core.kepler import lagrange_coefficients
-from neoranging.core.noise import DRIFT_D, LEAST_USUAL_SHARE, ErrorLaw
+from neoranging.core.noise import LEAST_USUAL_SHARE, ErrorLaw
 from neoranging.core.range_equation import RangeEquation, positive_ranges
 from neoranging.typing import FloatArray
 
@@ -359,7 +359,7 @@ class _Errors(NamedTuple):
         )
         # the motion counts on the plane that touches the sphere at the middle sighting
         timing = np.einsum("msc,cmi->msi", law.timing[rows], axes[:, :, 1])
-        visit, t = law.visit[rows], arcs.t[rows] / DRIFT_D
+        visit, t = law.visit[rows], arcs.t[rows] / law.drift[:, None]
         together = np.exp(-0.5 * (t[:, :, None] - t[:, None, :]) ** 2)
         together *= visit[:, :, None] == visit[:, None, :]
         return cls(scatter, timing, offset, together)
@@ -368,7 +368,7 @@ class _Errors(NamedTuple):
 def _linear_errors(
     arcs: Arcs, triplets: Triplets, orbits: GaussOrbits, law: ErrorLaw
 ) -> tuple[FloatArray, FloatArray]:
-    """Variance of the equation of each arc (M, 2), and covariance of each root (K, 2, 2, 2)."""
+    """Variance of the equation of each arc (M, 3), and covariance of each root (K, 3, 2, 2)."""
     errors = _Errors.of(arcs, law)
     return _noise(triplets, errors), _covariance(arcs, orbits, errors)
 
@@ -380,16 +380,19 @@ def _weights(triplets: Triplets) -> FloatArray:
 
 
 def _noise(triplets: Triplets, errors: _Errors) -> FloatArray:
-    """Variance of the bend of each arc as a part of the bend, by scatter and the rest, (M, 2)."""
+    """Variance of the bend of each arc as a part of the bend, by each kind of error.
+
+    Shape (M, 3): by scatter, offsets and errors of time.
+    """
     normal, weight = triplets.normal[:, None], _weights(triplets)
 
     def parts(displacement: FloatArray) -> FloatArray:
         return weight * dot(displacement, normal)
 
-    square = np.zeros((len(weight), 2))
+    square = np.zeros((len(weight), 3))
     for displacement in errors.scatter:
         square[:, 0] += np.sum(parts(displacement) ** 2, axis=1)
-    square[:, 1] = np.sum(parts(errors.timing) ** 2, axis=1)
+    square[:, 2] = np.sum(parts(errors.timing) ** 2, axis=1)
     for displacement in errors.offset:
         part = parts(displacement)
         square[:, 1] += np.einsum("mj,mjk,mk->m", part, errors.together, part)
@@ -400,7 +403,7 @@ def _noise(triplets: Triplets, errors: _Errors) -> FloatArray:
 def _covariance(arcs: Arcs, orbits: GaussOrbits, errors: _Errors) -> FloatArray:
     """Covariance of (rho, rho_dot) of each orbit by the errors of its three sightings.
 
-    By their scatter and by the rest, shape (K, 2, 2, 2).
+    By their scatter, offsets and errors of time, shape (K, 3, 2, 2).
 
     The plane condition, linearised: with ``dc = -3 B u (r . dr) / r^2`` it is three linear
     equations for the changes of the three ranges under a change of the three directions. Those of
@@ -442,8 +445,8 @@ def _covariance(arcs: Arcs, orbits: GaussOrbits, errors: _Errors) -> FloatArray:
         """Changes of (rho, rho_dot) by the displacement of each sighting, shape (K, 3, 2)."""
         return np.einsum("kjai,kji->kja", effect, displacement[orbits.arc])
 
-    covariance = np.zeros((len(rows), 2, 2, 2))
-    for kind, displacements in ((0, errors.scatter), (1, (errors.timing,))):
+    covariance = np.zeros((len(rows), 3, 2, 2))
+    for kind, displacements in ((0, errors.scatter), (2, (errors.timing,))):
         for displacement in displacements:
             change = changes(displacement)
             covariance[:, kind] += np.einsum("mka,mkb->mab", change, change)

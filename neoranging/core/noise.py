@@ -42,19 +42,23 @@ LARGEST_SHARE: Final = 1.5
 """Largest share; with more a tracklet would not have been reported, or would have been removed."""
 
 OFFSET: Final = 0.25
-"""Standard deviation of the offset of a visit, in units of the claimed sigma."""
+"""Standard deviation of the offset of a visit, in units of the claimed sigma: the median. Offsets
+differ from visit to visit as scatters do."""
 
 DRIFT_D: Final = 0.25
 """Time in which the offset of a visit becomes another [d]: over hours the object is seen through
-other air and against other stars."""
+other air."""
+
+DRIFT_RAD: Final = np.radians(1.0)
+"""Way of an object in which the offset becomes another: it is seen against other stars."""
 
 LEAST_CLAIM_RAD: Final = 0.08 * ARCSEC
 """Error that is added to every claim: a smaller one leaves out the catalogue, the atmosphere and
 the last digit of the record."""
 
-TIMING_D: Final = 0.8e-5
-"""Standard deviation of the times within a visit [d], which displaces an object along its track.
-Records of 80 columns alone round to 1e-5 d, which is 0.3e-5 of it."""
+TIMING_D: Final = 1.0e-5
+"""Standard deviation of the times of observations [d], which displaces an object along its track.
+Records of 80 columns alone round to 1e-5 d, 0.3e-5 of it; clocks are the rest."""
 
 INDEPENDENT: Final = 4.0
 """Observations of a visit up to which errors average out; a mean of more is no better than of so
@@ -82,24 +86,32 @@ class ErrorLaw(NamedTuple):
     timing: FloatArray
     """Displacement by the errors of time, east and north [rad], shape (n, 2)."""
     offset: FloatArray
-    """Standard deviation of the offset of the visit, east and north [rad], shape (n, 2)."""
+    """Root mean square offset of visits, east and north [rad], shape (n, 2)."""
+    drift: FloatArray
+    """Time in which an offset becomes another [d], shape (M,)."""
     visit: IntArray
     """Number of the visit among all of all arcs, shape (n,)."""
     scales: FloatArray
     """Scatter at each level of its scale relative to its root mean square, shape (M, 10)."""
 
-    def mixture(
-        self, scatter: FloatArray, rest: FloatArray, index: IntArray | slice = slice(None)
-    ) -> FloatArray:
+    def mixture(self, variance: FloatArray, index: IntArray | slice = slice(None)) -> FloatArray:
         """Standard errors at each level relative to the root mean square of all, shape (M, 10).
 
-        Of one number for each arc, whose variance is ``scatter`` (M,) by the scatter and ``rest``
-        (M,) by all other errors; ``index`` takes some of the arcs.
+        Parameters
+        ----------
+        variance : ndarray, shape (M, 3)
+            Of one number for each arc: by the scatter, by offsets, by all other errors.
+        index : ndarray of int or slice
+            Arcs to take.
         """
+        part = variance[index]
         with np.errstate(invalid="ignore", divide="ignore"):
-            part = scatter[index] / (scatter[index] + rest[index])
-        part = np.where(np.isfinite(part), part, 1.0)[:, None]
-        return np.sqrt(part * self.scales[index] ** 2 + (1.0 - part))
+            part = part / part.sum(axis=1)[:, None]
+        part = np.where(np.isfinite(part), part, np.array([1.0, 0.0, 0.0]))
+        usual = _usual_scales()
+        offset = usual**2 / (usual**2 @ LEVEL_WEIGHTS)
+        squares = part[:, :1] * self.scales[index] ** 2 + part[:, 1:2] * offset + part[:, 2:]
+        return np.sqrt(squares)
 
 
 def quantile(scales: FloatArray, probability: float) -> FloatArray:
@@ -134,6 +146,17 @@ def quantile(scales: FloatArray, probability: float) -> FloatArray:
 
 
 _NEWTON_STEPS: Final = 5
+
+
+def largest(arcs: Arcs) -> FloatArray:
+    """Standard deviations of the largest errors that the law has, east and north, shape (n, 2).
+
+    In units of the claims: what observations that are no blunders may miss an orbit by.
+    """
+    owner, fit = arcs.owner, tangent_fit(arcs)
+    rate = fit.sky[owner, :, 1] + (arcs.t - fit.epoch[owner])[:, None] * fit.sky[owner, :, 2]
+    claim = np.stack([arcs.sigma_ra, arcs.sigma_dec], axis=1) ** 2 + LEAST_CLAIM_RAD**2
+    return np.sqrt((LARGEST_SHARE**2 + OFFSET**2) * claim + (TIMING_D * rate) ** 2)
 
 
 def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
@@ -178,7 +201,10 @@ def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
     else:
         scales = scale / np.sqrt(mean2)[:, None]
     scatter = np.sqrt(claim * mean2[visit][:, None])
-    return ErrorLaw(scatter, timing, OFFSET * np.sqrt(claim), visit, scales)
+    usual = _usual_scales()
+    offset = np.sqrt(claim * (usual**2 @ LEVEL_WEIGHTS)) * (OFFSET / SHARE_OF_CLAIM)
+    drift = 1.0 / np.hypot(1.0 / DRIFT_D, np.hypot(*fit.sky[:, :, 1].T) / DRIFT_RAD)
+    return ErrorLaw(scatter, timing, offset, drift, visit, scales)
 
 
 def _about_the_path(
@@ -229,6 +255,12 @@ def _table() -> FloatArray:
     # in the middle of its cell each scale has half of its own probability below
     cdf = (np.cumsum(p, axis=2) - 0.5 * p) / p.sum(axis=2, keepdims=True)
     return np.apply_along_axis(lambda column: np.interp(_LEVELS, column, log_s), 2, cdf)
+
+
+@cache
+def _usual_scales() -> FloatArray:
+    """Scales of a visit that nothing is seen of, at their levels, shape (10,)."""
+    return np.exp(_table()[0, 0])
 
 
 def _scales(freedom: FloatArray, square: FloatArray) -> FloatArray:
