@@ -56,9 +56,12 @@ LEAST_CLAIM_RAD: Final = 0.08 * ARCSEC
 """Error that is added to every claim: a smaller one leaves out the catalogue, the atmosphere and
 the last digit of the record."""
 
-TIMING_D: Final = 1.0e-5
-"""Standard deviation of the times of observations [d], which displaces an object along its track.
-Records of 80 columns alone round to 1e-5 d, 0.3e-5 of it; clocks are the rest."""
+TIMING_D: Final = 0.8e-5
+"""Standard deviation of the times within a visit [d], which displaces an object along its track.
+Records of 80 columns alone round to 1e-5 d, which is 0.3e-5 of it."""
+
+VISIT_TIMING_D: Final = 1.0e-5
+"""Standard deviation of the clock of a visit [d], common to its observations."""
 
 INDEPENDENT: Final = 4.0
 """Observations of a visit up to which errors average out; a mean of more is no better than of so
@@ -173,11 +176,13 @@ def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
     owner = arcs.owner
     fit, path = tangent_fit(arcs), path_fit(arcs)
     rate = fit.sky[owner, :, 1] + (arcs.t - fit.epoch[owner])[:, None] * fit.sky[owner, :, 2]
-    timing = TIMING_D * rate
     claim = np.stack([arcs.sigma_ra, arcs.sigma_dec], axis=1) ** 2 + LEAST_CLAIM_RAD**2
     residual = path.rest if rest is None else np.where(np.isfinite(rest), rest, path.rest)
     visit, size = _numbered(arcs)
     several = len(size) > len(arcs)
+    # to one visit a wrong clock is a wrong epoch, to several a displacement of each
+    others = (size[visit] < arcs.counts[owner])[:, None]
+    timing = np.where(others, np.hypot(TIMING_D, VISIT_TIMING_D), TIMING_D) * rate
     if several:
         mean = np.stack([np.bincount(visit, axis) for axis in residual.T], axis=1) / size[:, None]
         residual = residual - mean[visit]
