@@ -14,6 +14,7 @@ enters the same loop through the intervals between the epochs of emission.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from neoranging.core.candidates import ClassicalRoots
 from neoranging.core.columns import take
 from neoranging.core.geometry import cross, dot, norm, sky_basis
 from neoranging.core.kepler import lagrange_coefficients
+from neoranging.core.noise import DRIFT_D, ErrorLaw, error_law
 from neoranging.core.range_equation import RangeEquation, positive_ranges
 from neoranging.typing import FloatArray
 
@@ -307,16 +309,10 @@ def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Class
     """
     rows = arcs.triplet
     triplets = Triplets.of(arcs.t[rows], arcs.direction[rows], arcs.position[rows])
-    axes = sky_basis(arcs.ra[rows], arcs.dec[rows])
-    sigmas = arcs.sigma_ra[rows], arcs.sigma_dec[rows]
-    noise = _noise(triplets, axes, sigmas)
-    orbits, equation = _solve(
-        triplets, GM_SUN, C_AU_PER_DAY, max_iterations, noise * exclusion < 1.0
-    )
-    k = orbits.arc
-    rows = rows[k]
-    errors = [(axis[k], sigma[k]) for axis, sigma in zip(axes, sigmas, strict=True)]
-    middle = rows[:, 1]
+    law = error_law(arcs)
+    noise = law.tail(_noise(triplets, _Errors.of(arcs, law)), exclusion)
+    orbits, equation = _solve(triplets, GM_SUN, C_AU_PER_DAY, max_iterations, noise < 1.0)
+    middle = rows[orbits.arc, 1]
     along = dot(arcs.direction[middle], orbits.v)
     rho_dot = (along - dot(arcs.direction[middle], arcs.velocity[middle])) / (
         1.0 + along / C_AU_PER_DAY
@@ -326,40 +322,82 @@ def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Class
         orbits.arc,
         rho,
         rho_dot,
-        _covariance(arcs, rows, orbits, errors),
+        np.full((len(rho), 2, 2), np.nan),
         orbits.r,
         orbits.v,
         arcs.t[middle] - rho / C_AU_PER_DAY,
         orbits.converged,
     )
-    return ClassicalRoots(roots, equation, noise)
+    return ClassicalRoots(roots, equation, partial(_linear_errors, arcs, triplets, orbits))
 
 
-def _noise(
-    triplets: Triplets, axes: tuple[FloatArray, FloatArray], sigmas: tuple[FloatArray, FloatArray]
-) -> FloatArray:
-    """Standard error of the bend of each arc as a part of the bend, shape (M,)."""
+class _Errors(NamedTuple):
+    """Displacements of the three sightings of each of M arcs by errors of one standard deviation."""
+
+    scatter: tuple[FloatArray, ...]
+    """Those by the scatter, each of shape (M, 3, 3)."""
+    timing: FloatArray
+    """Those by errors of time, shape (M, 3, 3)."""
+    offset: tuple[FloatArray, ...]
+    """Those by the offset of the visit, each of shape (M, 3, 3)."""
+    together: FloatArray
+    """Correlation of the offsets of two sightings, shape (M, 3, 3)."""
+
+    @classmethod
+    def of(cls, arcs: Arcs, law: ErrorLaw) -> _Errors:
+        """Displacements of the sightings of arcs."""
+        rows = arcs.triplet
+        axes = np.stack(sky_basis(arcs.ra[rows], arcs.dec[rows]))
+        scatter, offset = (
+            tuple(axes * np.moveaxis(size[rows], -1, 0)[..., None])
+            for size in (law.scatter, law.offset)
+        )
+        # the motion counts on the plane that touches the sphere at the middle sighting
+        timing = np.einsum("msc,cmi->msi", law.timing[rows], axes[:, :, 1])
+        visit, t = law.visit[rows], arcs.t[rows] / DRIFT_D
+        together = np.exp(-0.5 * (t[:, :, None] - t[:, None, :]) ** 2)
+        together *= visit[:, :, None] == visit[:, None, :]
+        return cls(scatter, timing, offset, together)
+
+
+def _linear_errors(
+    arcs: Arcs, triplets: Triplets, orbits: GaussOrbits, law: ErrorLaw
+) -> tuple[FloatArray, FloatArray]:
+    """Variance of the equation of each arc (M, 2), and covariance of each root (K, 2, 2, 2)."""
+    errors = _Errors.of(arcs, law)
+    return _noise(triplets, errors), _covariance(arcs, orbits, errors)
+
+
+def _noise(triplets: Triplets, errors: _Errors) -> FloatArray:
+    """Variance of the bend of each arc as a part of the bend, by scatter and the rest, (M, 2)."""
     normal = triplets.normal[:, None]
-    across = np.hypot(*(dot(axis, normal) * s for axis, s in zip(axes, sigmas, strict=True)))
     A = _series(_intervals(triplets.t, np.zeros_like(triplets.t), np.inf)).A
-    weight = np.stack([A[:, 0], np.ones(len(A)), A[:, 1]], axis=1)
+    weight = np.stack([A[:, 0], np.full(len(A), -1.0), A[:, 1]], axis=1)
+
+    def parts(displacement: FloatArray) -> FloatArray:
+        return weight * dot(displacement, normal)
+
+    square = np.zeros((len(A), 2))
+    for displacement in errors.scatter:
+        square[:, 0] += np.sum(parts(displacement) ** 2, axis=1)
+    square[:, 1] = np.sum(parts(errors.timing) ** 2, axis=1)
+    for displacement in errors.offset:
+        part = parts(displacement)
+        square[:, 1] += np.einsum("mj,mjk,mk->m", part, errors.together, part)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return norm(weight * across) / np.abs(triplets.volume)
+        return square / triplets.volume[:, None] ** 2
 
 
-def _covariance(
-    arcs: Arcs,
-    rows: np.ndarray,
-    orbits: GaussOrbits,
-    errors: list[tuple[FloatArray, FloatArray]],
-) -> FloatArray:
-    """Covariance of (rho, rho_dot) of each orbit from the noise of its three sightings.
+def _covariance(arcs: Arcs, orbits: GaussOrbits, errors: _Errors) -> FloatArray:
+    """Covariance of (rho, rho_dot) of each orbit by the errors of its three sightings.
+
+    By their scatter and by the rest, shape (K, 2, 2, 2).
 
     The plane condition, linearised: with ``dc = -3 B u (r . dr) / r^2`` it is three linear
     equations for the changes of the three ranges under a change of the three directions. Those of
     the outer positions change the velocity through Lagrange's coefficients, and it the range-rate.
-    The errors are pairs of an axis on the sky, shape (K, 3, 3), and the standard error along it.
     """
+    rows = arcs.triplet[orbits.arc]
     L = arcs.direction[rows]
     ranges = orbits.ranges
     r = arcs.position[rows] + ranges[:, :, None] * L
@@ -383,14 +421,28 @@ def _covariance(
     motion = (orbits.v - arcs.velocity[rows[:, 1]]) / ranges[:, 1:2]
     lever = [pull[:, :1] * L[:, 1], motion, pull[:, 1:] * L[:, 1]]
     outer = np.stack([dot(lever[0], L[:, 0]), np.zeros(len(rows)), dot(lever[2], L[:, 2])], axis=1)
-    covariance = np.zeros((len(rows), 2, 2))
-    for axis, sigma in errors:
+
+    def changes(displacement: FloatArray) -> FloatArray:
+        """Changes of (rho, rho_dot) by the displacement of each sighting, shape (K, 3, 2)."""
+        pairs = []
         for k in range(3):
-            shift = (ranges[:, k] * sigma[:, k])[:, None] * axis[:, k]
+            shift = ranges[:, k, None] * displacement[orbits.arc, k]
             effect = middle(shift) if k == 1 else c[:, k // 2, None] * shift
             change = -np.einsum("mki,mi->mk", solve, effect)
-            pair = np.stack([change[:, 1], dot(outer, change) + dot(lever[k], shift)], axis=1)
-            covariance += pair[:, :, None] * pair[:, None, :]
+            of_rate = dot(outer, change) + dot(lever[k], shift)
+            pairs.append(np.stack([change[:, 1], of_rate], axis=1))
+        return np.stack(pairs, axis=1)
+
+    covariance = np.zeros((len(rows), 2, 2, 2))
+    for displacement in errors.scatter:
+        change = changes(displacement)
+        covariance[:, 0] += np.einsum("mka,mkb->mab", change, change)
+    change = changes(errors.timing)
+    covariance[:, 1] = np.einsum("mka,mkb->mab", change, change)
+    together = errors.together[orbits.arc]
+    for displacement in errors.offset:
+        change = changes(displacement)
+        covariance[:, 1] += np.einsum("mja,mjk,mkb->mab", change, together, change)
     return covariance
 
 

@@ -1,14 +1,35 @@
-"""The law of the errors of one night: smaller than they claim, and those of one visit alike.
+r"""The law of the errors of one night: smaller than they claim, and those of one visit alike.
 
 The sigmas that stations claim serve the fit of orbits over years, where the errors of a catalogue
 and of a clock count. Within a visit, that is one station in one night, directions scatter by a
 fraction of them that differs from visit to visit, about an offset which they share. The figures are
 our own measurements of real arcs, made with ``docs/tools/noise_profile.py``.
+
+How large the errors of one arc are, its own scatter says, and the law where it cannot. The scale s
+of a visit is lognormal before it is seen; f squared residuals of sum Q about the path, in units of
+the claims, turn that into
+
+.. math::  p(s \mid Q, f) \propto p(s)\, s^{-f} e^{-Q / 2 s^2} .
+
+With three observations f is zero and the law alone decides. An error is then normal with a scale
+that is itself uncertain: a mixture with longer tails than a normal law has. It is kept as the
+scales at some levels of their distribution, `Scales.levels`, and its quantiles are found from them.
+In an arc of several visits the scales are taken to be large or small together, which makes the tails
+of a sum of their errors no shorter than they are.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
+
+import numpy as np
+from scipy.special import erfc, ndtr, ndtri
+
+from neoranging.constants import ARCSEC
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import path_fit, tangent_fit
+from neoranging.typing import FloatArray, IntArray
 
 SHARE_OF_CLAIM: Final = 0.25
 """Scatter of the observations of a visit, as a fraction of the standard deviation that services
@@ -22,3 +43,199 @@ LARGEST_SHARE: Final = 1.5
 
 OFFSET: Final = 0.25
 """Standard deviation of the offset of a visit, in units of the claimed sigma."""
+
+DRIFT_D: Final = 0.25
+"""Time in which the offset of a visit becomes another [d]: over hours the object is seen through
+other air and against other stars."""
+
+LEAST_CLAIM_RAD: Final = 0.08 * ARCSEC
+"""Error that is added to every claim: a smaller one leaves out the catalogue, the atmosphere and
+the last digit of the record."""
+
+TIMING_D: Final = 0.8e-5
+"""Standard deviation of the times within a visit [d], which displaces an object along its track.
+Records of 80 columns alone round to 1e-5 d, which is 0.3e-5 of it."""
+
+VISIT_TIMING_D: Final = 1.0e-5
+"""Standard deviation of the clock of a visit [d], common to its observations."""
+
+INDEPENDENT: Final = 4.0
+"""Observations of a visit up to which errors average out; a mean of more is no better than of so
+many (Veres et al. 2017, Icarus 296, 139, weight them alike)."""
+
+_EDGES: Final = np.array([0.0, 0.15, 0.4, 0.6, 0.75, 0.86, 0.93, 0.97, 0.99, 0.998, 1.0])
+LEVEL_WEIGHTS: Final = np.diff(_EDGES)
+"""Probabilities of the scales that a mixture is kept as, in order of size; shape (10,)."""
+
+_LEVELS: Final = 0.5 * (_EDGES[1:] + _EDGES[:-1])
+
+
+class ErrorLaw(NamedTuple):
+    """Errors of the n observations of M arcs.
+
+    Scatter and errors of time are of each observation. The offset is shared by those of a visit and
+    drifts within hours.
+    """
+
+    scatter: FloatArray
+    """Root mean square scatter east and north [rad], shape (n, 2)."""
+    timing: FloatArray
+    """Displacement by the errors of time, east and north [rad], shape (n, 2)."""
+    offset: FloatArray
+    """Standard deviation of the offset of the visit, east and north [rad], shape (n, 2)."""
+    visit: IntArray
+    """Number of the visit among all of all arcs, shape (n,)."""
+    scales: FloatArray
+    """Scatter at each level of its scale relative to its root mean square, shape (M, 10)."""
+
+    def mixture(self, scatter: FloatArray, rest: FloatArray) -> FloatArray:
+        """Standard errors at each level relative to the root mean square of all, shape (M, 10).
+
+        Of one number for each arc, whose variance is ``scatter`` (M,) by the scatter and ``rest``
+        (M,) by all other errors.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            part = scatter / (scatter + rest)
+        part = np.where(np.isfinite(part), part, 1.0)[:, None]
+        return np.sqrt(part * self.scales**2 + (1.0 - part))
+
+    def tail(self, variance: FloatArray, sigmas: float) -> FloatArray:
+        """Errors as rare as normal ones of so many sigmas, of one number for each arc, (M,).
+
+        ``variance``, shape (M, 2), is that by the scatter and that by all other errors.
+        """
+        mixture = self.mixture(*variance.T)
+        return np.sqrt(variance.sum(axis=1)) * quantile(mixture, 2.0 * float(ndtr(-sigmas)))
+
+
+def quantile(spread: FloatArray, probability: float) -> FloatArray:
+    """Absolute error exceeded with a probability by mixtures of normal laws.
+
+    Parameters
+    ----------
+    spread : ndarray, shape (M, 10)
+        Standard deviations of the normal laws, which have the weights `LEVEL_WEIGHTS`.
+    probability : float
+        Between 0 and 1, of both tails together.
+
+    Returns
+    -------
+    ndarray, shape (M,)
+    """
+    precision = 0.5 / spread**2
+    # as a function of the squared error the logarithm of the tail is convex: Newton's method
+    # approaches from below and cannot overshoot
+    square = (spread[:, 0] * ndtri(0.5 * probability)) ** 2
+    for _ in range(_NEWTON_STEPS):
+        argument = precision * square[:, None]
+        root = np.sqrt(argument)
+        tail = erfc(root) @ LEVEL_WEIGHTS
+        slope = (np.exp(-argument) / root * precision) @ LEVEL_WEIGHTS / np.sqrt(np.pi)
+        square = square + np.log(tail / probability) * tail / slope
+    return np.sqrt(square)
+
+
+_NEWTON_STEPS: Final = 8
+
+
+def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
+    """Errors of observations, by their scatter about a path.
+
+    Parameters
+    ----------
+    arcs : Arcs
+        M arcs of three epochs or more.
+    rest : ndarray, shape (n, 2), optional
+        Residuals about an orbit, east and north [rad], as `PathFit.beyond` leaves them; where they
+        are no numbers, and by default, those about the parabola count.
+    """
+    owner = arcs.owner
+    fit, path = tangent_fit(arcs), path_fit(arcs)
+    rate = fit.sky[owner, :, 1] + (arcs.t - fit.epoch[owner])[:, None] * fit.sky[owner, :, 2]
+    timing = TIMING_D * rate
+    claim = np.stack([arcs.sigma_ra, arcs.sigma_dec], axis=1) ** 2 + LEAST_CLAIM_RAD**2
+    residual = path.rest if rest is None else np.where(np.isfinite(rest), rest, path.rest)
+    visit, size = _numbered(arcs)
+    several = len(size) > len(arcs)
+    if several:
+        mean = np.stack([np.bincount(visit, axis) for axis in residual.T], axis=1) / size[:, None]
+        residual = residual - mean[visit]
+    # errors of time stand along the track, where residuals tell so much less of the scatter
+    square, freedom = _about_the_path(residual, rate, claim, path.independence)
+    square, freedom = np.bincount(visit, square), np.bincount(visit, freedom)
+    freedom = np.where(freedom > 1e-6, freedom, 0.0)
+    if several:
+        freedom *= 1.0 - 1.0 / size
+    scale = _scales(freedom, square)
+    if rest is not None:
+        # a visit that scatters more about an orbit than the law has it is taken at its word
+        about_orbit = np.bincount(visit, np.isfinite(rest[:, 0])) > 0
+        excess = np.sqrt(square / (freedom + 1.0)) / LARGEST_SHARE
+        scale *= np.where(about_orbit, np.maximum(excess, 1.0), 1.0)[:, None]
+    mean2 = scale**2 @ LEVEL_WEIGHTS
+    if several:
+        total = claim.sum(axis=1)
+        squares = arcs.sum(total[:, None] * scale[visit] ** 2)
+        scales = np.sqrt(squares / arcs.sum(total * mean2[visit])[:, None])
+    else:
+        scales = scale / np.sqrt(mean2)[:, None]
+    scatter = np.sqrt(claim * mean2[visit][:, None])
+    return ErrorLaw(scatter, timing, OFFSET * np.sqrt(claim), visit, scales)
+
+
+def _about_the_path(
+    residual: FloatArray, rate: FloatArray, claim: FloatArray, independence: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Squared residuals in units of the claims and their degrees of freedom, each of shape (n,)."""
+    speed2 = np.sum(rate**2, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        along = np.sum(residual * rate, axis=1) ** 2 / speed2
+        along_claim = np.sum(claim * rate**2, axis=1) / speed2
+    still = ~(speed2 > 0.0)
+    along, along_claim = np.where(still, 0.0, along), np.where(still, claim[:, 0], along_claim)
+    across, across_claim = np.sum(residual**2, axis=1) - along, claim.sum(axis=1) - along_claim
+    with_timing = along_claim + speed2 * (TIMING_D / SHARE_OF_CLAIM) ** 2
+    telling = along_claim / with_timing
+    square = across / across_claim + telling * along / with_timing
+    return square, independence * (1.0 + telling)
+
+
+def _numbered(arcs: Arcs) -> tuple[IntArray, IntArray]:
+    """Number of the visit of each observation, from 0 on, and the size of each visit."""
+    changed = np.diff(arcs.visit) != 0
+    if not np.any(changed & (np.diff(arcs.owner) == 0)):
+        return arcs.owner, arcs.counts
+    order = np.lexsort((arcs.visit, arcs.owner))
+    new = np.zeros(len(order), dtype=np.int64)
+    new[1:] = (np.diff(arcs.owner[order]) != 0) | (np.diff(arcs.visit[order]) != 0)
+    visit = np.empty_like(new)
+    visit[order] = np.cumsum(new)
+    return visit, np.bincount(visit)
+
+
+@cache
+def _prior() -> tuple[FloatArray, FloatArray]:
+    """Scales, evenly spaced in their logarithm, and the logarithm of their probabilities."""
+    log_s = np.linspace(np.log(0.02), np.log(LARGEST_SHARE), 40)
+    edges = np.append(0.5 * (log_s[1:] + log_s[:-1]), np.inf)
+    below = ndtr((edges - np.log(SHARE_OF_CLAIM)) / SHARE_SPREAD)
+    return np.exp(log_s), np.log(np.diff(below, prepend=0.0))
+
+
+def _scales(freedom: FloatArray, square: FloatArray) -> FloatArray:
+    """Scales of V visits at the levels of their distribution, shape (V, 10)."""
+    s, log_prior = _prior()
+    log_p = log_prior - freedom[:, None] * np.log(s) - square[:, None] * (0.5 / s**2)
+    p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+    cdf = np.cumsum(p, axis=1)
+    # in the middle of its cell each scale has half of its own probability below
+    cdf = (cdf - 0.5 * p) / cdf[:, -1:]
+    out = np.empty((len(p), len(_LEVELS)))
+    log_s = np.log(s)
+    rows = np.arange(len(p))
+    for k, level in enumerate(_LEVELS):
+        above = np.clip((cdf < level).sum(axis=1), 1, len(s) - 1)
+        c0, c1 = cdf[rows, above - 1], cdf[rows, above]
+        part = np.clip((level - c0) / np.maximum(c1 - c0, 1e-300), 0.0, 1.0)
+        out[:, k] = log_s[above - 1] + part * (log_s[above] - log_s[above - 1])
+    return np.exp(out)
