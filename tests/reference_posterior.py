@@ -16,7 +16,7 @@ it. What all three share is the law of the observations and nothing else:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import product
 from typing import ClassVar
 
@@ -266,7 +266,7 @@ class BruteForce:
     is, ranges over columns that are added until neighbours are alike.
     """
 
-    COUNTS = {1: 24, 2: 12, 3: 8}
+    COUNTS: ClassVar = {1: 24, 2: 16, 3: 10}
     """Nodes in each scale, by the number of visits."""
 
     def __init__(self, night: Night, scales: int | None = None, rates: int = 25) -> None:
@@ -276,7 +276,6 @@ class BruteForce:
 
     # ---------------------------------------------------------------- likelihood
 
-    @cache
     def _inverses(self, scales: int) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
         """Weights of the scales (S,), inverse covariance (S, 2, m, m) and log-determinant (S,)."""
         ln_s, scale_weight = scale_nodes(scales)
@@ -444,9 +443,10 @@ class BruteForce:
         part = (np.arange(12) + 0.5) / 12
         fine = (inner[:-1, None] + np.diff(inner)[:, None] * part)[joined]
         mass = np.exp(curve(fine) - log_density.max()) * np.diff(inner)[joined][:, None] / 12
-        between = quantiles[:-1, None] + np.diff(quantiles, axis=0)[:, None] * part[:, None]
-        rho_dot = between[joined]
-        ln_rho = np.broadcast_to(fine[..., None], rho_dot.shape)
+        rho_dot = PchipInterpolator(inner, quantiles, axis=0)(fine)
+        # the points of one range are spread over its part of the gap, so that none is a lump
+        spread = (np.arange(101) * 0.618034) % 1.0 - 0.5
+        ln_rho = fine[..., None] + np.diff(inner)[joined][:, None, None] / 12 * spread
         weights = np.broadcast_to(mass[..., None], rho_dot.shape)
         return ln_rho.ravel(), rho_dot.ravel(), weights.ravel()
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -45,9 +45,8 @@ OURS = {
     "neoranging: gauss": ("gauss", {}),
     "neoranging: mlp": ("mlp", {}),
     "neoranging: pinn": ("pinn", {}),
-    "neoranging: systematic, population": ("systematic", {"prior": "population"}),
-    "neoranging: systematic, uniform": ("systematic", {"prior": "uniform"}),
-    "neoranging: systematic, log-uniform": ("systematic", {"prior": "log-uniform"}),
+    "neoranging: systematic": ("systematic", {"prior": "population"}),
+    "neoranging: systematic, uniform prior": ("systematic", {"prior": "uniform"}),
 }
 KETE = {
     10: "kete, as it comes (temperature 10)",
