@@ -154,9 +154,7 @@ def solve(
     )
 
 
-def _beyond_orbit(
-    arcs: Arcs, roots: Roots, pick: IntArray, residuals: FloatArray
-) -> FloatArray:
+def _beyond_orbit(arcs: Arcs, roots: Roots, pick: IntArray, residuals: FloatArray) -> FloatArray:
     """Residuals about the chosen orbits, as a fit to all observations would leave them, (n, 2).
 
     An orbit near the chosen one differs from it by little more than a parabola on the sky. NaN

@@ -9,7 +9,12 @@ The law, on the axes along and across the motion: an observation of the visit v 
 times its claimed sigma, and along the motion by its clock, about an offset that the visit shares.
 For given scales all is Gaussian, and the integral over the four numbers is closed,
 
-    |N|^(-1/2) prod |C_v|^(-1/2) exp(-chi2 / 2),    N = sum A_v^T C_v^(-1) A_v.
+    |A^T A|^(1/2) |N|^(-1/2) prod |C_v|^(-1/2) exp(-chi2 / 2),    N = sum A_v^T C_v^(-1) A_v.
+
+A are the derivatives of the directions by the four numbers. The first factor makes the integral one
+over directions as they are seen, whatever the epoch that range and range-rate belong to: of an
+object that passes by within the arc, rates at one instant mean little. A prior that is a density in
+phase space takes the factor back.
 
 The scales are integrated over visit by visit on a grid of ln s. Of one visit that is exact. Of
 several, the determinant of N, which ties them, is taken as linear in the logarithms of the weights
@@ -304,8 +309,12 @@ def node_state(night: Nights, arc: int, rho: float, rho_dot: float, space: Space
     frame, place, fit, state = night.frame, night.place, space.fit, space.state
     length, slant = 0.0, 0.0
     for axis in range(3):
-        state[2, axis] = frame[arc, 0, axis] + fit[0] * frame[arc, 2, axis] + fit[1] * frame[arc, 3, axis]
-        state[3, axis] = frame[arc, 1, axis] + fit[2] * frame[arc, 2, axis] + fit[3] * frame[arc, 3, axis]
+        state[2, axis] = (
+            frame[arc, 0, axis] + fit[0] * frame[arc, 2, axis] + fit[1] * frame[arc, 3, axis]
+        )
+        state[3, axis] = (
+            frame[arc, 1, axis] + fit[2] * frame[arc, 2, axis] + fit[3] * frame[arc, 3, axis]
+        )
         length += state[2, axis] ** 2
     length = 1.0 / math.sqrt(length)
     for axis in range(3):
@@ -651,7 +660,7 @@ def fit_node(
     Returns
     -------
     log_likelihood, rho_dot : float
-        Minus infinity where no path is.
+        Minus infinity where no path is. ``space.fit[4]`` is then `log_sky_measure`.
     """
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     half = max(night.time[first + n - 1], -night.time[first])
@@ -685,4 +694,51 @@ def fit_node(
         if shift < enough:
             break
     node_state(night, arc, rho, rho_dot, space)
-    return log_likelihood, rho_dot
+    space.fit[4] = log_sky_measure(n, space)
+    return log_likelihood + space.fit[4], rho_dot
+
+
+@compiled
+def log_sky_measure(n: int, space: Space) -> float:
+    """Logarithm of the volume of directions per volume of attributables, ``|A^T A|^(1/2)``."""
+    normal, slope = space.normal, space.slope
+    for p in range(4):
+        for q in range(p + 1):
+            normal[p, q] = 0.0
+    for i in range(n):
+        for axis in range(2):
+            for p in range(4):
+                for q in range(p + 1):
+                    normal[p, q] += slope[i, axis, p] * slope[i, axis, q]
+    measure = 0.0
+    for p in range(4):
+        for q in range(p + 1):
+            for j in range(q):
+                normal[p, q] -= normal[p, j] * normal[q, j]
+            if p > q:
+                normal[p, q] /= normal[q, q]
+            else:
+                normal[p, p] = math.sqrt(normal[p, p])
+                measure += math.log(normal[p, p])
+    return measure
+
+
+@compiled
+def largest_errors(night: Nights, arc: int, space: Space) -> float:
+    """Chi-square of the residuals of the last fit, with the largest errors that the law knows."""
+    first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
+    largest, total = N_SCALES - 1, 0.0
+    for v in range(night.n_visits[arc]):
+        for axis in range(2):
+            square, mean = 0.0, 0.0
+            for i in range(n):
+                if night.visit[first + i] == v:
+                    weighted = space.weight[i, axis, largest] * space.miss[i, axis]
+                    square += weighted * space.miss[i, axis]
+                    mean += weighted
+            weight, of_mean = (
+                space.scale[v, axis, 0, largest],
+                space.scale[v, axis, 1, largest],
+            )
+            total += square - mean * mean * (1.0 - of_mean / weight) / weight
+    return total

@@ -20,6 +20,7 @@ import math
 from typing import Final
 
 import numpy as np
+
 from neoranging.constants import GM_EARTH, GM_MOON, GM_SUN, R_EARTH
 from neoranging.core.compiled import compiled
 from neoranging.core.ephemeris import ATTRACTOR_TERMS

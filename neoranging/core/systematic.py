@@ -22,16 +22,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY, GM_EARTH, GM_SUN, OBLIQUITY_J2000, R_EARTH
-from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import Attributables
-from neoranging.core.compiled import announced, compiled
+from neoranging.core.compiled import compiled
 from neoranging.core.likelihood import (
     Nights,
     Space,
     begin_arc,
     fit_node,
+    largest_errors,
     make_space,
-    nights,
     node_state,
 )
 from neoranging.core.posterior import Posterior
@@ -161,12 +159,18 @@ def best_of_column(
 
 @compiled
 def log_prior(
-    night: Nights, arc: int, rho: float, rho_dot: float, magnitude: float, prior: PriorTable, space: Space
+    night: Nights,
+    arc: int,
+    rho: float,
+    rho_dot: float,
+    magnitude: float,
+    prior: PriorTable,
+    space: Space,
 ) -> float:
     """Logarithm of the prior density over (rho, rho_dot), minus infinity if not admissible.
 
-    ``magnitude`` is the apparent one, NaN if unknown. A table with one node stands for the simple priors: a
-    density constant in range and range-rate, or divided by the range.
+    ``magnitude`` is the apparent one, NaN if unknown. A table with one node stands for a
+    `simple_prior`.
     """
     state = space.state
     x, y, z = state[0, 0], state[0, 1], state[0, 2]
@@ -180,8 +184,10 @@ def log_prior(
     of_earth = 0.5 * (rho_dot * rho_dot + across * rho * rho) - GM_EARTH / rho
     if energy > 0.0 or of_earth < 0.0:
         return -np.inf
+    # the likelihood is one of directions, phase space is measured by attributables
+    in_phase_space = 4.0 * math.log(rho) - space.fit[4]
     if prior.log_density.size == 1:
-        return -prior.start[0] * math.log(rho)
+        return prior.start[0] * math.log(rho) + prior.start[1] * in_phase_space
     hx, hy, hz = y * vz - z * vy, z * vx - x * vz, x * vy - y * vx
     h2 = hx * hx + hy * hy + hz * hz
     slr = h2 / GM_SUN
@@ -195,7 +201,7 @@ def log_prior(
         )
     else:
         density = log_density(prior.log_density, prior.start, prior.step, *orbit, magnitude - shift)
-    return density + 4.0 * math.log(rho)
+    return density + in_phase_space
 
 
 @compiled
@@ -403,18 +409,104 @@ def _range_all(
     return counts
 
 
-def systematic(
-    arcs: Arcs,
-    attributables: Attributables,
-    attractors: FloatArray,
-    prior: PriorTable,
-) -> Posterior:
-    """Posteriors of M arcs.
+class Completed(NamedTuple):
+    """Attributables fitted again at K ranges and range-rates."""
+
+    r: FloatArray
+    """Heliocentric position at emission, shape (K, 3) [au]."""
+    v: FloatArray
+    """Heliocentric velocity there, shape (K, 3) [au/d]."""
+    fit: FloatArray
+    """Corrections of the attributable: offset east and north [rad], their rates [rad/d], (K, 4)."""
+    covariance: FloatArray
+    """Covariance of the corrections for the most probable errors, shape (K, 4, 4)."""
+    excess: FloatArray
+    """Chi-square of the observations with the largest errors that the law knows, shape (K,)."""
+
+
+@compiled
+def _complete_all(
+    night: Nights, arc: IntArray, nodes: FloatArray, longest: int, completed: Completed
+) -> None:
+    """Fit all nodes, those of one arc one after the other."""
+    space, at = make_space(longest, longest), -1
+    for k in range(len(arc)):
+        if arc[k] != at:
+            at = arc[k]
+            begin_arc(night, at, space)
+            for p in range(4):
+                space.fit[p] = 0.0
+        likelihood, _ = fit_node(night, at, nodes[k, 0], nodes[k, 1], 4, space)
+        if likelihood == -np.inf:
+            for p in range(4):
+                space.fit[p] = 0.0
+            continue
+        for axis in range(3):
+            completed.r[k, axis], completed.v[k, axis] = space.state[0, axis], space.state[1, axis]
+        for p in range(4):
+            completed.fit[k, p] = space.fit[p]
+            for q in range(4):
+                completed.covariance[k, p, q] = space.inverse[p, q]
+        completed.excess[k] = largest_errors(night, at, space)
+
+
+def complete(night: Nights, arc: IntArray, rho: FloatArray, rho_dot: FloatArray) -> Completed:
+    """Orbits of K nodes, each with the attributable that fits all observations best there.
+
+    Parameters
+    ----------
+    night : Nights
+        Prepared observations.
+    arc : ndarray of int, shape (K,)
+        Arc that each node belongs to, in ascending order.
+    rho, rho_dot : ndarray, shape (K,)
+        Range [au] and range-rate [au/d].
+
+    Returns
+    -------
+    Completed
+        NaN where no path is.
     """
-    night = nights(arcs, attributables, attractors)
-    with np.errstate(all="ignore"):
-        magnitudes = arcs.sum(np.nan_to_num(arcs.mag)) / arcs.sum(np.isfinite(arcs.mag) + 0)
-    kept = np.empty((len(arcs) * _MOST_COLUMNS * N_RATES, 6))
-    counts = _range_all(night, magnitudes, prior, int(arcs.counts.max()), kept)
-    kept = kept[: counts.sum()].T.copy()
-    return Posterior(np.concatenate([[0], np.cumsum(counts)]), *kept)
+    shapes = (3,), (3,), (4,), (4, 4), ()
+    completed = Completed(*(np.full((len(arc), *shape), np.nan) for shape in shapes))
+    nodes = np.stack([rho, rho_dot], axis=1)
+    longest = int(np.diff(night.offsets).max(initial=0))
+    _complete_all(night, np.ascontiguousarray(arc, dtype=np.int64), nodes, longest, completed)
+    return completed
+
+
+def systematic(night: Nights, magnitude: FloatArray, prior: PriorTable) -> Posterior:
+    """Posteriors of M arcs.
+
+    Parameters
+    ----------
+    night : Nights
+        Prepared observations.
+    magnitude : ndarray, shape (M,)
+        Apparent magnitude of each arc in the band V; NaN where there is none.
+    prior : PriorTable
+        Density of objects; `simple_prior` gives those without a population.
+
+    Returns
+    -------
+    Posterior
+        Admissible nodes alone; an arc without any has none.
+    """
+    kept = np.empty((len(magnitude) * _MOST_COLUMNS * N_RATES, 6))
+    longest = int(np.diff(night.offsets).max(initial=0))
+    counts = _range_all(night, magnitude, prior, longest, kept)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return Posterior(offsets, *kept[: offsets[-1]].T.copy())
+
+
+def simple_prior(kind: str) -> PriorTable:
+    """Prior without a population, the simplest table: it has one node.
+
+    Parameters
+    ----------
+    kind : {"uniform", "log-uniform", "phase space"}
+        Constant in range and range-rate, divided by the range, or constant in phase space.
+    """
+    node = np.zeros((1, 1, 1, 1), dtype=np.float32)
+    powers = {"uniform": (0.0, 0.0), "log-uniform": (-1.0, 0.0), "phase space": (0.0, 1.0)}
+    return PriorTable(node, node, np.array([*powers[kind], 0.0, 0.0]), np.ones(4))
