@@ -32,15 +32,23 @@ from neoranging.core.admissible import is_admissible, range_rate_interval
 from neoranging.core.arcs import Arcs, visits
 from neoranging.core.attributable import from_fit
 from neoranging.core.geometry import sky_basis
+from neoranging.core.noise import (
+    LARGEST_SHARE,
+    LEAST_CLAIM_RAD,
+    OFFSET,
+    SHARE_OF_CLAIM,
+    SHARE_SPREAD,
+    TIMING_D,
+    VISIT_TIMING_D,
+)
 from neoranging.lab.simulation.astrometric_errors import Errors, displaced
 
-SHARE, SPREAD, LARGEST = 0.25, 0.85, 1.5
-OFFSET = 0.25
-CLOCK_D, TIMES_D = 1.0e-5, 0.3e-5
-"""Error of a visit's clock, and of the time of one observation on its own [d]."""
-
 PRIORS = {"log-uniform": -1.0, "uniform": 0.0, "phase space": 4.0}
-"""Powers of the range to which prior densities over (rho, rho_dot) are proportional."""
+"""Powers of the range to which prior densities over (rho, rho_dot) are proportional.
+
+That of phase space belongs to a likelihood flat in the attributable, the others to one flat in the
+directions as they are seen.
+"""
 
 PROBABILITIES = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 
@@ -80,7 +88,8 @@ class Night:
     @cached_property
     def sigma(self) -> np.ndarray:
         """Claimed errors along and across, shape (2, n)."""
-        return np.sqrt(self.turn**2 @ np.stack([self.arc.sigma_ra, self.arc.sigma_dec]) ** 2)
+        claims = np.stack([self.arc.sigma_ra, self.arc.sigma_dec]) ** 2 + LEAST_CLAIM_RAD**2
+        return np.sqrt(self.turn**2 @ claims)
 
     @cached_property
     def visits(self) -> list[np.ndarray]:
@@ -97,8 +106,8 @@ class Night:
         """Claimed errors, errors of times, and variance of the common offset, of one axis."""
         sigma = self.sigma[axis, self.visits[visit]]
         motion = self.attributable.proper_motion[0] if axis == 0 else 0.0
-        common = (OFFSET**2) * np.mean(sigma**2) + (motion * CLOCK_D) ** 2
-        return sigma, np.full(len(sigma), motion * TIMES_D), common
+        common = (OFFSET**2) * np.mean(sigma**2) + (motion * VISIT_TIMING_D) ** 2
+        return sigma, np.full(len(sigma), motion * TIMING_D), common
 
     # ---------------------------------------------------------------- dynamics
 
@@ -250,10 +259,10 @@ def _cube(r: np.ndarray) -> np.ndarray:
 
 def scale_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Values of ln s and their weights, by Gauss and Legendre between five spreads and the end."""
-    low, high = np.log(SHARE) - 5.0 * SPREAD, np.log(LARGEST)
+    low, high = np.log(SHARE_OF_CLAIM) - 5.0 * SHARE_SPREAD, np.log(LARGEST_SHARE)
     x, w = np.polynomial.legendre.leggauss(count)
     ln_s = 0.5 * (low + high) + 0.5 * (high - low) * x
-    weight = w * np.exp(-0.5 * ((ln_s - np.log(SHARE)) / SPREAD) ** 2)
+    weight = w * np.exp(-0.5 * ((ln_s - np.log(SHARE_OF_CLAIM)) / SHARE_SPREAD) ** 2)
     return ln_s, weight / weight.sum()
 
 
@@ -269,8 +278,10 @@ class BruteForce:
     COUNTS: ClassVar = {1: 24, 2: 16, 3: 10}
     """Nodes in each scale, by the number of visits."""
 
-    def __init__(self, night: Night, scales: int | None = None, rates: int = 25) -> None:
-        self.night, self.rates = night, rates
+    def __init__(
+        self, night: Night, scales: int | None = None, rates: int = 25, *, flat_in: str = "sky"
+    ) -> None:
+        self.night, self.rates, self.flat_in = night, rates, flat_in
         self.scales = scales or self.COUNTS[len(night.visits)]
         self.columns: dict[float, tuple[np.ndarray, np.ndarray, float]] = {}
 
@@ -318,6 +329,9 @@ class BruteForce:
                 chi2 = np.maximum(square[..., 4, 4] - best, 0.0)
                 log_l = log_l - 0.5 * (np.linalg.slogdet(normal)[1] + chi2)
                 total = np.logaddexp(total, np.logaddexp.reduce(log_l, axis=1))
+            if self.flat_in == "sky":
+                design = augmented[..., :4].reshape(len(rows), -1, 4)
+                total += 0.5 * np.linalg.slogdet(np.swapaxes(design, 1, 2) @ design)[1]
             result[rows] = total
         return result
 
@@ -478,7 +492,7 @@ def log_posterior(night: Night, z: np.ndarray, power: float) -> np.ndarray:
     c = night.attributable.energy_coefficients
     with np.errstate(all="ignore"):
         inside = is_admissible(c, np.exp(ln_rho), rho_dot)
-    inside &= np.all((ln_s < np.log(LARGEST)) & (ln_s > np.log(SHARE) - 5.0 * SPREAD), axis=1)
+    inside &= np.all((ln_s < np.log(LARGEST_SHARE)) & (ln_s > np.log(SHARE_OF_CLAIM) - 5.0 * SHARE_SPREAD), axis=1)
     result = np.full(len(z), -np.inf)
     z, ln_rho, rho_dot, ln_s = z[inside], ln_rho[inside], rho_dot[inside], ln_s[inside]
     if not len(z):
@@ -486,7 +500,7 @@ def log_posterior(night: Night, z: np.ndarray, power: float) -> np.ndarray:
     y = night.residuals(z[:, :4], np.exp(ln_rho), rho_dot)
     total = (power + 1.0) * ln_rho
     for visit, rows in enumerate(night.visits):
-        total -= 0.5 * ((ln_s[:, visit] - np.log(SHARE)) / SPREAD) ** 2
+        total -= 0.5 * ((ln_s[:, visit] - np.log(SHARE_OF_CLAIM)) / SHARE_SPREAD) ** 2
         for axis in range(2):
             sigma, times, common = night.noise(axis, visit)
             variance = np.exp(2.0 * ln_s[:, visit, None]) * sigma**2 + times**2
@@ -549,8 +563,8 @@ def first_walkers(
     flat = (augmented[..., :4] / night.sigma[..., None]).reshape(count, -1, 4)
     cholesky = np.linalg.cholesky(np.linalg.inv(np.swapaxes(flat, 1, 2) @ flat))
     walkers[:, :4] = x + (cholesky @ rng.standard_normal((count, 4, 1)))[..., 0]
-    scale = np.log(SHARE) + SPREAD * rng.standard_normal((count, len(night.visits)))
-    walkers[:, 6:] = np.minimum(scale, np.log(LARGEST) - 0.01)
+    scale = np.log(SHARE_OF_CLAIM) + SHARE_SPREAD * rng.standard_normal((count, len(night.visits)))
+    walkers[:, 6:] = np.minimum(scale, np.log(LARGEST_SHARE) - 0.01)
     return walkers
 
 
