@@ -10,7 +10,6 @@ from astropy import units as u
 from astropy.coordinates import SkyCoord
 from astropy.table import QTable
 from astropy.time import Time
-from scipy.special import ndtri
 
 from neoranging.attributable import Attributable
 from neoranging.calibration import Calibration
@@ -92,7 +91,11 @@ class RangeEstimate(PosteriorView):
 
     @property
     def range_error(self) -> u.Quantity:
-        """Standard error of the range, linearised from the errors of the observations."""
+        """Root mean square error of the range, linearised from the errors of the observations.
+
+        These are as large as the scatter of the arc has them (`neoranging.core.noise`), which is
+        mostly less than they claim.
+        """
         return self._quantity(self._answers.rho_error, u.au)
 
     @property
@@ -138,14 +141,15 @@ class RangeEstimate(PosteriorView):
         Of a method with a posterior, the quantiles that leave the same probability out on either
         side. Of a calibrated method, the interval that held for this share of arcs of a like proper
         motion and length that it had never seen, whether its answer was OK or not. Otherwise, where
-        the status is OK, the propagated errors of the observations as a normal interval. None
-        reaches beyond the admissible region. Elsewhere nothing narrower than the whole admissible
-        range holds, and that is returned whatever the level.
+        the status is OK, the propagated errors of the observations: their size is uncertain, so the
+        interval of a high level is wider than `range_error` as that of a normal law would have it.
+        None reaches beyond the admissible region. Elsewhere nothing narrower than the whole
+        admissible range holds, and that is returned whatever the level.
 
         Parameters
         ----------
         confidence_level : float
-            Between 0 and 1; 0.68 is about one standard error to either side.
+            Between 0 and 1.
         calibrated : bool
             False asks for what the observations alone say, as of a method without calibration.
 
@@ -174,7 +178,7 @@ class RangeEstimate(PosteriorView):
             span = self._tracklets._span
             return calibration.bounds(s, span, limits, confidence_level, too_few=too_few)
         quantiles = None if s.posterior is None else s.posterior.quantile(tails(confidence_level))
-        return _within(limits, s.rho, s.rho_error, s.ok, confidence_level, quantiles)
+        return _within(limits, s.rho, s.error_quantile(confidence_level), s.ok, quantiles)
 
     def rate_interval(self, confidence_level: float = TABLE_LEVEL) -> u.Quantity:
         """Interval of the range-rate at a level.
@@ -196,10 +200,10 @@ class RangeEstimate(PosteriorView):
         check_level(confidence_level)
         s, level = self._answers, confidence_level
         quantiles = None if s.posterior is None else s.posterior.rate_quantile(tails(level))
-        error = np.sqrt(s.covariance[:, 1, 1])
-        ok = s.ok & np.isfinite(error)
+        half = ndtri(0.5 + 0.5 * level) * np.sqrt(s.covariance[:, 1, 1])
+        ok = s.ok & np.isfinite(half)
         limits = s.attributables.rate_limits
-        return self._quantity(_within(limits, s.rho_dot, error, ok, level, quantiles), AU_D)
+        return self._quantity(_within(limits, s.rho_dot, half, ok, quantiles), AU_D)
 
     # ------------------------------------------------------------------ what it implies
 
@@ -370,13 +374,11 @@ class RangeEstimate(PosteriorView):
 def _within(
     limits: FloatArray,
     value: FloatArray,
-    error: FloatArray,
+    half: FloatArray,
     ok: BoolArray,
-    level: float,
     quantiles: FloatArray | None,
 ) -> FloatArray:
-    """Intervals within limits, (M, 2): of quantiles, of standard errors, or the limits."""
-    half = ndtri(0.5 + 0.5 * level) * error
+    """Intervals within limits, (M, 2): of quantiles, of half-widths, or the limits."""
     bounds = np.where(ok[:, None], np.stack([value - half, value + half], axis=1), limits)
     if quantiles is not None:
         bounds = np.where(np.isfinite(quantiles), quantiles, bounds)

@@ -36,7 +36,7 @@ from neoranging.core.geometry import (
 )
 from neoranging.core.kepler import orbital_energy
 from neoranging.core.prediction import object_state
-from neoranging.typing import BoolArray, FloatArray
+from neoranging.typing import BoolArray, FloatArray, IntArray
 
 
 class SkyMotion(NamedTuple):
