@@ -10,6 +10,7 @@ from astropy import units as u
 from astropy.coordinates import SkyCoord
 from astropy.table import QTable
 from astropy.time import Time
+from scipy.special import ndtri
 
 from neoranging.attributable import Attributable
 from neoranging.calibration import Calibration

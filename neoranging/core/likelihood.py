@@ -643,7 +643,7 @@ def weigh_scales(night: Nights, arc: int, space: Space) -> float:
 
 @compiled
 def fit_node(
-    night: Nights, arc: int, rho: float, rho_dot: float, n_free: int, space: Space
+    night: Nights, arc: int, rho: float, rho_dot: float, n_free: int | np.int64, space: Space
 ) -> tuple[float, float]:
     """Fit the attributable at a node, from the corrections in ``space.fit`` on.
 

@@ -66,9 +66,7 @@ def test_grid_and_chain_agree():
     expected = force.quantiles(prior)
     width = np.ptp(expected, axis=1)
     for k, column in enumerate((4, 5)):
-        parts = [
-            np.quantile(part[..., column], PROBABILITIES) for part in np.array_split(chain, 4)
-        ]
+        parts = [np.quantile(part[..., column], PROBABILITIES) for part in np.array_split(chain, 4)]
         error = np.std(parts, axis=0, ddof=1) / 2.0
         difference = np.quantile(chain[..., column], PROBABILITIES) - expected[k]
         assert np.all(np.abs(difference) < 0.01 * width[k] + 4.0 * error)
