@@ -17,12 +17,13 @@ from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.posterior import Posterior
 from neoranging.core.posterior_orbits import Refit, drawn, orbits_of_nodes
+from neoranging.ephemeris.states import attractors
 from neoranging.exceptions import EstimationError
 from neoranging.one_or_many import OneOrMany
 from neoranging.orbits.classes import statement_holds
 from neoranging.orbits.elements import OrbitalElements
 from neoranging.orbits.samples import OrbitSamples
-from neoranging.typing import FloatArray
+from neoranging.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from neoranging.tracklet import TrackletSet
@@ -71,7 +72,27 @@ class PosteriorView(OneOrMany):
     @property
     def _refit(self) -> Refit | None:
         """Fit of the attributable to all observations at a range and range-rate, if there is."""
-        return None
+        if self.method != "systematic":
+            return None
+        from neoranging.core.likelihood import nights
+        from neoranging.core.systematic import complete
+
+        # of arcs that were not ranged the place of the observer may be missing
+        ranged = np.flatnonzero(self._posterior.has_any)
+        arcs, attributables = self._arcs.take(ranged), self._answers.attributables.take(ranged)
+        night = nights(arcs, attributables, attractors(attributables.epoch, arcs.span))
+
+        def refit(
+            _: Arcs, row: IntArray, rho: FloatArray, rho_dot: FloatArray
+        ) -> tuple[FloatArray, FloatArray]:
+            change, covariance = np.full((len(row), 4), np.nan), np.full((len(row), 4, 4), np.nan)
+            some = np.isfinite(rho)
+            own = np.searchsorted(ranged, row[some])
+            completed = complete(night, own, rho[some], rho_dot[some])
+            change[some], covariance[some] = completed.fit, completed.covariance
+            return change, covariance
+
+        return refit
 
     def samples(self, n: int, rng: np.random.Generator | int) -> OrbitSamples:
         """Orbits drawn from the posterior, all of them admissible.

@@ -40,7 +40,7 @@ def estimate(tracklets):
     status[5] = RangeStatus.TOO_FEW_OBSERVATIONS.code
     rho, rho_dot = nights.quantile(0.5), nights.mean[:, 1]
     answers = Answers.of(attributables, rho, rho_dot, status)
-    answers = replace(answers, posterior=nights, method="systematic")
+    answers = replace(answers, posterior=nights, method="synthetic")
     return nr.RangeEstimate(answers, tracklets)
 
 

@@ -7,6 +7,7 @@ where it falls by powers of ten from one knot to the next, and every integral ha
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.typing import BoolArray, FloatArray, IntArray
+
+_STEEPEST = 20.0, 0.5
+"""Greatest fall and rise of the logarithm from the last point of a run to the end of its cell."""
 
 _STEPS = 48
 """Bisections of a threshold, whose logarithm lies within some hundreds: to rounding."""
@@ -92,58 +96,71 @@ class Densities:
         level = np.asarray(level, dtype=np.float64)
         if level.ndim < 2 or len(level) != len(self):
             level = np.broadcast_to(level, (len(self), *level.shape))
-        _, part, below = self._below
-        out = np.full(level.shape, np.nan)
-        at, wanted = self._segments_at(below, level)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.clip((wanted - below[at]) / part[at], 0.0, 1.0)
-            share = np.where(part[at] > 0.0, share, 0.0)
-            rise = (self.log_stop - self.log_start)[at]
-            curved = np.log1p(share * np.expm1(rise)) / rise
-        # where all but nothing of a segment is below, 1 + share expm1(rise) loses its digits
-        along = np.where(np.abs(rise) > 1e-9, np.clip(curved, 0.0, 1.0), share)
-        out[self.has_any] = self.start[at] + along * (self.stop - self.start)[at]
-        return out
+        return self._of_rows(self.quantile_of, level)
 
     def cdf(self, x: FloatArray) -> FloatArray:
         """Probability below ``x``, shape (M, ...), of each arc its row."""
-        _, part, below = self._below
-        out = np.full(np.shape(x), np.nan)
-        at, wanted = self._segments_at(self.start, x)
-        along = np.clip((wanted - self.start[at]) / (self.stop - self.start)[at], 0.0, 1.0)
-        rise = (self.log_stop - self.log_start)[at]
-        out[self.has_any] = below[at] + part[at] * along * mean_exp(along * rise) / mean_exp(rise)
-        out[np.isnan(x)] = np.nan
-        return out
+        return self._of_rows(self.cdf_of, x)
 
     def log_pdf(self, x: FloatArray) -> FloatArray:
         """Natural logarithm of the density at ``x``, shape (M, ...); -inf outside."""
-        out = np.full(np.shape(x), np.nan)
-        at, wanted = self._segments_at(self.start, x)
-        along = (wanted - self.start[at]) / (self.stop - self.start)[at]
+        return self._of_rows(self.log_pdf_of, x)
+
+    def quantile_of(self, arc: IntArray, level: FloatArray) -> FloatArray:
+        """Quantiles of the densities ``arc``, (Q,), at a level of each, (Q,)."""
+        _, part, below = self._below
+        at = last_not_above(below, self.offsets[arc], self.offsets[arc + 1], level)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(part[at] > 0.0, (level - below[at]) / part[at], 0.0)
+            share = np.clip(share, 0.0, 1.0)
+            rise = (self.log_stop - self.log_start)[at]
+            curved = np.log1p(share * np.expm1(rise)) / rise
+        along = np.where(np.abs(rise) > 1e-9, np.clip(curved, 0.0, 1.0), share)
+        return self.start[at] + along * (self.stop - self.start)[at]
+
+    def cdf_of(self, arc: IntArray, x: FloatArray) -> FloatArray:
+        """Probability below ``x``, (Q,), of the densities ``arc``, (Q,)."""
+        _, part, below = self._below
+        at = last_not_above(self.start, self.offsets[arc], self.offsets[arc + 1], x)
+        along = np.clip((x - self.start[at]) / (self.stop - self.start)[at], 0.0, 1.0)
+        rise = (self.log_stop - self.log_start)[at]
+        return below[at] + part[at] * along * mean_exp(along * rise) / mean_exp(rise)
+
+    def log_pdf_of(self, arc: IntArray, x: FloatArray) -> FloatArray:
+        """Logarithm of the densities ``arc``, (Q,), at ``x``, (Q,)."""
+        at = last_not_above(self.start, self.offsets[arc], self.offsets[arc + 1], x)
+        along = (x - self.start[at]) / (self.stop - self.start)[at]
         value = self.log_start[at] + along * (self.log_stop - self.log_start)[at]
-        value -= self._below[0][self.arc[at]]
         inside = (along >= 0.0) & (along <= 1.0)
-        out[self.has_any] = np.where(inside, value, -np.inf)
-        out[np.isnan(x)] = np.nan
+        return np.where(inside, value - self._below[0][arc], -np.inf)
+
+    def _of_rows(
+        self, function: Callable[[IntArray, FloatArray], FloatArray], x: npt.ArrayLike
+    ) -> FloatArray:
+        """A function of arcs and numbers, of each arc its row; NaN where either is missing."""
+        x = np.asarray(x, dtype=np.float64)
+        out = np.full(x.shape, np.nan)
+        arc = np.broadcast_to(np.arange(len(self)).reshape(-1, *(1,) * (x.ndim - 1)), x.shape)
+        asked = ~np.isnan(x) & self.has_any[arc]
+        out[asked] = function(arc[asked], x[asked])
         return out
 
-    def _segments_at(
-        self, ascending: FloatArray, wanted: FloatArray
-    ) -> tuple[IntArray, FloatArray]:
-        """Last segments of which a column is not above ``wanted``, the first if all are.
+    def halved(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Halves of the segments as level steps of the same mass: start, stop, probability.
 
         Returns
         -------
-        at : ndarray of int, shape (arcs that have a density, ...)
-        wanted : ndarray, the same shape
-            What was asked for of these arcs.
+        start, stop, probability : ndarray, shape (2, S)
         """
-        wanted = np.asarray(wanted, dtype=np.float64)[self.has_any]
-        shape = (-1, *(1,) * (wanted.ndim - 1))
-        low = np.broadcast_to(self.offsets[:-1][self.has_any].reshape(shape), wanted.shape)
-        high = np.broadcast_to(self.offsets[1:][self.has_any].reshape(shape), wanted.shape)
-        return last_not_above(ascending, low, high, wanted), wanted
+        middle = 0.5 * (self.start + self.stop)
+        part = self._below[1]
+        rise = self.log_stop - self.log_start
+        first = part * 0.5 * mean_exp(0.5 * rise) / mean_exp(rise)
+        return (
+            np.stack([self.start, middle]),
+            np.stack([middle, self.stop]),
+            np.stack([first, part - first]),
+        )
 
     # ------------------------------------------------------------------ regions
 
@@ -203,6 +220,52 @@ class Densities:
         begins = np.flatnonzero(new)
         ends = np.append(begins[1:], len(rows)) - 1
         return arc[begins], np.stack([left[begins], right[ends]], axis=1)
+
+
+def through_points(
+    owner: IntArray, m: int, x: FloatArray, width: FloatArray, value: FloatArray, joined: BoolArray
+) -> Densities:
+    """Densities of M owners through the logarithms of their values at points.
+
+    Between neighbours there is a knot more, where the logarithm is interpolated with the lesser
+    curvature of both sides: exact of a normal law, and without overshoot at a step.
+
+    Parameters
+    ----------
+    owner : ndarray of int, shape (P,)
+        Ascending, and the points within each owner too.
+    m : int
+        Number of owners.
+    x, width : ndarray, shape (P,)
+        Points, and widths of the cells that they stand for: where a point has no neighbour the
+        density goes half a width on.
+    value : ndarray, shape (P,)
+        Logarithm of the density; finite.
+    joined : ndarray of bool, shape (P - 1,)
+        The next point is a neighbour.
+    """
+    if not len(x):
+        return Densities(np.zeros(m + 1, dtype=np.int64), *(np.zeros(0) for _ in range(4)))
+    left, right = x - 0.5 * width, x + 0.5 * width
+    edge = np.clip(0.5 * (left[1:] + right[:-1]), x[:-1], x[1:])
+    step = np.where(joined, np.diff(x), 1.0)
+    slope = np.where(joined, np.diff(value) / step, 0.0)
+    bend = np.zeros(len(x))  # second derivative at points that have two neighbours
+    inner = np.flatnonzero(joined[1:] & joined[:-1]) + 1
+    bend[inner] = 2.0 * (slope[inner] - slope[inner - 1]) / (x[inner + 1] - x[inner - 1])
+    least = np.where(np.abs(bend[1:]) < np.abs(bend[:-1]), bend[1:], bend[:-1])
+    least = np.where(bend[1:] * bend[:-1] > 0.0, least, 0.0)
+    at_edge = value[:-1] + (edge - x[:-1]) * (slope + 0.5 * least * (edge - x[1:]))
+    # beyond the last point of a run the line to its neighbour goes on
+    end, (fall, rise) = np.zeros(1), _STEEPEST
+    log_left = value - np.clip(0.5 * width * np.append(slope, end), -rise, fall)
+    log_right = value + np.clip(0.5 * width * np.append(end, slope), -fall, rise)
+    before, after = np.append(False, joined), np.append(joined, False)
+    left[before], right[after] = edge[joined], edge[joined]
+    log_left[before], log_right[after] = at_edge[joined], at_edge[joined]
+    pairs = (left, x), (x, right), (log_left, value), (value, log_right)
+    offsets = np.concatenate([[0], np.cumsum(2 * np.bincount(owner, minlength=m))])
+    return Densities(offsets, *(np.stack(pair, axis=1).ravel() for pair in pairs))
 
 
 def last_not_above(

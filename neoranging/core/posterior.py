@@ -2,15 +2,15 @@
 
 Sums over the nodes are sums by the midpoint rule, exact to all orders where a smooth density falls
 off within the grid. What needs a density between the nodes, quantiles and regions, takes it from
-`Densities`: the marginal of ln rho has its knots at the centres of the columns and at the edges
-between them, where the logarithm is interpolated with the lesser curvature of both sides, so that a
-step in a prior makes no overshoot.
+`Densities`: the marginal of ln rho through the masses of the columns, and that of the range-rate at
+each of them through its nodes. Between columns it moves along with their mean range-rates, so that
+a ridge that is narrower than the columns are far apart stays one.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -19,26 +19,20 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.core import columns
-from neoranging.core.densities import Densities, last_not_above, mean_exp
+from neoranging.core.densities import Densities, last_not_above, through_points
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
-_TOUCHING = 0.25
-"""Gap between cells, in widths of the narrower, up to which they are neighbours."""
-
-_STEEPEST = 20.0, 0.5
-"""Greatest fall and rise of the logarithm from the last column to the end of the grid."""
-
-_STEEPEST_TILT = 2.0
-"""Greatest change of the logarithm from the middle of a cell to its side."""
+_REACH = 1.0 - 1e-6
+"""Sum of the widths of two cells, relative to the distance of their nodes, of which they touch."""
 
 _RATE_STEPS = 512
 """Steps of the density in range-rate between the ends of what has a weight."""
 
-_NODES_AT_ONCE = 1_000_000
+_NODES_AT_ONCE = 100_000
 """Nodes from which the density in range-rate is made at once."""
 
-_NEGLIGIBLE = 1e-9
-"""Weight, relative to the greatest, that no figure shows."""
+_NEGLIGIBLE = 1e-6
+"""Weight, relative to the greatest, that shows in no quantile of the range-rate."""
 
 
 class Columns(NamedTuple):
@@ -221,8 +215,8 @@ class Posterior:
         moment = np.add.reduceat(self.weights * self.rho_dot, first) if len(first) else mass
         first, bounds, mass, rate = first[has], bounds[has], mass[has], moment[has] / mass[has]
         arc, x, width = self.arc[first], np.log(self.rho[first]), self.log_width[first]
-        gap = np.diff(x) - 0.5 * (width[1:] + width[:-1])
-        joined = (gap < _TOUCHING * np.minimum(width[1:], width[:-1])) & (np.diff(arc) == 0)
+        # a column reaches half way to its neighbours, wherever it stands between them
+        joined = (np.diff(x) < _REACH * (width[1:] + width[:-1])) & (np.diff(arc) == 0)
         # mean derivative of the pairs that a column is part of
         pair = np.where(joined, np.diff(rate) / np.where(joined, np.diff(x), 1.0), 0.0)
         pairs = np.zeros(len(x))
@@ -237,78 +231,51 @@ class Posterior:
     def marginal(self) -> Densities:
         """Density in ln rho: two segments to a column, left and right of its centre."""
         c = self.columns
-        if not len(c.arc):
-            nothing = np.zeros(0)
-            return Densities(np.zeros(len(self) + 1, dtype=np.int64), *(nothing for _ in range(4)))
-        x, value, step = c.log_rho, c.log_density, np.diff(c.log_rho)
-        left, right = x - 0.5 * c.log_width, x + 0.5 * c.log_width
-        edge = np.clip(0.5 * (left[1:] + right[:-1]), x[:-1], x[1:])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope = np.where(c.joined, np.diff(value) / step, 0.0)
-        bend = np.zeros(len(x))  # second derivative at the columns that have two neighbours
-        inner = np.flatnonzero(c.joined[1:] & c.joined[:-1]) + 1
-        bend[inner] = 2.0 * (slope[inner] - slope[inner - 1]) / (x[inner + 1] - x[inner - 1])
-        same = bend[1:] * bend[:-1] > 0.0
-        least = np.where(np.abs(bend[1:]) < np.abs(bend[:-1]), bend[1:], bend[:-1])
-        at_edge = value[:-1] + slope * (edge - x[:-1])
-        at_edge += np.where(same, 0.5 * least * (edge - x[:-1]) * (edge - x[1:]), 0.0)
-        # beyond the last column of a run the line to its neighbour goes on
-        lone = np.zeros(1, dtype=bool)
-        before, after = np.concatenate([lone, c.joined]), np.concatenate([c.joined, lone])
-        run_in, run_out = (np.concatenate(pair) for pair in ((slope, [0.0]), ([0.0], slope)))
-        fall, rise = _STEEPEST
-        half = 0.5 * c.log_width
-        log_left = value + np.clip(-run_in[: len(x)] * half, -fall, rise)
-        log_right = value + np.clip(run_out[: len(x)] * half, -fall, rise)
-        left[before], right[after] = edge[c.joined], edge[c.joined]
-        log_left[before], log_right[after] = at_edge[c.joined], at_edge[c.joined]
-        counts = 2 * np.bincount(c.arc, minlength=len(self))
-        return Densities(
-            np.concatenate([[0], np.cumsum(counts)]),
-            *(
-                np.stack(pair, axis=1).ravel()
-                for pair in ((left, x), (x, right), (log_left, value), (value, log_right))
-            ),
-        )
+        return through_points(c.arc, len(self), c.log_rho, c.log_width, c.log_density, c.joined)
+
+    @property
+    def conditional(self) -> Densities:
+        """Densities in range-rate at the centres of the columns, two segments to a node.
+
+        Made anew each time, as it is twice as large as the posterior itself.
+        """
+        rows = np.flatnonzero(self.weights > 0.0)
+        column = self._column_of_nodes[rows]
+        rate, width = self.rho_dot[rows], self.rate_width[rows]
+        value = (self.log_likelihood + self.log_prior)[rows]
+        joined = (np.diff(rate) < _REACH * (width[1:] + width[:-1])) & (np.diff(column) == 0)
+        return through_points(column, len(self.columns.arc), rate, width, value, joined)
 
     @property
     def rate_marginal(self) -> Densities:
-        """Density in range-rate, in level steps: the cells of all columns on top of one another.
+        """Density in range-rate, in even steps: the conditional ones of all columns together.
 
-        Each cell is two halves, between which the logarithm of the density tilts as it does
-        between the nodes beside. Made anew each time: it is large.
+        A column that leans spreads its density: it is laid down twice, at the two ranges in its
+        width that have the mean and the variance of all.
         """
-        peak = self._per_arc(np.maximum, self.weights)
-        rows = np.flatnonzero(self.weights > _NEGLIGIBLE * peak[self.arc])
-        column, arc = self._column_of_nodes[rows], self.arc[rows]
-        rate, width = self.rho_dot[rows], self.rate_width[rows]
-        value = (self.log_likelihood + self.log_prior)[rows]
-        gap, step = np.diff(rows), np.diff(rate)
-        beside = (gap == 1) & (np.diff(column) == 0)
-        pair = np.where(beside, np.diff(value) / np.where(beside, step, 1.0), 0.0)
-        zero = np.zeros(1)
-        pairs = np.append(zero, beside) + np.append(beside, zero)
-        tilt = (np.append(zero, pair) + np.append(pair, zero)) / np.maximum(pairs, 1.0)
-        tilt = np.clip(0.5 * tilt * width, -_STEEPEST_TILT, _STEEPEST_TILT)
-        # halves of an exponential hold expm1(tilt) / tilt of what a level one does
-        weight = 0.5 * self.weights[rows] * np.stack([mean_exp(-tilt), mean_exp(tilt)])
-        # A column that leans spreads its cells: each is laid down twice, at the two ranges in its
-        # width that have the mean and the variance of all. So neighbours never overlap.
-        lean = np.abs(self.columns.slope[column]) * self.log_width[rows] / np.sqrt(12.0)
-        width = 0.5 * width
-        least = _reduced(np.minimum, rate - width - lean, arc, len(self))
-        step = (_reduced(np.maximum, rate + width + lean, arc, len(self)) - least) / _RATE_STEPS
-        # The density rises where a cell begins and falls where it ends. Such a change, shared
+        c, conditional = self.columns, self.conditional
+        start, stop, share = conditional.halved()
+        weight = share * np.exp(c.log_density + np.log(c.log_width))[conditional.arc]
+        lean = (np.abs(c.slope) * c.log_width / np.sqrt(12.0))[conditional.arc]
+        # segments are in order of arc, and so are those that count
+        arc, whole = c.arc[conditional.arc], weight.sum(axis=0)
+        peak = _reduced(np.maximum, whole, arc, len(self))
+        counts = np.flatnonzero(whole > _NEGLIGIBLE * peak[arc])
+        start, stop, weight = (x[:, counts] for x in (start, stop, weight))
+        arc, lean = arc[counts], lean[counts]
+        least = _reduced(np.minimum, start[0] - lean, arc, len(self))
+        most = _reduced(np.maximum, stop[1] + lean, arc, len(self))
+        step = (most - least) / _RATE_STEPS
+        # The density rises where a piece begins and falls where it ends. Such a change, shared
         # between the points beside it, leaves the integral exact at every point of an even grid.
-        height, total = 0.5 * weight / width, np.zeros(len(self) * (_RATE_STEPS + 2))
-        changes = (-1, height[0]), (0, height[1] - height[0]), (1, -height[1])
-        for side, (edge, change) in itertools.product((-1, 1), changes):
-            place = (rate + edge * width + side * lean - least[arc]) / step[arc]
+        height, total = weight / (stop - start), np.zeros(len(self) * (_RATE_STEPS + 2))
+        for side, (edge, sign) in itertools.product((-1, 1), ((start, 1.0), (stop, -1.0))):
+            place = (edge + side * lean - least[arc]) / step[arc]
             point = np.clip(place.astype(np.int64), 0, _RATE_STEPS)
             share = place - point
-            at = arc * (_RATE_STEPS + 2) + point
-            total += np.bincount(at, change * (1.0 - share), len(total))
-            total += np.bincount(at + 1, change * share, len(total))
+            change, at = sign * height, (arc * (_RATE_STEPS + 2) + point).ravel()
+            total += np.bincount(at, (change * (1.0 - share)).ravel(), len(total))
+            total += np.bincount(at + 1, (change * share).ravel(), len(total))
         density = np.cumsum(total.reshape(len(self), -1), axis=1)[:, :_RATE_STEPS]
         # what rounding leaves of a sum that should vanish is no density
         row, cell = np.nonzero(density > _NEGLIGIBLE * density.max(axis=1, initial=0.0)[:, None])
@@ -330,10 +297,8 @@ class Posterior:
         """Range-rates [au/d] below which a share of the probability lies, shape (M, ...)."""
         level = np.asarray(level, dtype=np.float64)
         out = np.full((len(self), *level.shape), np.nan)
-        # a few arcs at a time, which keeps the memory flat
-        runs = np.flatnonzero(np.diff(self.offsets[:-1] // _NODES_AT_ONCE, prepend=-1))
-        for start, stop in itertools.pairwise([*runs.tolist(), len(self)]):
-            out[start:stop] = self.take(np.arange(start, stop)).rate_marginal.quantile(level)
+        for start, stop, part in self._runs():
+            out[start:stop] = part.rate_marginal.quantile(level)
         return out
 
     def cdf(self, rho: FloatArray) -> FloatArray:
@@ -376,39 +341,17 @@ class Posterior:
             return out
         row = np.broadcast_to(np.arange(len(self)).reshape(-1, *(1,) * (out.ndim - 1)), out.shape)
         inside = np.isfinite(out)
-        x, rate, arc = x[inside], rho_dot[inside], row[inside]
-        column = self._columns_at(arc, x)
-        out[inside] += self._log_conditional(column, x, rate)
+        x, rate, c = x[inside], rho_dot[inside], self.columns
+        column = self._columns_at(row[inside], x)
+        # columns lean as their means do
+        upright = rate - c.slope[column] * (x - c.log_rho[column])
+        out[inside] += self.conditional.log_pdf_of(column, upright)
         return out
 
     def _columns_at(self, arc: IntArray, x: FloatArray) -> IntArray:
         """Column of an arc in which a ln rho lies."""
         low, high = self.marginal.offsets[arc], self.marginal.offsets[arc + 1]
         return last_not_above(self.marginal.start, low, high, x) // 2
-
-    def _log_conditional(self, column: IntArray, x: FloatArray, rate: FloatArray) -> FloatArray:
-        """Logarithm of the density in range-rate at a ln rho; columns lean as their means do."""
-        c = self.columns
-        upright = rate - c.slope[column] * (x - c.log_rho[column])
-        low, high = c.first[column].T
-        lower_edge = self.rho_dot - 0.5 * self.rate_width
-        node = last_not_above(lower_edge, low, high, upright)
-        offset = upright - self.rho_dot[node]
-        # the next node on the side of the point, where it touches
-        other = np.clip(node + np.where(offset > 0.0, 1, -1), low, high - 1)
-        step = self.rho_dot[other] - self.rho_dot[node]
-        reach = 0.5 * (self.rate_width[other] + self.rate_width[node])
-        beside = (other != node) & (np.abs(step) < (1.0 + _TOUCHING) * reach)
-        log_density = self.log_likelihood + self.log_prior
-        value, next_value = log_density[node], log_density[other]
-        beside &= np.isfinite(next_value)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = value + np.where(beside, (next_value - value) * offset / step, 0.0)
-        # mass of a column is exp(value) rho rate_width log_width / evidence, summed over its nodes
-        log_mass = c.log_density[column] + self.log_evidence[c.arc[column]] - c.log_rho[column]
-        within = np.abs(offset) <= 0.5 * self.rate_width[node] * (1.0 + 1e-9)
-        within &= np.isfinite(log_density[node])
-        return np.where(within, value - log_mass, -np.inf)
 
     @cached_property
     def mode(self) -> FloatArray:
@@ -444,22 +387,23 @@ class Posterior:
         rho, rho_dot : ndarray, shape (M, n)
             Independent draws [au, au/d]; NaN of arcs without a posterior.
         """
-        u, v, w = rng.random((3, len(self), n))
-        x = self.marginal.quantile(u) if n else u
-        rate = np.full(x.shape, np.nan)
-        inside = np.isfinite(x)
-        arc = np.nonzero(inside)[0]
-        c = self.columns
-        column = self._columns_at(arc, x[inside])
-        low, high = c.first[column].T
-        running = np.cumsum(self.weights)
-        before = np.where(low > 0, running[low - 1], 0.0)
-        wanted = before + v[inside] * (running[high - 1] - before)
-        node = last_not_above(running - self.weights, low, high, wanted)
-        jitter = (w[inside] - 0.5) * self.rate_width[node]
-        lean = c.slope[column] * (x[inside] - c.log_rho[column])
-        rate[inside] = self.rho_dot[node] + jitter + lean
-        return np.exp(x), rate
+        u, v = rng.random((2, len(self), n))
+        rho, rate = np.full(u.shape, np.nan), np.full(u.shape, np.nan)
+        for start, stop, part in self._runs():
+            c, has = part.columns, part.has_any
+            x = part.marginal.quantile(u[start:stop]) if n else u[start:stop]
+            column = part._columns_at(np.repeat(np.flatnonzero(has), n), x[has].ravel())
+            upright = part.conditional.quantile_of(column, v[start:stop][has].ravel())
+            lean = c.slope[column] * (x[has].ravel() - c.log_rho[column])
+            rho[start:stop] = np.exp(x)
+            rate[start:stop][has] = (upright + lean).reshape(int(has.sum()), n)
+        return rho, rate
+
+    def _runs(self) -> Iterator[tuple[int, int, Posterior]]:
+        """Consecutive runs of arcs: what needs more than their nodes keeps the memory flat."""
+        begins = np.flatnonzero(np.diff(self.offsets[:-1] // _NODES_AT_ONCE, prepend=-1))
+        for start, stop in itertools.pairwise([*begins.tolist(), len(self)]):
+            yield start, stop, self.take(np.arange(start, stop))
 
 
 def _reduced(reduce: np.ufunc, values: npt.NDArray, arc: IntArray, m: int) -> npt.NDArray:

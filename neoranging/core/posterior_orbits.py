@@ -19,7 +19,8 @@ from neoranging.core.posterior import Posterior
 from neoranging.typing import AnyArray, FloatArray, IntArray
 
 Refit: TypeAlias = Callable[[Arcs, IntArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
-"""Function of arcs and of K points, each of an arc, a range and a range-rate. It gives what has to
+"""Function of arcs and of K points, each of an arc, a range and a range-rate, those of one arc
+together. It gives what has to
 be added to their attributables, as `Attributables.corrected` takes it, and the covariance of that:
 shapes (K, 4) and (K, 4, 4)."""
 
@@ -58,10 +59,12 @@ def completed(
     if refit is not None:
         change, covariance = refit(arcs, row, rho, rho_dot)
         if rng is not None:
+            # where no path is there are no numbers, and the orbit is not admissible
+            some = np.isfinite(covariance).all(axis=(1, 2))
             # of a matrix that rounding made indefinite the root is still real
-            variance, axes = np.linalg.eigh(covariance)
+            variance, axes = np.linalg.eigh(covariance[some])
             size = np.sqrt(np.maximum(variance, 0.0)) * rng.normal(size=variance.shape)
-            change = change + np.einsum("kij,kj->ki", axes, size)
+            change[some] += np.einsum("kij,kj->ki", axes, size)
         attributables = attributables.corrected(change)
     return attributables.complete(rho, rho_dot)
 

@@ -49,7 +49,7 @@ def draw_posterior(posterior: Posterior, ax: Axes) -> None:
     heights = np.sort(density.ravel())[::-1]
     held = np.cumsum(heights) / heights.sum()
     levels = [float(heights[np.searchsorted(held, share)]) for share in LEVELS]
-    if levels[0] < levels[1]:  # a level density has no contours
+    if levels[0] < 0.999 * levels[1]:  # a level density has no contours
         lines = [_LINES[share] for share in LEVELS]
         ax.contour(
             np.exp(middle), height, density, levels, colors=style.BLACK, linestyles=lines, zorder=3

@@ -123,6 +123,44 @@ class TestRate:
         assert p.log_pdf(np.exp(x[:1])[None], rate[:1][None] + 1.0) == -np.inf
 
 
+@pytest.fixture(scope="module")
+def night():
+    """The leaning law, with range-rates that are far apart in its tails."""
+    step = np.concatenate([np.full(12, 0.4), np.full(5, 0.1), np.full(20, 0.2), np.full(8, 0.4)])
+    t = np.cumsum(step) - 5.0
+    width = np.gradient(t) * S
+    edges = 2.0 * np.sinh(np.linspace(-1.6, 1.6, 25))
+    z = 0.5 * (edges[1:] + edges[:-1])
+    small = np.sqrt(1 - 0.95**2)
+    x = np.repeat(X + S * t, 24)
+    value = norm.logpdf(np.repeat(t, 24)) + norm.logpdf(np.tile(z, len(t)))
+    rate = RATE + SIGMA * (0.95 * np.repeat(t, 24) + small * np.tile(z, len(t)))
+    rate_width = np.tile(small * SIGMA * np.diff(edges), len(t))
+    offsets = np.array([0, len(x)])
+    return Posterior(offsets, np.exp(x), rate, np.repeat(width, 24), rate_width, value, -x)
+
+
+class TestUnevenGrids:
+    """Columns that were set between columns, each as wide as half the way to both neighbours."""
+
+    def test_quantiles(self, night):
+        error = (np.log(night.quantile(LEVELS)[0]) - X) / S - norm.ppf(LEVELS)
+        assert np.abs(error).max() < 3e-3
+        error = (night.rate_quantile(LEVELS)[0] - RATE) / SIGMA - norm.ppf(LEVELS)
+        assert np.abs(error).max() < 0.02  # columns lean by more than they are narrow
+
+    def test_region_is_in_one_piece(self, night):
+        _, bounds = night.region(0.95)
+        np.testing.assert_allclose((np.log(bounds) - X) / S, [[-1.96, 1.96]], atol=3e-3)
+
+    def test_draws(self, night):
+        rho, rate = night.draw(100_000, np.random.default_rng(2))
+        t, z = (np.log(rho[0]) - X) / S, (rate[0] - RATE) / SIGMA
+        assert t.std() == pytest.approx(1.0, abs=0.01)
+        assert z.std() == pytest.approx(1.0, abs=0.01)
+        assert np.std(z - 0.95 * t) == pytest.approx(np.sqrt(1 - 0.95**2), rel=0.02)
+
+
 class TestSums:
     def test_weights_add_up_to_one(self, several):
         total = np.bincount(several.arc, several.weights, len(several))
