@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from scipy.interpolate import interp1d
 
 from neoranging.core.priors import PriorTable, cumulative
 from neoranging.exceptions import CorruptFileError, OrbitError
@@ -64,11 +63,13 @@ def load_prior(name: str) -> PriorTable:
         return read_prior(PRIORS_FOLDER / f"{name}.npz")
     whole = load_prior("population")
     # four times as fine, so that the density ends where near-Earth objects do
-    coarse = whole.start[0] + whole.step[0] * np.arange(whole.log_density.shape[0])
     step = whole.step * [0.25, 1.0, 1.0, 1.0]
-    n = int((np.log(NEAR_EARTH_AU) - coarse[0]) / step[0]) + 1
+    n = int((np.log(NEAR_EARTH_AU) - whole.start[0]) / step[0]) + 1
     log_q = np.log(NEAR_EARTH_AU) + step[0] * np.arange(1 - n, 2)
-    density = interp1d(coarse, whole.log_density.astype(np.float64), axis=0)(log_q)
+    place = (log_q - whole.start[0]) / whole.step[0]
+    cell = place.astype(np.int64)
+    part, values = (place - cell)[:, None, None, None], whole.log_density.astype(np.float64)
+    density = values[cell] * (1.0 - part) + values[cell + 1] * part
     # interlopers on any orbit remain: the least density is theirs
     density[-1] = whole.log_density.min(axis=(0, 1, 2))
     start = np.array([log_q[0], *whole.start[1:]])
