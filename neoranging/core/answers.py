@@ -9,11 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from neoranging.core import columns
 from neoranging.core.admissible import is_admissible
 from neoranging.core.attributable import Attributables
 from neoranging.core.kepler import orbital_energy
+from neoranging.core.noise import quantile
+from neoranging.core.posterior import Posterior
 from neoranging.core.status import RangeStatus, is_usable
 from neoranging.typing import BoolArray, CodeArray, FloatArray, IntArray, StrArray
 
@@ -88,10 +91,15 @@ class Answers:
     candidates : Candidates, optional
     remarks : ndarray of str, shape (M,), optional
         Remarks of the method beside the status; mostly empty.
+    posterior : Posterior, optional
+        Of a method that gives one: what the night says of range and range-rate.
     method : str
         Name of the method, or its label in a study.
     origin : {"topocenter", "geocenter"}
         Where the ranges count from.
+    error_scales : ndarray, shape (M, 10), optional
+        Standard errors at the levels of their scale, relative to those that the covariance has:
+        the mixture that `neoranging.core.noise.quantile` is of. A normal law without.
     seconds : float
         Wall time for all arcs; NaN where nobody looked at the clock.
     """
@@ -106,8 +114,10 @@ class Answers:
     status: CodeArray
     candidates: Candidates | None = None
     remarks: StrArray | None = None
+    posterior: Posterior | None = None
     method: str = ""
     origin: str = "topocenter"
+    error_scales: FloatArray | None = None
     seconds: float = float("nan")
 
     # ------------------------------------------------------------------ made
@@ -152,7 +162,9 @@ class Answers:
         Candidates are renumbered; ``seconds`` stays that of all.
         """
         index = np.arange(len(self))[rows]
-        some = columns.take(replace(self, candidates=None), index)
+        posterior = None if self.posterior is None else self.posterior.take(index)
+        plain = replace(self, candidates=None, posterior=None)
+        some = replace(columns.take(plain, index), posterior=posterior)
         if self.candidates is None:
             return some
         arc = self.candidates.roots.arc
@@ -176,12 +188,23 @@ class Answers:
             remarks[index] = self.remarks
         if self.candidates is not None:
             candidates = self.candidates.of_arcs(index[self.candidates.roots.arc])
-        return replace(among, remarks=remarks, candidates=candidates)
+        posterior = None if self.posterior is None else self.posterior.spread(index, len(among))
+        scales = self.error_scales
+        if scales is not None:
+            scales = np.ones((len(among), scales.shape[1]))
+            scales[index] = self.error_scales
+        return replace(
+            among,
+            remarks=remarks,
+            candidates=candidates,
+            posterior=posterior,
+            error_scales=scales,
+        )
 
     @classmethod
     def join(cls, parts: Sequence[Answers]) -> Answers:
         """Answers to consecutive runs of arcs as one; candidates are renumbered."""
-        remarks, candidates = None, None
+        remarks, candidates, posterior = None, None, None
         if any(part.remarks is not None for part in parts):
             remarks = np.concatenate(
                 [np.full(len(p), "") if p.remarks is None else p.remarks for p in parts]
@@ -194,8 +217,20 @@ class Answers:
         ]
         if listed:
             candidates = columns.join(listed)
-        plain = [replace(part, candidates=None, remarks=None) for part in parts]
-        return replace(columns.join(plain), candidates=candidates, remarks=remarks)
+        if any(part.posterior is not None for part in parts):
+            posterior = Posterior.join([p.posterior or Posterior.none(len(p)) for p in parts])
+        plain = [replace(part, candidates=None, remarks=None, posterior=None) for part in parts]
+        known = [part.error_scales for part in parts if part.error_scales is not None]
+        if 0 < len(known) < len(parts):  # a part without answers has none
+            normal = known[0].shape[1]
+            plain = [
+                replace(part, error_scales=np.ones((len(part), normal)))
+                if part.error_scales is None
+                else part
+                for part in plain
+            ]
+        joined = columns.join(plain)
+        return replace(joined, candidates=candidates, remarks=remarks, posterior=posterior)
 
     # ------------------------------------------------------------------ looked at
 
@@ -221,6 +256,12 @@ class Answers:
     def rho_error(self) -> FloatArray:
         """Standard error of the range [au], shape (M,); NaN where there is none."""
         return np.sqrt(self.covariance[:, 0, 0])
+
+    def error_quantile(self, level: float) -> FloatArray:
+        """Error of the range that a share ``level`` stays below [au], shape (M,)."""
+        if self.error_scales is None:
+            return self.rho_error * float(ndtri(0.5 + 0.5 * level))
+        return self.rho_error * quantile(self.error_scales, 1.0 - level)
 
     @property
     def eta(self) -> FloatArray:

@@ -18,12 +18,25 @@ import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY
 from neoranging.core import columns
-from neoranging.core.admissible import energy_coefficients, is_admissible, range_intervals
+from neoranging.core.admissible import (
+    energy_coefficients,
+    is_admissible,
+    range_intervals,
+    widest_strip,
+)
 from neoranging.core.arcs import Arcs
-from neoranging.core.geometry import dot, norm, radec, sky_basis, wrap_angle
+from neoranging.core.geometry import (
+    dot,
+    line_of_sight,
+    line_of_sight_rate,
+    norm,
+    radec,
+    sky_basis,
+    wrap_angle,
+)
 from neoranging.core.kepler import orbital_energy
 from neoranging.core.prediction import object_state
-from neoranging.typing import BoolArray, FloatArray
+from neoranging.typing import BoolArray, FloatArray, IntArray
 
 
 class SkyMotion(NamedTuple):
@@ -207,15 +220,24 @@ class ParabolaFit:
 
     def fit(self) -> TangentFit:
         """Fit the observations themselves."""
-        return TangentFit(
+        return self.fit_and_path()[0]
+
+    def fit_and_path(self) -> tuple[TangentFit, PathFit]:
+        """Fit of the observations themselves, and what it leaves of them."""
+        plane = self.plane(self.arcs.direction)
+        sky = self.derivatives(plane)
+        fit = TangentFit(
             self.epoch,
             self.east,
             self.north,
             self.pole,
-            self.derivatives(self.plane(self.arcs.direction)),
+            sky,
             self.derivatives(self.arcs.position),
             self.covariance(),
         )
+        powers = self._scale[self.arcs.owner, None] ** np.arange(3.0)
+        path = PathFit(self._basis, self._operator * powers, self._scale, plane - self.along(sky))
+        return fit, path
 
     def along(self, derivatives: FloatArray) -> FloatArray:
         """Values of parabolas at each observation: (M, c, 3) -> (n, c)."""
@@ -228,16 +250,82 @@ class ParabolaFit:
         return self.plane(self.arcs.direction) - self.along(sky)
 
 
+class PathFit(NamedTuple):
+    """Parabolas of M arcs as an operator: what they leave of the n values that they are fitted to.
+
+    In arrays alone, so that the arcs can keep it.
+    """
+
+    basis: FloatArray
+    """Powers of the time since the epoch, in units of the arc, shape (n, 3)."""
+    operator: FloatArray
+    """Weights of each value in the three coefficients, shape (n, 3)."""
+    scale: FloatArray
+    """Unit of time of each arc [d], shape (M,)."""
+    rest: FloatArray
+    """Residuals of the observations on the plane, east and north [rad], shape (n, 2)."""
+
+    @property
+    def independence(self) -> FloatArray:
+        """Part of each value that the fit of its arc leaves free, shape (n,)."""
+        return np.maximum(1.0 - np.einsum("nk,nk->n", self.basis, self.operator), 0.0)
+
+    def beyond(self, arcs: Arcs, values: FloatArray) -> FloatArray:
+        """Values without the parabolas fitted to them, shape (n, c)."""
+        coefficients = arcs.sum(values[:, :, None] * self.operator[:, None, :])
+        return values - np.einsum("nk,nck->nc", self.basis, coefficients[arcs.owner])
+
+    def covariance(self, arcs: Arcs, variance: FloatArray) -> FloatArray:
+        """Covariance of (value, rate, acceleration) of independent values, (M, c, 3, 3).
+
+        ``variance``, of shape (n, c), is that of the values.
+        """
+        pairs = self.operator[:, _ROW] * self.operator[:, _COLUMN]
+        covariance = arcs.sum(variance[:, :, None] * pairs[:, None, :])[:, :, _PAIR]
+        return covariance / self._powers
+
+    def covariance_of_shared(self, arcs: Arcs, error: FloatArray, visit: IntArray) -> FloatArray:
+        """Covariance of (value, rate, acceleration) of values that err alike, (M, c, 3, 3).
+
+        ``error``, of shape (n, c), is what one cause, of its own for each ``visit``, adds to each.
+        """
+        effect = error[:, :, None] * self.operator[:, None, :]
+        if visit is arcs.owner:
+            together = arcs.sum(effect)
+            return together[:, :, :, None] * together[:, :, None, :] / self._powers
+        first = np.unique(visit, return_index=True)[1]
+        flat = effect.reshape(len(visit), -1).T
+        together = np.stack([np.bincount(visit, column) for column in flat], axis=1)
+        together = together.reshape(len(first), *effect.shape[1:])
+        square = together[:, :, :, None] * together[:, :, None, :]
+        covariance = np.zeros((len(arcs), *square.shape[1:]))
+        np.add.at(covariance, arcs.owner[first], square)
+        return covariance / self._powers
+
+    @property
+    def _powers(self) -> FloatArray:
+        """Units of the entries of a covariance, shape (M, 1, 3, 3)."""
+        power = self.scale[:, None] ** np.arange(3.0)
+        return power[:, None, :, None] * power[:, None, None, :]
+
+
 @np.errstate(all="ignore")
 def tangent_fit(arcs: Arcs) -> TangentFit:
     """Fit of all observations, made once for the arcs: attributables and methods share it."""
-    fit: TangentFit | None = arcs.__dict__.get("_tangent_fit")
-    if fit is None:
-        fit = ParabolaFit(arcs).fit()
+    if "_tangent_fit" not in arcs.__dict__:
         # beside the other cached columns of the frozen object; not the operator, which holds the
         # arcs themselves: a cycle that only the collector would free
-        arcs.__dict__["_tangent_fit"] = fit
+        parabola = ParabolaFit(arcs)
+        arcs.__dict__["_tangent_fit"], arcs.__dict__["_path_fit"] = parabola.fit_and_path()
+    fit: TangentFit = arcs.__dict__["_tangent_fit"]
     return fit
+
+
+def path_fit(arcs: Arcs) -> PathFit:
+    """Parabolas behind `tangent_fit`, as an operator."""
+    tangent_fit(arcs)
+    path: PathFit = arcs.__dict__["_path_fit"]
+    return path
 
 
 def _inverse_normal(normal: FloatArray, moving: np.ndarray, curved: np.ndarray) -> FloatArray:
@@ -322,6 +410,30 @@ class Attributables(NamedTuple):
         limits = range_intervals(self.energy_coefficients)
         least, greatest = limits[..., 0], limits[..., 1]
         return np.stack([np.fmin.reduce(least, axis=1), np.fmax.reduce(greatest, axis=1)], axis=1)
+
+    @property
+    def rate_limits(self) -> FloatArray:
+        """Lowest and highest range-rate of admissible orbits [au/d], (M, 2); NaN where none is."""
+        return widest_strip(self.energy_coefficients, self.range_limits)
+
+    def corrected(self, change: FloatArray) -> Attributables:
+        """Attributables moved on their tangent planes; covariances and curvature stay.
+
+        Parameters
+        ----------
+        change : ndarray, shape (M, 4)
+            Offset to the east and to the north [rad], and that of the rates [rad/d].
+        """
+        direction = line_of_sight(self.ra, self.dec)
+        east, north = sky_basis(self.ra, self.dec)
+        x, y, x_rate, y_rate = change.T[..., None]
+        rate = line_of_sight_rate(self.ra, self.dec, self.ra_rate, self.dec_rate)
+        rate = rate + x_rate * east + y_rate * north
+        ra, dec = radec(direction + x * east + y * north)
+        east, north = sky_basis(ra, dec)
+        return self._replace(
+            ra=ra, dec=dec, ra_rate=dot(rate, east) / np.cos(dec), dec_rate=dot(rate, north)
+        )
 
     def complete(self, rho: FloatArray, rho_dot: FloatArray) -> Completion:
         """Orbits that a range [au] and range-rate [au/d] of each arc, (M,), complete these to."""

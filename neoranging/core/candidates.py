@@ -34,19 +34,22 @@ object has in that time and larger than an error that is no blunder.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from neoranging.constants import ARCSEC, GM_EARTH, GM_SUN, R_EARTH
 from neoranging.core import admissible, columns
 from neoranging.core.answers import Answers, Candidates, Roots
 from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import Attributables
+from neoranging.core.attributable import Attributables, path_fit
 from neoranging.core.geometry import norm
 from neoranging.core.influence import bend_of_one
 from neoranging.core.kepler import orbital_energy
+from neoranging.core.noise import ErrorLaw, error_law, largest, quantile
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.range_equation import RangeEquation
 from neoranging.core.status import RangeStatus
@@ -60,22 +63,25 @@ class Thresholds:
     Attributes
     ----------
     exclusion : float
-        Standard errors by which the scalar equation must fail at every range beyond ``factor``.
+        Standard errors by which the scalar equation must fail at every range beyond ``factor``:
+        normal ones, as rare as errors of that size are by the law of the errors.
     factor : float
         Ratio to the chosen range within which others need not be excluded.
     relative_error : float
-        Largest linearised standard error of the range, relative to the range.
+        Largest linearised standard error of the range, relative to the range; the normal one with
+        the same tail.
     chi2_excess : float
         How much worse than the best candidate one may fit the observations and still be a rival.
     misfit : float
-        Largest reduced chi-square of the observations beyond the three a method satisfies.
+        Largest reduced chi-square of the observations beyond the three a method satisfies, in
+        units of the largest errors that are no blunders (`neoranging.core.noise.largest`).
     """
 
-    exclusion: float = 3.0
+    exclusion: float = 3.2
     factor: float = 2.0
     relative_error: float = 0.3
     chi2_excess: float = 16.0
-    misfit: float = 25.0
+    misfit: float = 10.0
 
 
 _RIVAL_STEP = np.log(1.2)
@@ -89,8 +95,9 @@ class ClassicalRoots(NamedTuple):
     roots: Roots
     equation: RangeEquation
     """Scalar equation of each arc, shape (M,)."""
-    noise: FloatArray
-    """Standard error of the equation as a part of the range, shape (M,)."""
+    errors: Callable[[ErrorLaw], tuple[FloatArray, FloatArray]]
+    """Variance of the equation as a part of the range, shape (M, 3), and covariance of
+    (rho, rho_dot) of each root, shape (K, 3, 2, 2): by scatter, offsets and errors of time."""
 
 
 _SMALLEST_BLUNDER_RAD = 1.0 * ARCSEC
@@ -109,25 +116,76 @@ def solve(
     arcs: Arcs, attributables: Attributables, classical: ClassicalRoots, thresholds: Thresholds
 ) -> Answers:
     """Judge the roots of each arc, choose one and say how far to trust it."""
-    classical = classical._replace(roots=_with_earth_pull(arcs, classical.roots))
-    roots = classical.roots
     coefficients = attributables.energy_coefficients
-    candidates = _judge(arcs, coefficients, roots, thresholds)
+    candidates, residuals = _judge(arcs, coefficients, classical.roots, thresholds)
     m = len(arcs)
     pick = np.full(m, -1)
-    pick[roots.arc[candidates.chosen]] = np.nonzero(candidates.chosen)[0]
+    pick[classical.roots.arc[candidates.chosen]] = np.nonzero(candidates.chosen)[0]
+    about = _about_chosen(arcs, classical.roots, pick, residuals)
+    law = error_law(arcs, _beyond_parabola(arcs, about))
+    variance, parts = classical.errors(law)
+    parts[:, 2] += parts[:, 0] * _earth_pull(arcs, classical.roots, law)[:, None, None]
+    roots = classical.roots._replace(covariance=parts.sum(axis=1))
+    candidates = candidates._replace(roots=roots)
     picked = pick >= 0
     values = []
     for column in (roots.rho, roots.rho_dot, roots.covariance, roots.r, roots.v, roots.epoch):
         value = np.full((m, *column.shape[1:]), np.nan)
         value[picked] = column[pick[picked]]
         values.append(value)
-    status = _verdict(arcs, coefficients, classical, candidates, pick, thresholds)
+    of_range = np.zeros((m, 3))
+    of_range[picked] = parts[pick[picked], :, 0, 0]
+    noise, tail = np.sqrt(variance.sum(axis=1)), np.ones(m)
+    # the tail of a mixture is longer: what its root mean square does not determine it does not
+    least = np.sqrt(values[2][:, 0, 0]) <= thresholds.relative_error * values[0]
+    bent = np.flatnonzero(least & (noise * thresholds.exclusion < 1.0))
+    rare = 2.0 * float(ndtr(-thresholds.exclusion))
+    tail[bent] = quantile(law.mixture(variance, bent), rare) / thresholds.exclusion
+    noise *= tail
+    scales = law.mixture(of_range)
+    misses = arcs.sum(np.sum((about / largest(arcs)) ** 2, axis=1))
+    status = _verdict(
+        arcs, coefficients, classical.equation, (noise, tail, misses), candidates, pick, thresholds
+    )
     status, remarks = _redundant(arcs, status, thresholds)
     rho, rho_dot, covariance, r, v, epoch = values
     return Answers(
-        attributables, rho, rho_dot, covariance, r, v, epoch, status, candidates, remarks
+        attributables,
+        rho,
+        rho_dot,
+        covariance,
+        r,
+        v,
+        epoch,
+        status,
+        candidates,
+        remarks,
+        error_scales=scales,
     )
+
+
+def _about_chosen(arcs: Arcs, roots: Roots, pick: IntArray, residuals: FloatArray) -> FloatArray:
+    """Residuals of all observations about the orbit chosen for their arc, (n, 2); NaN without."""
+    begin = np.concatenate([[0], np.cumsum(arcs.counts[roots.arc])])
+    about = np.full((len(arcs.t), 2), np.nan)
+    k = np.flatnonzero(pick >= 0)
+    about[arcs.rows_of(k)] = residuals[columns.ragged_rows(begin[pick[k]], arcs.counts[k])]
+    lost = np.ones(len(arcs), dtype=bool)
+    lost[k] = ~roots.converged[pick[k]]
+    about[lost[arcs.owner]] = np.nan
+    return about
+
+
+def _beyond_parabola(arcs: Arcs, about: FloatArray) -> FloatArray:
+    """Residuals about orbits as a fit to all observations would leave them, shape (n, 2).
+
+    An orbit near the chosen one differs from it by little more than a parabola on the sky. NaN
+    where a parabola fits better, or no orbit was reached.
+    """
+    path = path_fit(arcs)
+    beyond = path.beyond(arcs, about)
+    better = arcs.sum(np.sum(beyond**2, axis=1)) < arcs.sum(np.sum(path.rest**2, axis=1))
+    return np.where(better[arcs.owner][:, None], beyond, np.nan)
 
 
 def _redundant(
@@ -153,8 +211,8 @@ def _redundant(
     return status, remarks.astype(np.str_)
 
 
-def _with_earth_pull(arcs: Arcs, roots: Roots) -> Roots:
-    """Roots whose errors contain what the Earth's pull, left out, does to the arc.
+def _earth_pull(arcs: Arcs, roots: Roots, law: ErrorLaw) -> FloatArray:
+    """Mean square of what the Earth's pull, left out, does to arcs, in that of their errors, (K,).
 
     The pull GM/rho^2 points at the centre of the Earth and bends the path seen from its surface
     where the two directions part, by R_EARTH/rho. Over half the arc that displaces the object on
@@ -163,18 +221,18 @@ def _with_earth_pull(arcs: Arcs, roots: Roots) -> Roots:
     k = roots.arc
     reach = 0.5 * arcs.span[k]
     shift = 0.5 * GM_EARTH * R_EARTH * reach**2 / roots.rho**4
-    sigma2 = arcs.sum(arcs.sigma_ra**2 + arcs.sigma_dec**2)[k] / (2.0 * arcs.counts[k])
-    growth = 1.0 + shift**2 / sigma2
-    return roots._replace(covariance=roots.covariance * growth[:, None, None])
+    variance = arcs.sum(np.sum(law.scatter**2, axis=1))[k] / (2.0 * arcs.counts[k])
+    return shift**2 / variance
 
 
 def _judge(
     arcs: Arcs, coefficients: FloatArray, roots: Roots, thresholds: Thresholds
-) -> Candidates:
+) -> tuple[Candidates, FloatArray]:
+    """Candidates that the roots are, and the residuals of the observations about each [rad]."""
     k = roots.arc
     energy = orbital_energy(roots.r, roots.v)
     inside = admissible.is_admissible(coefficients[k], roots.rho, roots.rho_dot, energy)
-    chi2, residual = _misfit(arcs, roots)
+    chi2, residual, residuals = _misfit(arcs, roots)
     best = np.full(len(arcs), np.inf)
     trusted = roots.converged & np.isfinite(chi2)
     np.minimum.at(best, k[trusted], chi2[trusted])
@@ -187,41 +245,52 @@ def _judge(
     first = np.ones(len(k), dtype=bool)
     first[1:] = np.diff(k[order]) > 0
     chosen[order[first]] = True
-    return Candidates(roots, energy, inside, chi2, residual, fits & inside, chosen)
+    found = Candidates(roots, energy, inside, chi2, residual, fits & inside, chosen)
+    return found, residuals
 
 
-def _misfit(arcs: Arcs, roots: Roots) -> tuple[FloatArray, FloatArray]:
-    """Chi-square and root mean square residual [rad] of each root over its arc."""
+def _misfit(arcs: Arcs, roots: Roots) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Chi-square and root mean square residual [rad] of each root over its arc, and all of them."""
     if not len(roots.arc):
-        return np.empty(0), np.empty(0)
+        return np.empty(0), np.empty(0), np.empty((0, 2))
     fitted = arcs.take(roots.arc)
     residuals = sky_residuals(fitted, roots.r, roots.v, roots.epoch)
     sigma = np.stack([fitted.sigma_ra, fitted.sigma_dec], axis=1)
     chi2 = fitted.sum(np.sum((residuals / sigma) ** 2, axis=1))
     mean = fitted.sum(np.sum(residuals**2, axis=1)) / fitted.counts
-    return chi2, np.sqrt(mean)
+    return chi2, np.sqrt(mean), residuals
 
 
 def _verdict(
     arcs: Arcs,
     coefficients: FloatArray,
-    classical: ClassicalRoots,
+    equation: RangeEquation,
+    errors: tuple[FloatArray, FloatArray, FloatArray],
     candidates: Candidates,
     pick: IntArray,
     thresholds: Thresholds,
 ) -> CodeArray:
-    roots = classical.roots
+    noise, tail, misses = errors
+    roots = candidates.roots
     status = np.full(len(arcs), RangeStatus.NO_ROOT.code, dtype=np.int8)
     # also where the noise is no number: an object that does not move
-    straight = ~(classical.noise * thresholds.exclusion <= 1.0)
+    straight = ~(noise * thresholds.exclusion <= 1.0)
     status[straight] = RangeStatus.UNDETERMINED.code
     k = np.nonzero(pick >= 0)[0]
     if not len(k):
         return status
     chosen = pick[k]
-    determined = _is_determined(coefficients, classical, k, chosen, thresholds)
+    determined = _is_determined(
+        coefficients[k],
+        columns.take(equation, k),
+        noise[k],
+        tail[k],
+        columns.take(roots, chosen),
+        _at_roots(roots, len(arcs))[:, k],
+        thresholds,
+    )
     spare = 2.0 * arcs.counts[k] - 6.0
-    misfit = candidates.chi2[chosen] > thresholds.misfit * np.maximum(spare, 1.0)
+    misfit = misses[k] > thresholds.misfit * np.maximum(spare, 1.0)
     lost, rivals = (
         np.bincount(roots.arc, weights=flag, minlength=len(arcs))[k]
         for flag in (~roots.converged, candidates.plausible)
@@ -248,30 +317,32 @@ def _verdict(
 
 def _is_determined(
     coefficients: FloatArray,
-    classical: ClassicalRoots,
-    arc: IntArray,
-    chosen: IntArray,
+    equation: RangeEquation,
+    noise: FloatArray,
+    tail: FloatArray,
+    chosen: Roots,
+    at_roots: BoolArray,
     thresholds: Thresholds,
 ) -> BoolArray:
-    """Flags of the chosen roots that the noise leaves no rival, shape (len(arc),)."""
-    rho = classical.roots.rho[chosen]
+    """Flags of the chosen roots that the errors leave no rival, one for each arc, shape (M,)."""
+    rho = chosen.rho
     rival = _RIVAL_RANGES_AU[:, None]
     beyond = (rival > rho * thresholds.factor) | (rival < rho / thresholds.factor)
-    beyond &= ~_at_roots(classical)[:, arc]
+    beyond &= ~at_roots
     with np.errstate(invalid="ignore", divide="ignore"):
-        sigmas = np.abs(columns.take(classical.equation, arc).misfit(rival)) / classical.noise[arc]
+        sigmas = np.abs(equation.misfit(rival)) / noise
         excluded = np.all(~beyond | (sigmas > thresholds.exclusion), axis=0)
-        sigma = np.sqrt(np.einsum("mii->mi", classical.roots.covariance[chosen]))
-        low, high = admissible.range_rate_interval(coefficients[arc], rho)
+        sigma = np.sqrt(np.einsum("mii->mi", chosen.covariance)) * tail[:, None]
+        low, high = admissible.range_rate_interval(coefficients, rho)
         # a range-rate known no better than boundness alone would have it was not measured
         measured = ~(sigma[:, 1] > 0.5 * (high - low))
     return excluded & measured & (sigma[:, 0] <= thresholds.relative_error * rho)
 
 
-def _at_roots(classical: ClassicalRoots) -> BoolArray:
-    """Flags of the rival ranges that stand next to a root of the arc, shape (n_ranges, M)."""
-    nearest = np.rint(np.log(classical.roots.rho / _RIVAL_RANGES_AU[0]) / _RIVAL_STEP)
+def _at_roots(roots: Roots, m: int) -> BoolArray:
+    """Flags of the rival ranges that stand next to a root of each of m arcs, (n_ranges, m)."""
+    nearest = np.rint(np.log(roots.rho / _RIVAL_RANGES_AU[0]) / _RIVAL_STEP)
     inside = (nearest >= 0) & (nearest < len(_RIVAL_RANGES_AU))
-    near_root = np.zeros((len(_RIVAL_RANGES_AU), len(classical.noise)), dtype=bool)
-    near_root[nearest[inside].astype(np.int64), classical.roots.arc[inside]] = True
+    near_root = np.zeros((len(_RIVAL_RANGES_AU), m), dtype=bool)
+    near_root[nearest[inside].astype(np.int64), roots.arc[inside]] = True
     return near_root

@@ -20,6 +20,9 @@ from neoranging.constants import AU_M, EARTH_ROTATION_RATE, MJD_J2000
 from neoranging.exceptions import EphemerisError
 from neoranging.typing import FloatArray, IntArray
 
+ATTRACTOR_TERMS: Final = 5
+"""Coefficients of the polynomials in time that stand for the paths of Earth and Moon."""
+
 # Epochs evaluated at once: the working arrays then stay in the processor's second-level cache.
 _CHUNK: Final = 8192
 

@@ -14,6 +14,7 @@ enters the same loop through the intervals between the epochs of emission.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from neoranging.core.candidates import ClassicalRoots
 from neoranging.core.columns import take
 from neoranging.core.geometry import cross, dot, norm, sky_basis
 from neoranging.core.kepler import lagrange_coefficients
+from neoranging.core.noise import LEAST_USUAL_SHARE, ErrorLaw
 from neoranging.core.range_equation import RangeEquation, positive_ranges
 from neoranging.typing import FloatArray
 
@@ -308,15 +310,14 @@ def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Class
     rows = arcs.triplet
     triplets = Triplets.of(arcs.t[rows], arcs.direction[rows], arcs.position[rows])
     axes = sky_basis(arcs.ra[rows], arcs.dec[rows])
-    sigmas = arcs.sigma_ra[rows], arcs.sigma_dec[rows]
-    noise = _noise(triplets, axes, sigmas)
-    orbits, equation = _solve(
-        triplets, GM_SUN, C_AU_PER_DAY, max_iterations, noise * exclusion < 1.0
-    )
-    k = orbits.arc
-    rows = rows[k]
-    errors = [(axis[k], sigma[k]) for axis, sigma in zip(axes, sigmas, strict=True)]
-    middle = rows[:, 1]
+    across = (dot(axis, triplets.normal[:, None]) for axis in axes)
+    claims = arcs.sigma_ra[rows], arcs.sigma_dec[rows]
+    weight = _weights(triplets)
+    noise = norm(weight * np.hypot(*(a * s for a, s in zip(across, claims, strict=True))))
+    # the law of the errors waits for the orbits, about which the observations scatter
+    bent = noise * (LEAST_USUAL_SHARE * exclusion) < np.abs(triplets.volume)
+    orbits, equation = _solve(triplets, GM_SUN, C_AU_PER_DAY, max_iterations, bent)
+    middle = rows[orbits.arc, 1]
     along = dot(arcs.direction[middle], orbits.v)
     rho_dot = (along - dot(arcs.direction[middle], arcs.velocity[middle])) / (
         1.0 + along / C_AU_PER_DAY
@@ -326,40 +327,89 @@ def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Class
         orbits.arc,
         rho,
         rho_dot,
-        _covariance(arcs, rows, orbits, errors),
+        np.full((len(rho), 2, 2), np.nan),
         orbits.r,
         orbits.v,
         arcs.t[middle] - rho / C_AU_PER_DAY,
         orbits.converged,
     )
-    return ClassicalRoots(roots, equation, noise)
+    return ClassicalRoots(roots, equation, partial(_linear_errors, arcs, triplets, orbits))
 
 
-def _noise(
-    triplets: Triplets, axes: tuple[FloatArray, FloatArray], sigmas: tuple[FloatArray, FloatArray]
-) -> FloatArray:
-    """Standard error of the bend of each arc as a part of the bend, shape (M,)."""
-    normal = triplets.normal[:, None]
-    across = np.hypot(*(dot(axis, normal) * s for axis, s in zip(axes, sigmas, strict=True)))
+class _Errors(NamedTuple):
+    """Displacements of the three sightings of each of M arcs by errors of one standard deviation."""
+
+    scatter: tuple[FloatArray, ...]
+    """Those by the scatter, each of shape (M, 3, 3)."""
+    timing: FloatArray
+    """Those by errors of time, shape (M, 3, 3)."""
+    offset: tuple[FloatArray, ...]
+    """Those by the offset of the visit, each of shape (M, 3, 3)."""
+    together: FloatArray
+    """Correlation of the offsets of two sightings, shape (M, 3, 3)."""
+
+    @classmethod
+    def of(cls, arcs: Arcs, law: ErrorLaw) -> _Errors:
+        """Displacements of the sightings of arcs."""
+        rows = arcs.triplet
+        axes = np.stack(sky_basis(arcs.ra[rows], arcs.dec[rows]))
+        scatter, offset = (
+            tuple(axes * np.moveaxis(size[rows], -1, 0)[..., None])
+            for size in (law.scatter, law.offset)
+        )
+        # the motion counts on the plane that touches the sphere at the middle sighting
+        timing = np.einsum("msc,cmi->msi", law.timing[rows], axes[:, :, 1])
+        visit, t = law.visit[rows], arcs.t[rows] / law.drift[:, None]
+        together = np.exp(-0.5 * (t[:, :, None] - t[:, None, :]) ** 2)
+        together *= visit[:, :, None] == visit[:, None, :]
+        return cls(scatter, timing, offset, together)
+
+
+def _linear_errors(
+    arcs: Arcs, triplets: Triplets, orbits: GaussOrbits, law: ErrorLaw
+) -> tuple[FloatArray, FloatArray]:
+    """Variance of the equation of each arc (M, 3), and covariance of each root (K, 3, 2, 2)."""
+    errors = _Errors.of(arcs, law)
+    return _noise(triplets, errors), _covariance(arcs, orbits, errors)
+
+
+def _weights(triplets: Triplets) -> FloatArray:
+    """Weights of the three sightings in the bend of each arc, shape (M, 3)."""
     A = _series(_intervals(triplets.t, np.zeros_like(triplets.t), np.inf)).A
-    weight = np.stack([A[:, 0], np.ones(len(A)), A[:, 1]], axis=1)
+    return np.stack([A[:, 0], np.full(len(A), -1.0), A[:, 1]], axis=1)
+
+
+def _noise(triplets: Triplets, errors: _Errors) -> FloatArray:
+    """Variance of the bend of each arc as a part of the bend, by each kind of error.
+
+    Shape (M, 3): by scatter, offsets and errors of time.
+    """
+    normal, weight = triplets.normal[:, None], _weights(triplets)
+
+    def parts(displacement: FloatArray) -> FloatArray:
+        return weight * dot(displacement, normal)
+
+    square = np.zeros((len(weight), 3))
+    for displacement in errors.scatter:
+        square[:, 0] += np.sum(parts(displacement) ** 2, axis=1)
+    square[:, 2] = np.sum(parts(errors.timing) ** 2, axis=1)
+    for displacement in errors.offset:
+        part = parts(displacement)
+        square[:, 1] += np.einsum("mj,mjk,mk->m", part, errors.together, part)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return norm(weight * across) / np.abs(triplets.volume)
+        return square / triplets.volume[:, None] ** 2
 
 
-def _covariance(
-    arcs: Arcs,
-    rows: np.ndarray,
-    orbits: GaussOrbits,
-    errors: list[tuple[FloatArray, FloatArray]],
-) -> FloatArray:
-    """Covariance of (rho, rho_dot) of each orbit from the noise of its three sightings.
+def _covariance(arcs: Arcs, orbits: GaussOrbits, errors: _Errors) -> FloatArray:
+    """Covariance of (rho, rho_dot) of each orbit by the errors of its three sightings.
+
+    By their scatter, offsets and errors of time, shape (K, 3, 2, 2).
 
     The plane condition, linearised: with ``dc = -3 B u (r . dr) / r^2`` it is three linear
     equations for the changes of the three ranges under a change of the three directions. Those of
     the outer positions change the velocity through Lagrange's coefficients, and it the range-rate.
-    The errors are pairs of an axis on the sky, shape (K, 3, 3), and the standard error along it.
     """
+    rows = arcs.triplet[orbits.arc]
     L = arcs.direction[rows]
     ranges = orbits.ranges
     r = arcs.position[rows] + ranges[:, :, None] * L
@@ -382,15 +432,29 @@ def _covariance(
     # by how much the range-rate follows a shift of each sighting and a change of its range
     motion = (orbits.v - arcs.velocity[rows[:, 1]]) / ranges[:, 1:2]
     lever = [pull[:, :1] * L[:, 1], motion, pull[:, 1:] * L[:, 1]]
-    outer = np.stack([dot(lever[0], L[:, 0]), np.zeros(len(rows)), dot(lever[2], L[:, 2])], axis=1)
-    covariance = np.zeros((len(rows), 2, 2))
-    for axis, sigma in errors:
-        for k in range(3):
-            shift = (ranges[:, k] * sigma[:, k])[:, None] * axis[:, k]
-            effect = middle(shift) if k == 1 else c[:, k // 2, None] * shift
-            change = -np.einsum("mki,mi->mk", solve, effect)
-            pair = np.stack([change[:, 1], dot(outer, change) + dot(lever[k], shift)], axis=1)
-            covariance += pair[:, :, None] * pair[:, None, :]
+    first, last = (dot(lever[k], L[:, k])[:, None] * solve[:, k] for k in (0, 2))
+    pair = -np.stack([solve[:, 1], first + last], axis=1)
+    # rows of (rho, rho_dot) by the displacement of each sighting, shape (K, 3, 2, 3)
+    effect = np.empty((len(rows), 3, 2, 3))
+    effect[:, 0], effect[:, 2] = c[:, :1, None] * pair, c[:, 1:, None] * pair
+    effect[:, 1] = dot(pair, weight[:, None])[:, :, None] * orbits.r[:, None] - pair
+    effect[:, :, 1] += np.stack(lever, axis=1)
+    effect *= ranges[:, :, None, None]
+
+    def changes(displacement: FloatArray) -> FloatArray:
+        """Changes of (rho, rho_dot) by the displacement of each sighting, shape (K, 3, 2)."""
+        return np.einsum("kjai,kji->kja", effect, displacement[orbits.arc])
+
+    covariance = np.zeros((len(rows), 3, 2, 2))
+    for kind, displacements in ((0, errors.scatter), (2, (errors.timing,))):
+        for displacement in displacements:
+            change = changes(displacement)
+            covariance[:, kind] += np.einsum("mka,mkb->mab", change, change)
+    together = errors.together[orbits.arc]
+    for displacement in errors.offset:
+        change = changes(displacement)
+        shared = np.einsum("mjk,mkb->mjb", together, change)
+        covariance[:, 1] += np.einsum("mja,mjb->mab", change, shared)
     return covariance
 
 

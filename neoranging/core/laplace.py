@@ -21,7 +21,7 @@ than observed corrects the derivatives used. Noise-free arcs then give back thei
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -29,9 +29,10 @@ from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core import columns
 from neoranging.core.answers import Roots
 from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import ParabolaFit, TangentFit, tangent_fit
+from neoranging.core.attributable import ParabolaFit, TangentFit, path_fit, tangent_fit
 from neoranging.core.candidates import ClassicalRoots
 from neoranging.core.geometry import cross, dot, norm
+from neoranging.core.noise import INDEPENDENT, LEAST_USUAL_SHARE, ErrorLaw
 from neoranging.core.prediction import sight
 from neoranging.core.range_equation import RangeEquation, positive_ranges
 from neoranging.typing import FloatArray
@@ -104,14 +105,19 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
     """
     fit = tangent_fit(arcs)
     problem = _problem(fit)
-    equation, noise = problem.equation, _noise(problem, fit)
+    equation = problem.equation
+    across, normal = _axes(fit)[:, 1], cross(problem.direction, problem.rate)
+    noise = np.sqrt(np.sum(across**2 * fit.covariance[:, :, 2, 2], axis=1))
+    # the law of the errors waits for the orbits, about which the observations scatter
+    bend = np.abs(dot(normal, problem.acceleration))
+    bent = noise * (LEAST_USUAL_SHARE * exclusion) < bend
     rho, arc = positive_ranges(equation)
-    problem = columns.take(problem, arc)
+    of_arcs, problem = problem, columns.take(problem, arc)
     rho_dot = problem.range_rate(rho)
     r, v = problem.orbit(rho, rho_dot)
     epoch = fit.epoch[arc] - rho / C_AU_PER_DAY
     converged = np.full(len(arc), max_iterations == 0)
-    open_ = np.nonzero(noise[arc] * exclusion < 1.0)[0]
+    open_ = np.nonzero(bent[arc])[0]
     if max_iterations and len(open_):
         refined = _refine(arcs, fit, arc[open_], rho[open_], max_iterations)
         settled = refined.converged
@@ -122,19 +128,59 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
             r[k], v[k], epoch[k], arcs.t[middle], arcs.position[middle], arcs.velocity[middle]
         )
         rho[k], rho_dot[k], converged[k] = sighting.rho, sighting.rho_dot, True
-    covariance = _covariance(problem, fit.covariance[arc], _axes(fit)[arc], rho)
-    return ClassicalRoots(
-        Roots(arc, rho, rho_dot, covariance, r, v, epoch, converged), equation, noise
-    )
+    covariance = np.full((len(arc), 2, 2), np.nan)
+    roots = Roots(arc, rho, rho_dot, covariance, r, v, epoch, converged)
+
+    @np.errstate(all="ignore")
+    def errors(law: ErrorLaw) -> tuple[FloatArray, FloatArray]:
+        """Variance of the equation of each arc (M, 3), and covariance of each root."""
+        sky = _variances(arcs, law)
+        covariance = _covariance(problem, sky[arc], _axes(fit)[arc], rho)
+        return _noise(of_arcs, fit, sky), covariance
+
+    return ClassicalRoots(roots, equation, errors)
 
 
-def _noise(problem: _Problem, fit: TangentFit) -> FloatArray:
-    """Standard error of the acceleration across the motion as a part of it, shape (M,)."""
+_DRIFT_ORDERS: Final = 6
+"""Terms of the series of the drift of an offset; enough for two of the time in which it changes."""
+
+
+def _variances(arcs: Arcs, law: ErrorLaw) -> FloatArray:
+    """Covariance of (value, rate, acceleration) of each arc by each kind of error.
+
+    Shape (M, 5, 3, 3): scatter east and north, offset east and north, and along by errors of time.
+    """
+    path = path_fit(arcs)
+    # exp(-(x - y)^2 / 2) as a sum of products: each term is a drift that a visit has as a whole
+    x = (arcs.t - tangent_fit(arcs).epoch[arcs.owner]) / law.drift[arcs.owner]
+    term = np.exp(-0.5 * x * x)
+    offset, rest = np.zeros((len(arcs), 2, 3, 3)), np.ones_like(x)
+    for order in range(_DRIFT_ORDERS):
+        if order:
+            term = term * x / np.sqrt(order)
+        offset += path.covariance_of_shared(arcs, law.offset * term[:, None], law.visit)
+        rest -= term**2
+    many = np.maximum(np.bincount(law.visit) / INDEPENDENT, 1.0)[law.visit][:, None]
+    timing = np.sum(law.timing**2, axis=1)
+    # what the series leaves of the offsets each observation has by itself
+    left = law.offset**2 * np.maximum(rest, 0.0)[:, None]
+    own = path.covariance(arcs, np.column_stack([law.scatter**2, left, timing]) * many)
+    own[:, 2:4] += offset
+    return own
+
+
+def _noise(problem: _Problem, fit: TangentFit, sky: FloatArray) -> FloatArray:
+    """Variance of the acceleration across the motion as a part of it, (M, 3).
+
+    By scatter, offsets and errors of time; these are along the motion.
+    """
     across = _axes(fit)[:, 1]
     normal = cross(problem.direction, problem.rate)
+    acceleration = sky[:, :4, 2, 2].reshape(-1, 2, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        variance = np.sum(across**2 * fit.covariance[:, :, 2, 2], axis=1)
-        return np.sqrt(variance) / np.abs(dot(normal, problem.acceleration))
+        variance = np.einsum("mc,mpc->mp", across**2, acceleration)
+        variance /= dot(normal, problem.acceleration)[:, None] ** 2
+    return np.column_stack([variance, np.zeros(len(variance))])
 
 
 class _Refined(NamedTuple):
@@ -193,7 +239,9 @@ def _axes(fit: TangentFit) -> FloatArray:
 def _covariance(
     problem: _Problem, sky: FloatArray, axes: FloatArray, rho: FloatArray
 ) -> FloatArray:
-    """Covariance of (rho, rho_dot) from that of the rates and accelerations, shape (K, 2, 2).
+    """Covariance of (rho, rho_dot) from that of the rates and accelerations.
+
+    By scatter, offsets and errors of time, shape (K, 3, 2, 2).
 
     The two projected equations, linearised in L' and L'': with p the motion or its normal,
     ``dF/drho drho + G drho_dot + rho p . dL'' + 2 rho_dot p . dL' = 0`` where G is zero across the
@@ -218,5 +266,12 @@ def _covariance(
         of_rho = -across / slope_across[:, None]
         double = 2.0 * dot(problem.rate, problem.rate)
         of_rate = -(along + slope_along[:, None] * of_rho) / double[:, None]
+    unit = along / norm(along)[:, None]
     jacobian = np.stack([of_rho, of_rate], axis=1)
-    return np.einsum("kia,ka,kja->kij", jacobian, variance, jacobian)
+    by_time = np.einsum("kia,ka->ki", jacobian, unit)
+    parts = [
+        np.einsum("kia,ka,kja->kij", jacobian, variance[:, kind], jacobian)
+        for kind in (slice(0, 2), slice(2, 4))
+    ]
+    timing = by_time[:, :, None] * by_time[:, None, :] * variance[:, 4, None, None]
+    return np.stack([*parts, timing], axis=1)

@@ -38,10 +38,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from neoranging.core.compiled import compiled
 from neoranging.typing import FloatArray
 
 FAINT_SLOPE: Final = 0.6 * np.log(10.0)
@@ -90,7 +90,7 @@ def cumulative(log_density: FloatArray, step: float) -> FloatArray:
     return np.logaddexp.accumulate(parts, axis=-1)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def log_density(table, start, step, q, ecc, inc, H):  # type: ignore[no-untyped-def]
     """Logarithm of a density of a `PriorTable` at one orbit and absolute magnitude.
 

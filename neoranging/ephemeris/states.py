@@ -39,6 +39,7 @@ from numpy.typing import ArrayLike
 
 from neoranging.constants import ARCSEC, AU_KM, DAY_S, MJD_JD, TT_TAI_S
 from neoranging.core import ephemeris as core
+from neoranging.core.ephemeris import ATTRACTOR_TERMS
 from neoranging.exceptions import EphemerisError, NeoRangingWarning
 from neoranging.typing import FloatArray, StrArray
 
@@ -75,6 +76,11 @@ def _earth(mjd_tdb: FloatArray) -> FloatArray:
     return position
 
 
+def _moon(mjd_tdb: FloatArray) -> FloatArray:
+    """Geocentric Moon ``(M, 3)`` [au], good to some ten kilometres: it only has to attract."""
+    return np.asarray(erfa.ufunc.moon98(MJD_JD, mjd_tdb)["p"])
+
+
 def _pole(mjd_tt: FloatArray) -> FloatArray:
     """X, Y of the celestial intermediate pole and the CIO locator s, ``(M, 3)`` [rad]."""
     return np.stack(erfa.ufunc.xys06a(MJD_JD, mjd_tt), axis=-1)
@@ -89,6 +95,7 @@ _series = functools.partial(
     core.PiecewiseSeries, start=_START, step=_STEP, n_cells=_CELLS, degree=11
 )
 _EARTH: Final = _series(_earth, n_components=3, name="the Earth")
+_MOON: Final = _series(_moon, n_components=3, name="the Moon")
 _POLE: Final = _series(_pole, n_components=3, name="the celestial pole")
 _TDB_TT: Final = _series(_tdb_tt, n_components=1, name="TDB - TT")
 _SERIES: Final = (_EARTH, _POLE, _TDB_TT)
@@ -250,6 +257,35 @@ def earth_posvel(time: Time) -> tuple[u.Quantity, u.Quantity]:
     """
     position, velocity = earth_state(time)
     return position << u.au, velocity << u.au / u.d
+
+
+def attractors(mjd_tdb: ArrayLike, reach: ArrayLike) -> FloatArray:
+    """Paths of Earth and Moon as polynomials in time, for `neoranging.core.motion`.
+
+    Parameters
+    ----------
+    mjd_tdb : array_like, shape (M,)
+        Epochs from which time counts [MJD TDB].
+    reach : array_like, shape (M,)
+        Largest time from the epoch that matters [d].
+
+    Returns
+    -------
+    ndarray, shape (M, 2, 3, ATTRACTOR_TERMS)
+        Coefficients of the heliocentric positions [au, d], ICRS axes: the Earth, then the Moon.
+        They go through the positions at five instants within the reach, or a tenth of a day; half
+        a day either side they keep the Earth to a metre and the Moon to 20 m of the series used,
+        three days to 2 and 150 km.
+    """
+    epoch = np.atleast_1d(np.asarray(mjd_tdb, dtype=np.float64))
+    unit = np.maximum(np.broadcast_to(np.asarray(reach, dtype=np.float64), epoch.shape), 0.1)
+    nodes = np.linspace(-1.0, 1.0, ATTRACTOR_TERMS)
+    instants = (epoch[:, None] + unit[:, None] * nodes).ravel()
+    earth = _EARTH(instants)
+    paths = np.stack([earth, earth + _MOON(instants)]).reshape(2, len(epoch), ATTRACTOR_TERMS, 3)
+    terms = np.linalg.inv(np.vander(nodes, increasing=True))
+    coefficients = np.einsum("pn,bmni->mbip", terms, paths)
+    return coefficients / unit[:, None, None, None] ** np.arange(ATTRACTOR_TERMS)
 
 
 def site_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[FloatArray, FloatArray]:

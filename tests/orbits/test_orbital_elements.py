@@ -8,9 +8,6 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-# boinor compiles for some 8 s per process otherwise; the numbers are the same.
-os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
-
 import numpy as np
 import pytest
 from astropy import units as u

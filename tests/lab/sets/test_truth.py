@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
-
-# boinor compiles for some seconds per process otherwise; the numbers are the same.
-os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
 import numpy as np
 import pytest

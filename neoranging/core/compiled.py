@@ -1,0 +1,126 @@
+"""Compiled functions: numba's, with a cache on disk that is right and a first compile that is said.
+
+Numba keeps machine code beside the module, or where that folder is read-only in the user's cache
+folder; ``NUMBA_CACHE_DIR`` names another. It does three things that a library cannot leave to it:
+
+- it takes code for fresh as long as the module of the function is as it was, though functions and
+  constants of other modules are compiled into it: after an upgrade, old code would run on;
+- it refuses to import a module for which no folder at all can be written, as in many containers;
+- it fails where a result cannot be kept, on a disk that is full.
+
+Importing this module imports numba, half a second: nothing that `import neoranging` or an estimate
+by Gauss's method needs may import it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numba
+from numba.core import event
+from numba.core.caching import FunctionCache
+
+from neoranging import constants
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_LOG: Final = logging.getLogger("neoranging")
+
+_announced: dict[Any, tuple[str, int]] = {}
+"""Subject and seconds of the announcement, by compiled function that has one."""
+
+
+def compiled(function: Function) -> Function:
+    """Function compiled at its first call, once for all processes.
+
+    Division by zero gives an infinity or NaN as in numpy, and no order of operations is changed:
+    NaN stays NaN, and two machines differ by rounding of the elementary functions alone. The lock
+    of the interpreter is released while it runs.
+    """
+    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    if hasattr(dispatcher, "stats"):  # a plain function where NUMBA_DISABLE_JIT is set
+        try:
+            dispatcher._cache = _Cache(function)
+        except RuntimeError:
+            _LOG.debug("no folder to keep compiled code of %s", function.__name__)
+    return dispatcher
+
+
+def announced(subject: str, seconds: int) -> Callable[[Function], Function]:
+    """Decorator for a compiled function that Python calls: its first compile is said in one line.
+
+    The line is a record at level INFO of the logger ``neoranging``; where a program has set up no
+    logging, as the command line, it goes to standard error. It is never a warning.
+
+    Parameters
+    ----------
+    subject : str
+        The thing compiled: "the kernel of systematic ranging".
+    seconds : int
+        Time that it takes on a usual machine.
+    """
+
+    def remember(function: Function) -> Function:
+        _announced[function] = subject, seconds
+        return function
+
+    return remember
+
+
+class _Cache(FunctionCache):
+    """Numba's cache, fresh only while all sources that are compiled together are as they were."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        file = self._cache_file
+        file._source_stamp = file._source_stamp, _digest_of_sources()
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code where that is possible; without, it is compiled again next time."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _LOG.info("compiled code of %s is not kept: %s", self._py_func.__name__, error)
+
+
+@cache
+def _digest_of_sources() -> str:
+    """Digest of all modules whose functions and constants compiled code may hold."""
+    digest = hashlib.sha256()
+    for path in (Path(constants.__file__), *sorted(Path(__file__).parent.glob("*.py"))):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+class _Announcer(event.Listener):
+    """Listener to numba, which reports what it compiles and not what it takes from the disk."""
+
+    def on_start(self, report: Any) -> None:
+        """Announce a function that says how long it takes."""
+        dispatcher = report.data["dispatcher"]
+        if dispatcher not in _announced:
+            return
+        subject, seconds = _announced[dispatcher]
+        folder = dispatcher.stats.cache_path
+        line = f"compiling {subject}, about {seconds} s; " + (
+            f"once, it is kept in {folder}"
+            if folder
+            else "in every process, as no cache folder can be written: let NUMBA_CACHE_DIR name one"
+        )
+        if _LOG.hasHandlers():
+            _LOG.info(line)
+        elif sys.stderr is not None:  # as under pythonw
+            sys.stderr.write(f"neoranging: {line}\n")
+            sys.stderr.flush()
+
+    def on_end(self, report: Any) -> None:
+        """Nothing: the result itself tells that it is done."""
+
+
+event.register("numba:compile", _Announcer())

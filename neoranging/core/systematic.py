@@ -1,0 +1,501 @@
+"""Systematic ranging: the posterior of one night on an adaptive grid over the admissible region.
+
+At every node (rho, rho_dot) the attributable is fitted again and the likelihood worked out
+(`neoranging.core.likelihood`); the prior makes it a posterior (Chesley 2005, IAU Coll. 197, 255;
+Farnocchia, Chesley & Micheli 2015, Icarus 258, 18; Spoto et al. 2018, A&A 614, A27). The grid is
+one of columns. A column is a range; its nodes are range-rates bound to the Sun, as densely as the
+likelihood needs them: evenly where it is flat, by the hyperbolic sine of the distance from its
+maximum, in its own standard errors, where it is sharp.
+
+Columns begin a third of a unit of ln rho apart, from the surface of the Earth to where no orbit is
+bound. The best likelihood of each is a smooth function of the range however sharp it is, so a
+maximum between two columns shows in its neighbours, and is halved into. Then columns are set
+between columns until the mass of neighbours differs little under each of three priors (that asked
+for, uniform, and uniform in ln rho), and the spacing resolves what a population may show.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from neoranging.constants import C_AU_PER_DAY, GM_EARTH, GM_SUN, OBLIQUITY_J2000, R_EARTH
+from neoranging.core.compiled import compiled
+from neoranging.core.likelihood import (
+    Nights,
+    Space,
+    begin_arc,
+    fit_node,
+    largest_errors,
+    make_space,
+    node_state,
+)
+from neoranging.core.posterior import Posterior
+from neoranging.core.priors import PriorTable, log_density
+from neoranging.typing import FloatArray, IntArray
+
+N_RATES: Final = 24
+"""Nodes of a column."""
+
+_MOST_COLUMNS: Final = 200
+"""Columns of an arc at most."""
+
+_FIRST_STEP: Final = 0.35
+"""Distance of the first columns in ln rho."""
+
+_NEAREST_AU: Final = 1.01 * R_EARTH
+_FARTHEST_AU: Final = 200.0
+"""Least range, and that beyond which nothing moves as fast as an arc has to."""
+
+_FINEST_STEP: Final = 1.0e-5
+"""Distance of columns in ln rho that is never halved."""
+
+_DEPTH: Final = 40.0
+"""Logarithm of the likelihood below its maximum at which a column counts for nothing."""
+
+_RESOLVED: Final = 1.0
+"""Difference of the best likelihoods of neighbours from which a maximum is halved into."""
+
+_MASS_DEPTH: Final = 9.0
+"""Logarithm of the mass of a column, below the largest of a prior, that is worth neighbours."""
+
+_MASS_STEP: Final = 0.7
+"""Difference of the logarithms of the masses of neighbours that gets a column in between."""
+
+_COARSEST_STEP: Final = 0.1
+"""Distance in ln rho of columns with mass: what populations show."""
+
+_CORE_SIGMAS: Final = 2.0
+"""Standard errors within which nodes are spread evenly."""
+
+_REACH_SIGMAS: Final = 80.0
+"""Standard errors of the range-rate to which nodes go: the heavy tails of unknown scales."""
+
+_LIMITING_MAGNITUDE: Final = 21.5
+"""Magnitude that objects without one could have had at most."""
+
+_COS, _SIN = math.cos(OBLIQUITY_J2000), math.sin(OBLIQUITY_J2000)
+
+
+class Columns(NamedTuple):
+    """Columns of one arc as they are made, in order of making."""
+
+    log_rho: FloatArray
+    best: FloatArray
+    """Logarithm of the best likelihood."""
+    rate: FloatArray
+    """Range-rate of it [au/d]."""
+    fit: FloatArray
+    """Corrections of the attributable there, and the standard error of the rate, (columns, 5)."""
+    edge: FloatArray
+    """Least and largest range-rate bound to the Sun, shape (columns, 2)."""
+    mass: FloatArray
+    """Logarithm of the mass per unit of ln rho: likelihood alone, and under the prior asked for."""
+    nodes: FloatArray
+    """Range-rate, width, log likelihood and log prior, shape (columns, N_RATES, 4)."""
+    filled: IntArray
+    """1 where the nodes are worked out."""
+
+
+@compiled
+def make_columns() -> Columns:
+    """Empty columns."""
+    return Columns(
+        np.zeros(_MOST_COLUMNS),
+        np.zeros(_MOST_COLUMNS),
+        np.zeros(_MOST_COLUMNS),
+        np.zeros((_MOST_COLUMNS, 5)),
+        np.zeros((_MOST_COLUMNS, 2)),
+        np.zeros((_MOST_COLUMNS, 2)),
+        np.zeros((_MOST_COLUMNS, N_RATES, 4)),
+        np.zeros(_MOST_COLUMNS, dtype=np.int64),
+    )
+
+
+@compiled
+def strip(night: Nights, arc: int, rho: float, space: Space) -> tuple[float, float]:
+    """Least and largest range-rate bound to the Sun, for the fitted attributable; NaN if none is.
+
+    `node_state` has put direction and rate into ``space.state``.
+    """
+    state, place = space.state, night.place
+    square, along, distance = 0.0, 0.0, 0.0
+    for axis in range(3):
+        transverse = place[arc, 1, axis] + rho * state[3, axis]
+        square += transverse * transverse
+        along += transverse * state[2, axis]
+        distance += (place[arc, 0, axis] + rho * state[2, axis]) ** 2
+    free = along * along - square + 2.0 * GM_SUN / math.sqrt(distance)
+    half = math.sqrt(free) if free > 0.0 else np.nan
+    return -along - half, -along + half
+
+
+@compiled
+def log_prior(
+    night: Nights,
+    arc: int,
+    rho: float,
+    rho_dot: float,
+    magnitude: float,
+    prior: PriorTable,
+    space: Space,
+) -> float:
+    """Logarithm of the prior density over (rho, rho_dot), minus infinity if not admissible.
+
+    ``magnitude`` is the apparent one, NaN if unknown. A table with one node stands for a
+    `simple_prior`.
+    """
+    state = space.state
+    x, y, z = state[0, 0], state[0, 1], state[0, 2]
+    vx, vy, vz = state[1, 0], state[1, 1], state[1, 2]
+    distance = math.sqrt(x * x + y * y + z * z)
+    speed2 = vx * vx + vy * vy + vz * vz
+    energy = 0.5 * speed2 - GM_SUN / distance
+    across = 0.0
+    for axis in range(3):
+        across += state[3, axis] ** 2
+    of_earth = 0.5 * (rho_dot * rho_dot + across * rho * rho) - GM_EARTH / rho
+    if energy > 0.0 or of_earth < 0.0:
+        return -np.inf
+    # the likelihood is one of directions, phase space is measured by attributables
+    in_phase_space = 4.0 * math.log(rho) - space.fit[4]
+    if prior.log_density.size == 1:
+        return prior.start[0] * math.log(rho) + prior.start[1] * in_phase_space
+    hx, hy, hz = y * vz - z * vy, z * vx - x * vz, x * vy - y * vx
+    h2 = hx * hx + hy * hy + hz * hz
+    slr = h2 / GM_SUN
+    ecc = math.sqrt(max(1.0 + 2.0 * energy * slr / GM_SUN, 0.0))
+    inc = math.acos(min(max((_COS * hz - _SIN * hy) / math.sqrt(h2), -1.0), 1.0))
+    orbit = slr / (1.0 + ecc), ecc, inc
+    shift = magnitude_shift(night, arc, rho, space)
+    if math.isnan(magnitude):
+        density = log_density(
+            prior.log_cumulative, prior.start, prior.step, *orbit, _LIMITING_MAGNITUDE - shift
+        )
+    else:
+        density = log_density(prior.log_density, prior.start, prior.step, *orbit, magnitude - shift)
+    return density + in_phase_space
+
+
+@compiled
+def magnitude_shift(night: Nights, arc: int, rho: float, space: Space) -> float:
+    """Apparent minus absolute magnitude of a node, by the H-G system with the slope 0.15."""
+    state, place = space.state, night.place
+    distance, toward = 0.0, 0.0
+    for axis in range(3):
+        r = place[arc, 0, axis] + rho * state[2, axis]
+        distance += r * r
+        toward += r * state[2, axis]
+    distance = math.sqrt(distance)
+    cos_phase = min(max(toward / distance, -1.0), 1.0)
+    tan_half = math.sqrt((1.0 - cos_phase) / (1.0 + cos_phase + 1.0e-15))
+    bright = 0.85 * math.exp(-3.33 * tan_half**0.63) + 0.15 * math.exp(-1.87 * tan_half**1.22)
+    return 5.0 * math.log10(rho * distance) - 2.5 * math.log10(bright)
+
+
+@compiled
+def fill_column(
+    night: Nights,
+    arc: int,
+    column: int,
+    magnitude: float,
+    prior: PriorTable,
+    columns: Columns,
+    space: Space,
+) -> None:
+    """Work out the nodes of a column about its best range-rate."""
+    log_rho, rate = columns.log_rho[column], columns.rate[column]
+    rho, nodes, fit = math.exp(log_rho), columns.nodes, space.fit
+    for p in range(4):
+        fit[p] = columns.fit[column, p]
+    error, low, high = columns.fit[column, 4], columns.edge[column, 0], columns.edge[column, 1]
+    unit = _CORE_SIGMAS * error
+    first = math.asinh(max((low - rate) / unit, -_REACH_SIGMAS)) if unit < np.inf else low
+    last = math.asinh(min((high - rate) / unit, _REACH_SIGMAS)) if unit < np.inf else high
+    step = (last - first) / N_RATES
+    nearest = min(max(int(-first / step), 0), N_RATES - 1) if unit < np.inf else N_RATES // 2
+    # from the node of the best fit outwards, each fit beginning at that of its neighbour
+    for direction in (1, -1):
+        for p in range(4):
+            fit[p] = columns.fit[column, p]
+        k = nearest if direction > 0 else nearest - 1
+        while 0 <= k < N_RATES:
+            left, right = first + k * step, first + (k + 1) * step
+            if unit < np.inf:
+                left, right = rate + unit * math.sinh(left), rate + unit * math.sinh(right)
+            rho_dot = 0.5 * (left + right)
+            likelihood, _ = fit_node(night, arc, rho, rho_dot, np.int64(4), space)
+            nodes[column, k, 0] = rho_dot
+            nodes[column, k, 1] = right - left
+            nodes[column, k, 2] = likelihood
+            nodes[column, k, 3] = log_prior(night, arc, rho, rho_dot, magnitude, prior, space)
+            if likelihood == -np.inf:
+                for p in range(4):
+                    fit[p] = columns.fit[column, p]
+            k += direction
+    for which in range(2):
+        highest = -np.inf
+        for k in range(N_RATES):
+            highest = max(highest, _log_weight(nodes, column, k, which))
+        total = 0.0
+        for k in range(N_RATES):
+            if highest > -np.inf:
+                total += math.exp(_log_weight(nodes, column, k, which) - highest)
+        columns.mass[column, which] = highest + math.log(total) if total > 0.0 else -np.inf
+    columns.mass[column, 1] += log_rho
+    columns.filled[column] = 1
+
+
+@compiled
+def _log_weight(nodes: FloatArray, column: int, k: int, which: int) -> float:
+    """Logarithm of the weight of a node in its column, by the likelihood or with the prior."""
+    value = nodes[column, k, 2] + math.log(nodes[column, k, 1])
+    if nodes[column, k, 3] == -np.inf:
+        return -np.inf
+    return value + nodes[column, k, 3] if which else value
+
+
+@compiled
+def add_column(
+    night: Nights, arc: int, column: int, log_rho: float, near: int, columns: Columns, space: Space
+) -> None:
+    """Begin a column with the best range-rate of its range, from that of the column ``near``."""
+    rho, rate, error, best = math.exp(log_rho), columns.rate[near], np.inf, -np.inf
+    for p in range(4):
+        space.fit[p] = columns.fit[near, p]
+    node_state(night, arc, rho, 0.0, space)
+    low, high = strip(night, arc, rho, space)
+    # the best range-rate of all, then the fit at the nearest one that is bound to the Sun
+    for round_ in range(2):
+        if not low < high:
+            break
+        rate = min(max(rate, low), high)
+        best, optimum = fit_node(night, arc, rho, rate, 5 - round_, space)
+        if round_ == 0 and best > -np.inf and abs(optimum) < C_AU_PER_DAY:
+            rate, error = optimum, math.sqrt(space.inverse[4, 4])
+            low, high = strip(night, arc, rho, space)
+        elif round_ == 0:
+            rate = 0.5 * (low + high)
+            for p in range(4):
+                space.fit[p] = columns.fit[near, p]
+    if not low < high:
+        best = -np.inf
+    columns.log_rho[column], columns.best[column], columns.rate[column] = log_rho, best, rate
+    columns.edge[column, 0], columns.edge[column, 1] = low, high
+    for p in range(4):
+        columns.fit[column, p] = space.fit[p]
+    columns.fit[column, 4] = error
+    columns.mass[column, 0] = columns.mass[column, 1] = -np.inf
+    columns.filled[column] = 0
+
+
+@compiled
+def needs_between(columns: Columns, order: IntArray, j: int, tops: FloatArray) -> bool:
+    """Flag of a pair of neighbours, ``order[j]`` and the next, that needs a column between them."""
+    a, b = order[j], order[j + 1]
+    step = columns.log_rho[b] - columns.log_rho[a]
+    if step < 2.0 * _FINEST_STEP:
+        return False
+    best_a, best_b = columns.best[a], columns.best[b]
+    if step > _FINEST_STEP and abs(best_a - best_b) > _RESOLVED:
+        before = columns.best[order[j - 1]] if j > 0 else -np.inf
+        after = columns.best[order[j + 2]] if j + 2 < len(order) else -np.inf
+        if (best_a > best_b and best_a >= before) or (best_b > best_a and best_b >= after):
+            return True
+    for which in range(3):
+        # the third prior is uniform in range: a power of rho more than the likelihood alone
+        tilt = 1.0 if which == 2 else 0.0
+        mass_a = columns.mass[a, which % 2] + tilt * columns.log_rho[a]
+        mass_b = columns.mass[b, which % 2] + tilt * columns.log_rho[b]
+        depth = tops[which] - max(mass_a, mass_b)
+        if depth < _MASS_DEPTH:
+            allowed = _MASS_STEP if depth < 5.0 else 2.0 * _MASS_STEP
+            if step > _COARSEST_STEP:
+                return True
+            # at the end of the region, where nothing is bound, the edge itself is not sought
+            if abs(mass_a - mass_b) > allowed and (
+                step > 0.2 * _COARSEST_STEP or min(mass_a, mass_b) > -np.inf
+            ):
+                return True
+    return False
+
+
+@compiled
+def range_arc(
+    night: Nights,
+    arc: int,
+    magnitude: float,
+    prior: PriorTable,
+    columns: Columns,
+    space: Space,
+    order: IntArray,
+) -> int:
+    """Columns of one arc, their number returned; ``order`` takes them by range."""
+    begin_arc(night, arc, space)
+    tops, planned, near = np.empty(3), np.empty(_MOST_COLUMNS), np.zeros(_MOST_COLUMNS, np.int64)
+    for p in range(4):
+        columns.fit[0, p] = columns.rate[0] = 0.0
+    n_planned = int((math.log(_FARTHEST_AU) - math.log(_NEAREST_AU)) / _FIRST_STEP)
+    for k in range(n_planned):
+        planned[k] = math.log(_NEAREST_AU) + k * _FIRST_STEP
+        near[k] = max(k - 1, 0)
+    n = 0
+    while n_planned > 0:
+        for k in range(n_planned):
+            add_column(night, arc, n + k, planned[k], near[k], columns, space)
+        n += n_planned
+        order[:n] = np.argsort(columns.log_rho[:n])
+        top = columns.best[:n].max()
+        for k in range(n):
+            if columns.filled[k] == 0 and columns.best[k] > top - _DEPTH:
+                fill_column(night, arc, k, magnitude, prior, columns, space)
+        tops[:] = -np.inf
+        for k in range(n):
+            tops[0] = max(tops[0], columns.mass[k, 0])
+            tops[1] = max(tops[1], columns.mass[k, 1])
+            tops[2] = max(tops[2], columns.mass[k, 0] + columns.log_rho[k])
+        n_planned = 0
+        for j in range(n - 1):
+            if n + n_planned < _MOST_COLUMNS and needs_between(columns, order[:n], j, tops):
+                a, b = order[j], order[j + 1]
+                planned[n_planned] = 0.5 * (columns.log_rho[a] + columns.log_rho[b])
+                near[n_planned] = a if columns.best[a] > columns.best[b] else b
+                n_planned += 1
+    return n
+
+
+@compiled
+def _range_all(
+    night: Nights, magnitudes: FloatArray, prior: PriorTable, longest: int, kept: FloatArray
+) -> IntArray:
+    """Nodes of all arcs, written to ``kept`` one after the other; their numbers by arc."""
+    m = len(night.first)
+    counts = np.zeros(m, dtype=np.int64)
+    space, columns = make_space(longest, longest), make_columns()
+    order = np.empty(_MOST_COLUMNS, dtype=np.int64)
+    at = 0
+    for arc in range(m):
+        n = range_arc(night, arc, magnitudes[arc], prior, columns, space, order)
+        begin = at
+        for j in range(n):
+            k = order[j]
+            if columns.filled[k] == 0:
+                continue
+            before = columns.log_rho[order[j - 1]] if j > 0 else columns.log_rho[k]
+            after = columns.log_rho[order[j + 1]] if j + 1 < n else columns.log_rho[k]
+            for i in range(N_RATES):
+                if columns.nodes[k, i, 3] > -np.inf and columns.nodes[k, i, 2] > -np.inf:
+                    kept[at, 0] = math.exp(columns.log_rho[k])
+                    kept[at, 1] = columns.nodes[k, i, 0]
+                    kept[at, 2] = 0.5 * (after - before)
+                    kept[at, 3] = columns.nodes[k, i, 1]
+                    kept[at, 4] = columns.nodes[k, i, 2]
+                    kept[at, 5] = columns.nodes[k, i, 3]
+                    at += 1
+        counts[arc] = at - begin
+    return counts
+
+
+class Completed(NamedTuple):
+    """Attributables fitted again at K ranges and range-rates."""
+
+    r: FloatArray
+    """Heliocentric position at emission, shape (K, 3) [au]."""
+    v: FloatArray
+    """Heliocentric velocity there, shape (K, 3) [au/d]."""
+    fit: FloatArray
+    """Corrections of the attributable: offset east and north [rad], their rates [rad/d], (K, 4)."""
+    covariance: FloatArray
+    """Covariance of the corrections for the most probable errors, shape (K, 4, 4)."""
+    excess: FloatArray
+    """Chi-square of the observations with the largest errors that the law knows, shape (K,)."""
+
+
+@compiled
+def _complete_all(
+    night: Nights, arc: IntArray, nodes: FloatArray, longest: int, completed: Completed
+) -> None:
+    """Fit all nodes, those of one arc one after the other."""
+    space, at = make_space(longest, longest), -1
+    for k in range(len(arc)):
+        if arc[k] != at:
+            at = arc[k]
+            begin_arc(night, at, space)
+            for p in range(4):
+                space.fit[p] = 0.0
+        likelihood, _ = fit_node(night, at, nodes[k, 0], nodes[k, 1], np.int64(4), space)
+        if likelihood == -np.inf:
+            for p in range(4):
+                space.fit[p] = 0.0
+            continue
+        for axis in range(3):
+            completed.r[k, axis], completed.v[k, axis] = space.state[0, axis], space.state[1, axis]
+        for p in range(4):
+            completed.fit[k, p] = space.fit[p]
+            for q in range(4):
+                completed.covariance[k, p, q] = space.inverse[p, q]
+        completed.excess[k] = largest_errors(night, at, space)
+
+
+def complete(night: Nights, arc: IntArray, rho: FloatArray, rho_dot: FloatArray) -> Completed:
+    """Orbits of K nodes, each with the attributable that fits all observations best there.
+
+    Parameters
+    ----------
+    night : Nights
+        Prepared observations.
+    arc : ndarray of int, shape (K,)
+        Arc that each node belongs to, in ascending order.
+    rho, rho_dot : ndarray, shape (K,)
+        Range [au] and range-rate [au/d].
+
+    Returns
+    -------
+    Completed
+        NaN where no path is.
+    """
+    shapes = (3,), (3,), (4,), (4, 4), ()
+    completed = Completed(*(np.full((len(arc), *shape), np.nan) for shape in shapes))
+    nodes = np.stack([rho, rho_dot], axis=1)
+    longest = int(np.diff(night.offsets).max(initial=0))
+    _complete_all(night, np.ascontiguousarray(arc, dtype=np.int64), nodes, longest, completed)
+    return completed
+
+
+def systematic(night: Nights, magnitude: FloatArray, prior: PriorTable) -> Posterior:
+    """Posteriors of M arcs.
+
+    Parameters
+    ----------
+    night : Nights
+        Prepared observations.
+    magnitude : ndarray, shape (M,)
+        Apparent magnitude of each arc in the band V; NaN where there is none.
+    prior : PriorTable
+        Density of objects; `simple_prior` gives those without a population.
+
+    Returns
+    -------
+    Posterior
+        Admissible nodes alone; an arc without any has none.
+    """
+    kept = np.empty((len(magnitude) * _MOST_COLUMNS * N_RATES, 6))
+    longest = int(np.diff(night.offsets).max(initial=0))
+    counts = _range_all(night, magnitude, prior, longest, kept)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return Posterior(offsets, *kept[: offsets[-1]].T.copy())
+
+
+def simple_prior(kind: str) -> PriorTable:
+    """Prior without a population, the simplest table: it has one node.
+
+    Parameters
+    ----------
+    kind : {"uniform", "log-uniform", "phase space"}
+        Constant in range and range-rate, divided by the range, or constant in phase space.
+    """
+    node = np.zeros((1, 1, 1, 1), dtype=np.float32)
+    powers = {"uniform": (0.0, 0.0), "log-uniform": (-1.0, 0.0), "phase space": (0.0, 1.0)}
+    return PriorTable(node, node, np.array([*powers[kind], 0.0, 0.0]), np.ones(4))
