@@ -477,7 +477,7 @@ def differentiate_paths(
 
 
 @compiled
-def solve_normal(night: Nights, arc: int, n_free: int, space: Space) -> bool:
+def solve_normal(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> bool:
     """Normal matrix of the first ``n_free`` numbers and its inverse; False if it is singular."""
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     normal, gathered, sums = space.normal, space.gathered, space.sums
@@ -508,7 +508,7 @@ def solve_normal(night: Nights, arc: int, n_free: int, space: Space) -> bool:
 
 
 @compiled
-def invert(normal: FloatArray, root: FloatArray, inverse: FloatArray, size: int) -> bool:
+def invert(normal: FloatArray, root: FloatArray, inverse: FloatArray, size: int | np.int64) -> bool:
     """Inverse of a symmetric matrix of which the lower triangle is given; False if singular.
 
     That triangle becomes Cholesky's factor, and ``root`` the inverse of the factor.
@@ -541,7 +541,7 @@ def invert(normal: FloatArray, root: FloatArray, inverse: FloatArray, size: int)
 
 
 @compiled
-def take_step(night: Nights, arc: int, n_free: int, space: Space) -> float:
+def take_step(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> float:
     """Correct the fit by its step and the residuals by the slopes; the largest shift [rad]."""
     n = night.offsets[arc + 1] - night.offsets[arc]
     step, inverse, normal, fit = space.gathered, space.inverse, space.normal, space.fit
