@@ -30,16 +30,13 @@ from neoranging.core.priors import PriorTable, log_density
 from neoranging.lab.simulation.survey import Aspect, Survey, _trailing_loss, hg_magnitude
 from neoranging.lab.simulation.twin import USUAL_SLOPE
 from neoranging.orbits import load_catalogue
-from neoranging.orbits.population import PRIORS_FOLDER, read_prior
+from neoranging.orbits.population import NEAR_EARTH_AU, PRIORS_FOLDER, read_prior
 
 A_MAX_AU: Final = 50.0
 """Largest semimajor axis of the phase space that objects are spread over."""
 
 FLOOR: Final = 0.02
 """Number of interlopers, on any bound orbit, relative to near-Earth objects of the same size."""
-
-NEAR_EARTH_AU: Final = 1.3
-"""Largest perihelion distance of a near-Earth object."""
 
 # Upper edges of the bins of digest2 (`d2model.c`); the first ones begin at zero.
 _Q_TEXT = """0 0.4 0.7 0.8 0.9 1.0 1.1 1.2 1.3 1.4 1.5 1.67 1.8 2.0 2.2 2.4 2.6 2.8 3.0
@@ -56,8 +53,11 @@ BELT_SLOPE: Final = 0.3
 """Growth of the number of objects of the main belt per magnitude beyond that limit [dex]."""
 
 
-CATALOGUE_LIMIT_MAG: Final = 21.6
-"""Depth of the search that found the catalogue: that of the median object."""
+CATALOGUE_LIMIT_MAG: Final = 21.4
+"""Depth of the search that found the catalogue, over its years. True ranges of simulated arcs lie
+evenly in the densities that follow from 21.4; 20.8 and 22.2 are too shallow and too deep."""
+
+NEVER_LEARNT_FILE: Final = PRIORS_FOLDER.parent / "weights" / "never_learnt.csv"
 
 SHRINKAGE: Final = 4.0
 """Number of objects by which a density leans on the one of the next wider neighbourhood."""
@@ -201,10 +201,13 @@ def population(path: Path) -> tuple[Grid, np.ndarray]:
             ndimage.gaussian_filter(x, width, mode="nearest") for x in (counts[rows], expected)
         )
         pilot = np.maximum(found / np.maximum(hoped, 1e-300) * law, 1e-300)
-        density[rows] = (counts[rows] + strength) / (expected / law + strength / pilot)
+        smooth = (counts[rows] + strength) / (expected / law + strength / pilot)
+        held = np.sum(smooth * volume[rows][..., None], axis=(0, 1, 2))
+        density[rows] = smooth * counts[rows].sum((0, 1, 2)) / held
     per_magnitude = counts[near].sum((0, 1, 2))
-    target = np.log(density + floor_density(per_magnitude))
-    return grid, _fit(grid, target, volume)
+    log_floor = np.log(floor_density(per_magnitude))
+    target = np.logaddexp(np.log(density), log_floor)
+    return grid, np.maximum(_fit(grid, target, volume), log_floor)
 
 
 def _fit(grid: Grid, target: np.ndarray, volume: np.ndarray) -> np.ndarray:
@@ -334,6 +337,9 @@ def visibility(grid: Grid, limit: float, seed: int, n: int) -> np.ndarray:
     chance = 1.0 / (1.0 + np.exp(-faintness / survey.softness))
     inc = [np.square(u + jitter[2] * step[2]) for u in grid.root_inc]
     sin_inc, cos_inc = [np.sin(x) for x in inc], [np.cos(x) for x in inc]
+    # the drawn orbits of a cell count by the phase space that they stand for
+    share = [np.sin(x) * np.sqrt(x) for x in inc]
+    share = [x / x.mean() for x in share]
     sin_lat, cos_lat = np.sin(places.latitude), np.cos(places.latitude)
     result = np.zeros([len(axis) for axis in grid])
     for i, log_q in enumerate(grid.log_q):
@@ -367,7 +373,7 @@ def visibility(grid: Grid, limit: float, seed: int, n: int) -> np.ndarray:
                 rate = np.linalg.norm(across, axis=0) / places.rho[rows]
                 seen_at = places.magnitude[rows] + _trailing_loss(rate)
                 index = np.clip(((seen_at - bins[0]) / 0.1).astype(np.int64), 0, len(bins) - 1)
-                weight = density * places.volume[rows] * places.sky[rows]
+                weight = density * share[k][rows] * places.volume[rows] * places.sky[rows]
                 result[i, j, k] = np.bincount(index, weight, len(bins)) @ chance
     return result
 
@@ -382,15 +388,15 @@ def catalogue(seed: int) -> tuple[Grid, np.ndarray]:
     chance = visibility(grid, CATALOGUE_LIMIT_MAG, seed, 40_000)
     place = [np.log(known.q_au), known.ecc, np.sqrt(known.inc_rad), known.H_mag]
     usable = np.all([np.isfinite(x) for x in place], axis=0) & (known.n_obs > 0)
-    # as many arcs as a study takes of an object, at most
-    weight = np.where(known.n_obs[usable] < 9, 0.5, 1.0)
-    found, _ = np.histogramdd(np.stack(place, axis=1)[usable], edges, weights=weight)
+    # objects on which methods are judged have no part in what they know beforehand
+    judged = pd.read_csv(NEVER_LEARNT_FILE, dtype=str)["designation"].to_numpy(dtype=np.str_)
+    usable[known.find(judged)] = False
+    found, _ = np.histogramdd(np.stack(place, axis=1)[usable], edges)
     model = read_prior(PRIORS_FOLDER / "population.npz")
-    nodes = np.meshgrid(np.exp(grid.log_q), grid.ecc, np.square(grid.root_inc), grid.H)
     nodes = np.meshgrid(
         np.exp(grid.log_q), grid.ecc, np.square(grid.root_inc), grid.H, indexing="ij"
     )
-    pilot = np.exp(_evaluate(model, *nodes))
+    pilot = np.exp(evaluate(model, *nodes))
     expected = pilot * volume[..., None] * chance
     ratio = found.sum() / expected.sum()
     for scale in (8.0, 4.0, 2.0, 1.0):
@@ -408,17 +414,17 @@ def catalogue(seed: int) -> tuple[Grid, np.ndarray]:
 
 
 @numba.njit
-def _evaluate_flat(table, start, step, q, ecc, inc, H):  # noqa: ANN
+def _evaluate(table, start, step, q, ecc, inc, H):
     result = np.empty(len(q))
     for k in range(len(q)):
         result[k] = log_density(table, start, step, q[k], ecc[k], inc[k], H[k])
     return result
 
 
-def _evaluate(prior: PriorTable, *place: np.ndarray) -> np.ndarray:
+def evaluate(prior: PriorTable, *place: np.ndarray) -> np.ndarray:
     """Logarithm of the density of a table at orbits and magnitudes of any shape."""
     flat = [x.ravel() for x in place]
-    values = _evaluate_flat(prior.log_density, prior.start, prior.step, *flat)
+    values = _evaluate(prior.log_density, prior.start, prior.step, *flat)
     return values.reshape(place[0].shape)
 
 
