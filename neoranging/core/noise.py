@@ -41,6 +41,9 @@ SHARE_SPREAD: Final = 0.85
 LARGEST_SHARE: Final = 1.5
 """Largest share; with more a tracklet would not have been reported, or would have been removed."""
 
+LARGEST_EXCESS: Final = 3.2
+"""Ratio to `LARGEST_SHARE` up to which a larger scatter is believed."""
+
 OFFSET: Final = 0.25
 """Standard deviation of the offset of a visit, in units of the claimed sigma: the median. Offsets
 differ from visit to visit as scatters do."""
@@ -74,7 +77,8 @@ _EDGES: Final = np.array([0.0, 0.15, 0.4, 0.6, 0.75, 0.86, 0.93, 0.97, 0.99, 0.9
 LEVEL_WEIGHTS: Final = np.diff(_EDGES)
 """Probabilities of the scales that a mixture is kept as, in order of size; shape (10,)."""
 
-_LEVELS: Final = 0.5 * (_EDGES[1:] + _EDGES[:-1])
+# beyond the middle of each: the mean square of the scales is larger than that of their middle
+_LEVELS: Final = 0.7 * _EDGES[1:] + 0.3 * _EDGES[:-1]
 
 
 class ErrorLaw(NamedTuple):
@@ -197,6 +201,8 @@ def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
         # a visit that scatters more about an orbit than the law has it is taken at its word
         about_orbit = np.bincount(visit, np.isfinite(rest[:, 0])) > 0
         excess = np.sqrt(square / (freedom + 1.0)) / LARGEST_SHARE
+        # more is a blunder, of which no law of errors tells
+        about_orbit &= excess < LARGEST_EXCESS
         scale *= np.where(about_orbit, np.maximum(excess, 1.0), 1.0)[:, None]
     mean2 = scale**2 @ LEVEL_WEIGHTS
     if several:
