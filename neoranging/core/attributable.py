@@ -23,7 +23,7 @@ from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import dot, norm, radec, sky_basis, wrap_angle
 from neoranging.core.kepler import orbital_energy
 from neoranging.core.prediction import object_state
-from neoranging.typing import BoolArray, FloatArray
+from neoranging.typing import BoolArray, FloatArray, IntArray
 
 
 class SkyMotion(NamedTuple):

@@ -164,9 +164,7 @@ def solve(
     )
 
 
-def _about_chosen(
-    arcs: Arcs, roots: Roots, pick: IntArray, residuals: FloatArray
-) -> FloatArray:
+def _about_chosen(arcs: Arcs, roots: Roots, pick: IntArray, residuals: FloatArray) -> FloatArray:
     """Residuals of all observations about the orbit chosen for their arc, (n, 2); NaN without."""
     begin = np.concatenate([[0], np.cumsum(arcs.counts[roots.arc])])
     about = np.full((len(arcs.t), 2), np.nan)

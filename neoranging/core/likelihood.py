@@ -304,8 +304,12 @@ def node_state(night: Nights, arc: int, rho: float, rho_dot: float, space: Space
     frame, place, fit, state = night.frame, night.place, space.fit, space.state
     length, slant = 0.0, 0.0
     for axis in range(3):
-        state[2, axis] = frame[arc, 0, axis] + fit[0] * frame[arc, 2, axis] + fit[1] * frame[arc, 3, axis]
-        state[3, axis] = frame[arc, 1, axis] + fit[2] * frame[arc, 2, axis] + fit[3] * frame[arc, 3, axis]
+        state[2, axis] = (
+            frame[arc, 0, axis] + fit[0] * frame[arc, 2, axis] + fit[1] * frame[arc, 3, axis]
+        )
+        state[3, axis] = (
+            frame[arc, 1, axis] + fit[2] * frame[arc, 2, axis] + fit[3] * frame[arc, 3, axis]
+        )
         length += state[2, axis] ** 2
     length = 1.0 / math.sqrt(length)
     for axis in range(3):

@@ -193,9 +193,9 @@ def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
     # errors of time stand along the track, where residuals tell so much less of the scatter
     square, freedom = _about_the_path(residual, rate, claim, path.independence)
     square, freedom = np.bincount(visit, square), np.bincount(visit, freedom)
-    freedom = np.where(freedom > 1e-6, freedom, 0.0)
+    freedom = np.where(freedom > 1.0e-6, freedom, 0.0)
     if several:
-        freedom *= 1.0 - 1.0 / size
+        freedom = freedom * (1.0 - 1.0 / size)
     scale = _scales(freedom, square)
     if rest is not None:
         # a visit that scatters more about an orbit than the law has it is taken at its word

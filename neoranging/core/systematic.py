@@ -161,7 +161,13 @@ def best_of_column(
 
 @compiled
 def log_prior(
-    night: Nights, arc: int, rho: float, rho_dot: float, magnitude: float, prior: PriorTable, space: Space
+    night: Nights,
+    arc: int,
+    rho: float,
+    rho_dot: float,
+    magnitude: float,
+    prior: PriorTable,
+    space: Space,
 ) -> float:
     """Logarithm of the prior density over (rho, rho_dot), minus infinity if not admissible.
 
@@ -409,8 +415,7 @@ def systematic(
     attractors: FloatArray,
     prior: PriorTable,
 ) -> Posterior:
-    """Posteriors of M arcs.
-    """
+    """Posteriors of M arcs."""
     night = nights(arcs, attributables, attractors)
     with np.errstate(all="ignore"):
         magnitudes = arcs.sum(np.nan_to_num(arcs.mag)) / arcs.sum(np.isfinite(arcs.mag) + 0)

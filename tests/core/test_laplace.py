@@ -95,8 +95,7 @@ def test_more_observations_make_smaller_errors(simulate):
     few = simulate(200, 1.0, seed=33, n_observations=3)
     many = simulate(200, 1.0, seed=33, n_observations=12)
     medians = [
-        np.median(claimed_errors(s.arcs, laplace(s.arcs, max_iterations=0))[0])
-        for s in (few, many)
+        np.median(claimed_errors(s.arcs, laplace(s.arcs, max_iterations=0))[0]) for s in (few, many)
     ]
     assert medians[1] < 0.75 * medians[0]
 
