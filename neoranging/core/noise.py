@@ -14,8 +14,8 @@ the claims, turn that into
 With three observations f is zero and the law alone decides. An error is then normal with a scale
 that is itself uncertain: a mixture with longer tails than a normal law has. It is kept as the
 scales at some levels of their distribution, `Scales.levels`, and its quantiles are found from them.
-In an arc of several visits the scales are taken to be large or small together, which makes the tails
-of a sum of their errors no shorter than they are.
+In an arc of several visits the scales are taken to be large or small together, which makes the
+tails of a sum of their errors no shorter than they are.
 """
 
 from __future__ import annotations

@@ -263,7 +263,7 @@ def test_errors_near_the_earth_hold_the_pull_that_is_left_out(simulate, method):
     # what is added does not hang on how large the other errors are
     pull = one * shift**2 / square
     assert (variance > 0.999 * pull).all()
-    assert (pull > 0.01 * variance).sum() > 3
+    assert (pull > 0.1 * variance).any()
 
 
 @METHODS
