@@ -337,7 +337,7 @@ def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Class
 
 
 class _Errors(NamedTuple):
-    """Displacements of the three sightings of each of M arcs by errors of one standard deviation."""
+    """Displacements of the three sightings of each of M arcs, by errors of one standard error."""
 
     scatter: tuple[FloatArray, ...]
     """Those by the scatter, each of shape (M, 3, 3)."""

@@ -14,8 +14,8 @@ the claims, turn that into
 With three observations f is zero and the law alone decides. An error is then normal with a scale
 that is itself uncertain: a mixture with longer tails than a normal law has. It is kept as the
 scales at some levels of their distribution, `Scales.levels`, and its quantiles are found from them.
-In an arc of several visits the scales are taken to be large or small together, which makes the tails
-of a sum of their errors no shorter than they are.
+In an arc of several visits the scales are taken to be large or small together, which makes the
+tails of a sum of their errors no shorter than they are.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ SHARE_SPREAD: Final = 0.85
 
 LARGEST_SHARE: Final = 1.5
 """Largest share; with more a tracklet would not have been reported, or would have been removed."""
+
+LARGEST_EXCESS: Final = 3.2
+"""Ratio to `LARGEST_SHARE` up to which a larger scatter is believed."""
 
 OFFSET: Final = 0.25
 """Standard deviation of the offset of a visit, in units of the claimed sigma: the median. Offsets
@@ -74,7 +77,8 @@ _EDGES: Final = np.array([0.0, 0.15, 0.4, 0.6, 0.75, 0.86, 0.93, 0.97, 0.99, 0.9
 LEVEL_WEIGHTS: Final = np.diff(_EDGES)
 """Probabilities of the scales that a mixture is kept as, in order of size; shape (10,)."""
 
-_LEVELS: Final = 0.5 * (_EDGES[1:] + _EDGES[:-1])
+# beyond the middle of each: the mean square of the scales is larger than that of their middle
+_LEVELS: Final = 0.7 * _EDGES[1:] + 0.3 * _EDGES[:-1]
 
 
 class ErrorLaw(NamedTuple):
@@ -189,14 +193,16 @@ def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
     # errors of time stand along the track, where residuals tell so much less of the scatter
     square, freedom = _about_the_path(residual, rate, claim, path.independence)
     square, freedom = np.bincount(visit, square), np.bincount(visit, freedom)
-    freedom = np.where(freedom > 1e-6, freedom, 0.0)
+    freedom = np.where(freedom > 1.0e-6, freedom, 0.0)
     if several:
-        freedom *= 1.0 - 1.0 / size
+        freedom = freedom * (1.0 - 1.0 / size)
     scale = _scales(freedom, square)
     if rest is not None:
         # a visit that scatters more about an orbit than the law has it is taken at its word
         about_orbit = np.bincount(visit, np.isfinite(rest[:, 0])) > 0
         excess = np.sqrt(square / (freedom + 1.0)) / LARGEST_SHARE
+        # more is a blunder, of which no law of errors tells
+        about_orbit &= excess < LARGEST_EXCESS
         scale *= np.where(about_orbit, np.maximum(excess, 1.0), 1.0)[:, None]
     mean2 = scale**2 @ LEVEL_WEIGHTS
     if several:

@@ -426,8 +426,8 @@ def calibrate_defaults(
         ``neoranging/data/calibration``.
     claimed : path-like, optional
         Folder of another set for the classical methods: one whose errors are as large as claimed.
-        These methods believe what is claimed, and where it is the truth, intervals counted on arcs
-        that err less would be too narrow.
+        Where what is claimed is the truth, intervals counted on arcs that err less would be too
+        narrow.
 
     Returns
     -------
