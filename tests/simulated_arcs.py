@@ -170,6 +170,7 @@ def simulate(
     n_observations: int | tuple[int, int] = (3, 8),
     sigma: float = 0.2,
     station: str | None = None,
+    rho: float | None = None,
 ) -> SimulatedArcs:
     """M noise-free arcs of ``span`` days, observed as a survey would.
 
@@ -179,12 +180,14 @@ def simulate(
         Of each arc, or the range (inclusive, exclusive) they are drawn from.
     station
         One code for all; by default each arc has one of `STATIONS`.
+    rho
+        Range of all [au]; by default one of each is drawn.
     """
     rng = np.random.default_rng(seed)
     epoch = rng.uniform(FIRST_MJD, LAST_MJD, m)
     codes = np.full(m, station) if station else rng.choice(STATIONS, m)
     lines = _lines_of_sight(m, rng, epoch, observatories.itrf_positions(codes))
-    r, v = _near_earth_state(*lines, rng)
+    r, v = _near_earth_state(*lines, rng, None if rho is None else np.full(m, rho))
     few, many = np.broadcast_to(n_observations, 2) + np.array([0, np.isscalar(n_observations)])
     counts = rng.integers(few, many, m)
     times = [at + span * _cadence(rng, n) for at, n in zip(epoch, counts, strict=True)]
@@ -198,11 +201,15 @@ def _cadence(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def _near_earth_state(
-    position: np.ndarray, direction: np.ndarray, rng: np.random.Generator
+    position: np.ndarray,
+    direction: np.ndarray,
+    rng: np.random.Generator,
+    rho: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Elliptic, mostly prograde orbits through points on given lines of sight."""
     m = len(position)
-    rho = np.clip(0.25 * np.exp(1.1 * rng.standard_normal(m)), 0.003, 2.5)
+    if rho is None:
+        rho = np.clip(0.25 * np.exp(1.1 * rng.standard_normal(m)), 0.003, 2.5)
     r = position + rho[:, None] * direction
     distance = norm(r)
     radial = r / distance[:, None]

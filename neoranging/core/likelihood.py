@@ -9,7 +9,12 @@ The law, on the axes along and across the motion: an observation of the visit v 
 times its claimed sigma, and along the motion by its clock, about an offset that the visit shares.
 For given scales all is Gaussian, and the integral over the four numbers is closed,
 
-    |N|^(-1/2) prod |C_v|^(-1/2) exp(-chi2 / 2),    N = sum A_v^T C_v^(-1) A_v.
+    |A^T A|^(1/2) |N|^(-1/2) prod |C_v|^(-1/2) exp(-chi2 / 2),    N = sum A_v^T C_v^(-1) A_v.
+
+A are the derivatives of the directions by the four numbers. The first factor makes the integral one
+over directions as they are seen, whatever the epoch that range and range-rate belong to: of an
+object that passes by within the arc, rates at one instant mean little. A prior that is a density in
+phase space takes the factor back.
 
 The scales are integrated over visit by visit on a grid of ln s. Of one visit that is exact. Of
 several, the determinant of N, which ties them, is taken as linear in the logarithms of the weights
@@ -132,7 +137,7 @@ class Space(NamedTuple):
     mean_weight: FloatArray
     """Inverse variances averaged over the scales, shape (n, 2)."""
     sums: FloatArray
-    """Of visit and axis: the sum of the mean weights, and the weight of the mean, (visits, 2, 2)."""
+    """Of visit and axis: sum of the mean weights, and weight of the mean, shape (visits, 2, 2)."""
     lever: FloatArray
     """Leverage of visit and axis: of the scatter, of the mean; shape (visits, 2, 2)."""
     normal: FloatArray
@@ -185,12 +190,14 @@ def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> 
     sigma = np.sqrt(np.einsum("nab,nb->na", turn**2, variance))
     speed = a.proper_motion[owner]
     clock = np.stack([TIMING_D * speed, np.zeros_like(speed)], axis=1)
-    labels, visit = np.unique(owner * (len(owner) + 1) + _ranks(arcs), return_inverse=True)
-    mean_square = np.stack([np.bincount(visit, s**2) for s in sigma.T], axis=1)
-    mean_square /= np.bincount(visit)[:, None]
+    n = len(owner) + 1
+    ranks = np.unique(arcs.visit, return_inverse=True)[1]
+    labels, visit = np.unique(owner * n + ranks, return_inverse=True)
+    squares = np.stack([np.bincount(visit, s**2) for s in sigma.T], axis=1)
+    mean_square = squares / np.bincount(visit)[:, None]
     offset = OFFSET**2 * mean_square[visit]
     offset[:, 0] += (VISIT_TIMING_D * speed) ** 2
-    begins = np.searchsorted(labels, np.arange(len(arcs) + 1) * (len(owner) + 1))
+    begins = np.searchsorted(labels, np.arange(len(arcs) + 1) * n)
     return Nights(
         arcs.offsets,
         middle,
@@ -207,11 +214,6 @@ def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> 
         np.stack([arcs.position[middle], arcs.velocity[middle]], axis=1),
         np.ascontiguousarray(attractors),
     )
-
-
-def _ranks(arcs: Arcs) -> IntArray:
-    """Labels of the visits as numbers below the number of observations."""
-    return np.unique(arcs.visit, return_inverse=True)[1]
 
 
 @compiled
@@ -304,8 +306,12 @@ def node_state(night: Nights, arc: int, rho: float, rho_dot: float, space: Space
     frame, place, fit, state = night.frame, night.place, space.fit, space.state
     length, slant = 0.0, 0.0
     for axis in range(3):
-        state[2, axis] = frame[arc, 0, axis] + fit[0] * frame[arc, 2, axis] + fit[1] * frame[arc, 3, axis]
-        state[3, axis] = frame[arc, 1, axis] + fit[2] * frame[arc, 2, axis] + fit[3] * frame[arc, 3, axis]
+        state[2, axis] = (
+            frame[arc, 0, axis] + fit[0] * frame[arc, 2, axis] + fit[1] * frame[arc, 3, axis]
+        )
+        state[3, axis] = (
+            frame[arc, 1, axis] + fit[2] * frame[arc, 2, axis] + fit[3] * frame[arc, 3, axis]
+        )
         length += state[2, axis] ** 2
     length = 1.0 / math.sqrt(length)
     for axis in range(3):
@@ -471,8 +477,8 @@ def differentiate_paths(
 
 
 @compiled
-def solve_normal(night: Nights, arc: int, n_free: int, space: Space) -> bool:
-    """Normal matrix of the first ``n_free`` numbers, its inverse and the step; False if singular."""
+def solve_normal(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> bool:
+    """Normal matrix of the first ``n_free`` numbers and its inverse; False if it is singular."""
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     normal, gathered, sums = space.normal, space.gathered, space.sums
     mean_weight, slope, miss = space.mean_weight, space.slope, space.miss
@@ -502,7 +508,7 @@ def solve_normal(night: Nights, arc: int, n_free: int, space: Space) -> bool:
 
 
 @compiled
-def invert(normal: FloatArray, root: FloatArray, inverse: FloatArray, size: int) -> bool:
+def invert(normal: FloatArray, root: FloatArray, inverse: FloatArray, size: int | np.int64) -> bool:
     """Inverse of a symmetric matrix of which the lower triangle is given; False if singular.
 
     That triangle becomes Cholesky's factor, and ``root`` the inverse of the factor.
@@ -535,7 +541,7 @@ def invert(normal: FloatArray, root: FloatArray, inverse: FloatArray, size: int)
 
 
 @compiled
-def take_step(night: Nights, arc: int, n_free: int, space: Space) -> float:
+def take_step(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> float:
     """Correct the fit by its step and the residuals by the slopes; the largest shift [rad]."""
     n = night.offsets[arc + 1] - night.offsets[arc]
     step, inverse, normal, fit = space.gathered, space.inverse, space.normal, space.fit
@@ -637,7 +643,7 @@ def weigh_scales(night: Nights, arc: int, space: Space) -> float:
 
 @compiled
 def fit_node(
-    night: Nights, arc: int, rho: float, rho_dot: float, n_free: int, space: Space
+    night: Nights, arc: int, rho: float, rho_dot: float, n_free: int | np.int64, space: Space
 ) -> tuple[float, float]:
     """Fit the attributable at a node, from the corrections in ``space.fit`` on.
 
@@ -651,7 +657,7 @@ def fit_node(
     Returns
     -------
     log_likelihood, rho_dot : float
-        Minus infinity where no path is.
+        Minus infinity where no path is. ``space.fit[4]`` is then `log_sky_measure`.
     """
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     half = max(night.time[first + n - 1], -night.time[first])
@@ -685,4 +691,51 @@ def fit_node(
         if shift < enough:
             break
     node_state(night, arc, rho, rho_dot, space)
-    return log_likelihood, rho_dot
+    space.fit[4] = log_sky_measure(n, space)
+    return log_likelihood + space.fit[4], rho_dot
+
+
+@compiled
+def log_sky_measure(n: int, space: Space) -> float:
+    """Logarithm of the volume of directions per volume of attributables, ``|A^T A|^(1/2)``."""
+    normal, slope = space.normal, space.slope
+    for p in range(4):
+        for q in range(p + 1):
+            normal[p, q] = 0.0
+    for i in range(n):
+        for axis in range(2):
+            for p in range(4):
+                for q in range(p + 1):
+                    normal[p, q] += slope[i, axis, p] * slope[i, axis, q]
+    measure = 0.0
+    for p in range(4):
+        for q in range(p + 1):
+            for j in range(q):
+                normal[p, q] -= normal[p, j] * normal[q, j]
+            if p > q:
+                normal[p, q] /= normal[q, q]
+            else:
+                normal[p, p] = math.sqrt(normal[p, p])
+                measure += math.log(normal[p, p])
+    return measure
+
+
+@compiled
+def largest_errors(night: Nights, arc: int, space: Space) -> float:
+    """Chi-square of the residuals of the last fit, with the largest errors that the law knows."""
+    first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
+    largest, total = N_SCALES - 1, 0.0
+    for v in range(night.n_visits[arc]):
+        for axis in range(2):
+            square, mean = 0.0, 0.0
+            for i in range(n):
+                if night.visit[first + i] == v:
+                    weighted = space.weight[i, axis, largest] * space.miss[i, axis]
+                    square += weighted * space.miss[i, axis]
+                    mean += weighted
+            weight, of_mean = (
+                space.scale[v, axis, 0, largest],
+                space.scale[v, axis, 1, largest],
+            )
+            total += square - mean * mean * (1.0 - of_mean / weight) / weight
+    return total

@@ -10,3 +10,4 @@ from .registry import available_methods as available_methods
 from .registry import get_estimator as get_estimator
 from .registry import register_estimator as register_estimator
 from .registry import unregister_estimator as unregister_estimator
+from .systematic import SystematicRangingEstimator as SystematicRangingEstimator

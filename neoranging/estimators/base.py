@@ -56,6 +56,8 @@ class RangingEstimator(ABC):
     representations : tuple of str
         Words that its option ``representation`` takes, if it has one; the first is the default.
         They may follow its name, as in ``"mlp@paper"``.
+    priors : tuple of str
+        Words that its option ``prior`` takes, if it has one, as in ``"systematic@catalogue"``.
     chunk_size : int
         Arcs that `_estimate` sees at once: enough to bury the cost of a call, few enough to cache.
     """
@@ -64,6 +66,7 @@ class RangingEstimator(ABC):
     min_observations: ClassVar[int] = 2
     is_learned: ClassVar[bool] = False
     representations: ClassVar[tuple[str, ...]] = ()
+    priors: ClassVar[tuple[str, ...]] = ()
     chunk_size: ClassVar[int] = 16384
 
     def __init__(self, *, origin: str = "topocenter") -> None:

@@ -2,8 +2,8 @@
 
 Wherever a method is named, in Python and by every command, the name is
 
-- ``NAME[@REPRESENTATION][@ORIGIN]`` of a registered method, such as ``gauss``, ``gauss@geocenter``,
-  or ``mlp@paper``;
+- ``NAME[@REPRESENTATION][@PRIOR][@ORIGIN]`` of a registered method, such as ``gauss``,
+  ``gauss@geocenter``, ``mlp@paper`` or ``systematic@log-uniform``;
 - ``FILE.safetensors[@ORIGIN]`` of a trained network.
 """
 
@@ -106,7 +106,7 @@ def get_estimator(method: Any, **options: Any) -> RangingEstimator:
     Parameters
     ----------
     method : str, type or RangingEstimator
-        ``NAME[@REPRESENTATION][@ORIGIN]``, such as ``"gauss@geocenter"`` or ``"mlp@paper"``;
+        ``NAME[@REPRESENTATION][@PRIOR][@ORIGIN]``, such as ``"gauss@geocenter"``;
         ``FILE.safetensors[@ORIGIN]``; or an estimator or its class.
     **options
         For the constructor; an instance takes none.
@@ -163,7 +163,7 @@ def _named(text: str, options: dict[str, Any]) -> RangingEstimator:
     if ending and (not tail or tail.startswith("@")):
         from neoranging.estimators.learned import LearnedEstimator, read_card
 
-        weights, choices = head + ending, _words(text, tail.split("@")[1:], (), options)
+        weights, choices = head + ending, _words(text, tail.split("@")[1:], {}, options)
         cls = estimator_class(read_card(weights)["model"])
         if not issubclass(cls, LearnedEstimator):
             raise UnknownMethodError(
@@ -175,14 +175,16 @@ def _named(text: str, options: dict[str, Any]) -> RangingEstimator:
         return estimator_class(text)(**options)
     name, *words = text.split("@")
     cls = estimator_class(name)
-    return cls(**_words(text, words, cls.representations, options))
+    meanings = dict.fromkeys(cls.representations, "representation")
+    meanings |= dict.fromkeys(cls.priors, "prior")
+    return cls(**_words(text, words, meanings, options))
 
 
 def _words(
-    text: str, words: list[str], representations: tuple[str, ...], options: dict[str, Any]
+    text: str, words: list[str], meanings: dict[str, str], options: dict[str, Any]
 ) -> dict[str, Any]:
     """Options, and those that the words of a name stand for."""
-    meanings = dict.fromkeys(representations, "representation") | dict.fromkeys(ORIGINS, "origin")
+    meanings = meanings | dict.fromkeys(ORIGINS, "origin")
     options = dict(options)
     for word in words:
         if word not in meanings:

@@ -1,0 +1,72 @@
+"""Ranging by kete of arcs in a table; run by ``ranging.py`` with the Python that has kete.
+
+    python kete_ranging.py OBSERVATIONS.csv FOLDER --kernels FOLDER --temperature 10
+
+One row of the table is an observation: arc, MJD TDB, direction and errors [rad], heliocentric state
+of the observer in ICRS axes [au, au/d]. Each arc leaves a file of its draws in FOLDER, heliocentric
+positions and velocities in ICRS axes as kete gives them; arcs that have one are not asked again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+ARCSEC = np.degrees(3600.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("observations", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--kernels", type=Path, required=True)
+    parser.add_argument("--temperature", type=float, default=10.0)
+    parser.add_argument("--draws", type=int, default=1000)
+    options = parser.parse_args()
+    os.environ["KETE_CACHE_DIR"] = str(options.kernels)
+    os.environ.setdefault("RAYON_NUM_THREADS", "1")  # CPU times of one core are what is compared
+    with mock.patch("time.sleep"):  # kernels that it cannot download it asks for many times
+        import kete
+        from kete.orbit_fitting import Observation, fit_orbit_ranging
+
+    table = np.genfromtxt(options.observations, delimiter=",", names=True)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    for arc in np.unique(table["arc"]).astype(int):
+        path = options.folder / f"{arc}.npz"
+        if path.exists():
+            continue
+        observations = []
+        for row in table[table["arc"] == arc]:
+            state = kete.State(
+                "observer",
+                row["t_mjd_tdb"] + 2_400_000.5,
+                [row[name] for name in ("x", "y", "z")],
+                [row[name] for name in ("vx", "vy", "vz")],
+                frame=kete.Frames.Equatorial,
+                center_id=10,
+            )
+            direction = np.degrees([row["ra"], row["dec"]])
+            sigma = ARCSEC * row["sigma_ra"], ARCSEC * row["sigma_dec"]
+            observations.append(Observation.optical(state, *direction, *sigma))
+        begin = time.process_time()
+        try:
+            samples = fit_orbit_ranging(observations, options.draws, options.temperature)
+        except ValueError as problem:  # no cell of its grid survives: an answer too
+            draws, epoch, warning = np.empty((0, 6)), np.nan, str(problem)
+        else:
+            states = [state.as_equatorial for state in samples.draws]
+            draws = np.array([[*state.pos, *state.vel] for state in states])
+            epoch, warning = samples.epoch - 2_400_000.5, samples.convergence_warning or ""
+        seconds = time.process_time() - begin
+        part = path.with_suffix(".part.npz")
+        np.savez(part, draws=draws, epoch=epoch, warning=warning, seconds=seconds)
+        part.rename(path)
+
+
+if __name__ == "__main__":
+    main()

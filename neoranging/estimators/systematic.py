@@ -1,0 +1,185 @@
+"""Systematic ranging as a registered method: the posterior of a night under a prior of choice."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+from astropy import units as u
+from astropy.time import Time
+from scipy.stats import chi2
+
+from neoranging.arguments import did_you_mean
+from neoranging.constants import C_AU_PER_DAY
+from neoranging.core.answers import Answers
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import Attributables
+from neoranging.core.posterior import Posterior
+from neoranging.core.status import RangeStatus
+from neoranging.ephemeris.states import attractors
+from neoranging.estimators.base import RangingEstimator
+from neoranging.exceptions import EstimationError
+from neoranging.orbits.elements import OrbitalElements
+from neoranging.orbits.population import PRIORS, load_prior, read_prior
+from neoranging.typing import FloatArray
+
+Prior = str | os.PathLike[str] | Callable[[OrbitalElements], npt.ArrayLike]
+"""Name of a prior, a file of a table, or a density of orbits in phase space."""
+
+_SIMPLE: Final = ("uniform", "log-uniform")
+
+_CONFINED: Final = 2.0
+"""Ratio of the ends of the 99 % interval up to which a range is determined."""
+
+_IMPROBABLE: Final = 1.0e-4
+"""Probability of the misfit of the best orbit, by errors as large as any, below which it is one."""
+
+
+class SystematicRangingEstimator(RangingEstimator):
+    """The posterior of range and range-rate: exact likelihood, a prior, and nothing trained.
+
+    Every range and range-rate of the admissible region is held against all observations
+    (`neoranging.core.systematic`), from two observations on, from any station or spacecraft. The
+    range that it answers is the median of the posterior; the estimate has the rest, such as
+    `RangeEstimate.credible_region` and `RangeEstimate.probability`.
+
+    ``OK`` says that the observations confine the range whatever the prior: the 99 % interval under
+    the prior asked for, under one uniform in range, and under one uniform in its logarithm lie
+    within a factor of two together. Other answers rest on the prior too and are ``POPULATION``.
+
+    Parameters
+    ----------
+    prior : str, path-like or callable
+        - ``"population"``: all objects of the solar system as they are, corrected for what surveys
+          miss; with a magnitude, by their size. What a discovery deserves.
+        - ``"catalogue"``: the near-Earth objects that are known, each counted once.
+        - ``"log-uniform"``: uniform in the logarithm of the range: near objects are taken for as
+          likely as distant ones. What a watch for impacts wants.
+        - ``"uniform"``: uniform in range and range-rate.
+        - a file of a table, see `neoranging.orbits.population`;
+        - a function of `OrbitalElements` (K,) that returns the relative number of objects per unit
+          of phase space, position and velocity, shape (K,).
+    origin : {"topocenter", "geocenter"}
+        Origin of range and range-rate.
+
+    Raises
+    ------
+    EstimationError
+        If there is no such prior.
+    CorruptFileError, OSError
+        If a file of a table cannot be used.
+    """
+
+    name = "systematic"
+    min_observations: ClassVar[int] = 2
+    priors: ClassVar[tuple[str, ...]] = (*PRIORS, *_SIMPLE)
+    chunk_size: ClassVar[int] = 32
+
+    def __init__(self, prior: Prior = "population", *, origin: str = "topocenter") -> None:
+        super().__init__(origin=origin)
+        is_file = isinstance(prior, os.PathLike) or str(prior).endswith(".npz")
+        if not (callable(prior) or is_file or prior in self.priors):
+            raise EstimationError(
+                f"prior must be {', '.join(self.priors)}, a file of a table (.npz) or a function "
+                f"of orbits, got {prior!r}{did_you_mean(str(prior), self.priors)}"
+            )
+        self.prior = prior
+        self._table = read_prior(prior) if is_file else None  # type: ignore[arg-type]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Class, origin and prior; a file of a table by its digest, a function by its name."""
+        prior: Any = self.prior
+        if self._table is not None:
+            prior = hashlib.sha256(self._table.log_density.tobytes()).hexdigest()
+        elif callable(prior):
+            prior = f"{prior.__module__}:{prior.__qualname__}"
+        return {**super().identity, "prior": prior}
+
+    def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
+        # numba takes half a second to import: methods without it do not wait for it
+        from neoranging.core.likelihood import nights
+        from neoranging.core.systematic import complete, simple_prior, systematic
+
+        night = nights(arcs, attributables, attractors(attributables.epoch, arcs.span))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            seen = np.isfinite(arcs.mag)
+            magnitude = arcs.sum(np.where(seen, arcs.mag, 0.0)) / arcs.sum(seen + 0)
+        if self._table is not None:
+            table = self._table
+        elif self.prior in PRIORS:
+            table = load_prior(str(self.prior))
+        else:
+            table = simple_prior("phase space" if callable(self.prior) else str(self.prior))
+        posterior = systematic(night, magnitude, table)
+        if callable(self.prior):
+            nodes = complete(night, posterior.arc, posterior.rho, posterior.rho_dot)
+            epoch = attributables.epoch[posterior.arc] - posterior.rho / C_AU_PER_DAY
+            density = self._density_of(nodes.r, nodes.v, epoch)
+            with np.errstate(divide="ignore"):
+                posterior = posterior.with_log_prior(posterior.log_prior + np.log(density))
+        rho, rho_dot = _central_orbits(posterior)
+        solved = np.flatnonzero(np.isfinite(rho))
+        orbits = complete(night, solved, rho[solved], rho_dot[solved])
+        status = _verdict(posterior, arcs, orbits.excess, solved)
+        answers = Answers.unsolved(attributables, status)
+        for column, values in (
+            (answers.rho, rho[solved]),
+            (answers.rho_dot, rho_dot[solved]),
+            (answers.covariance, posterior.covariance[solved]),
+            (answers.r, orbits.r),
+            (answers.v, orbits.v),
+            (answers.epoch, attributables.epoch[solved] - rho[solved] / C_AU_PER_DAY),
+        ):
+            column[solved] = values
+        return replace(answers, posterior=posterior)
+
+    def _density_of(self, r: FloatArray, v: FloatArray, epoch: FloatArray) -> FloatArray:
+        """Density of orbits by the function of the user."""
+        states = r << u.au, v << u.au / u.d, Time(epoch, format="mjd", scale="tdb")
+        density = np.asarray(self.prior(OrbitalElements.from_state(*states)))  # type: ignore[operator]
+        if density.shape != (len(r),) or not (density >= 0.0).all():
+            raise EstimationError(
+                f"the prior must give {len(r)} orbits one density each, zero or positive; got an "
+                f"array of shape {density.shape} with the least value {np.min(density, initial=0)}"
+            )
+        return density
+
+
+def _central_orbits(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
+    """Median range of each arc, and the mean range-rate near it; NaN without a posterior."""
+    median = posterior.quantile(0.5)
+    # by the column next to the median: the strip of bound rates is convex there
+    distance = np.abs(np.log(posterior.rho / median[posterior.arc]))
+    nearest = np.full(len(posterior), np.inf)
+    weight = np.where(posterior.weights > 0.0, posterior.weights, 0.0)
+    alive = weight > 0.0
+    np.minimum.at(nearest, posterior.arc[alive], distance[alive])
+    weight = np.where(distance <= nearest[posterior.arc] * (1.0 + 1e-9), weight, 0.0)
+    total = np.bincount(posterior.arc, weight, len(posterior))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rate = np.bincount(posterior.arc, weight * posterior.rho_dot, len(posterior)) / total
+    return median, rate
+
+
+def _verdict(
+    posterior: Posterior, arcs: Arcs, excess: FloatArray, solved: npt.NDArray
+) -> npt.NDArray[np.int8]:
+    """Status of each arc."""
+    status = np.full(len(posterior), RangeStatus.INADMISSIBLE.code, dtype=np.int8)
+    status[solved] = RangeStatus.POPULATION.code
+    low, high = np.full(len(posterior), np.inf), np.zeros(len(posterior))
+    powers = (0.0, -1.0)
+    for one in (posterior, *(posterior.with_log_prior(p * np.log(posterior.rho)) for p in powers)):
+        ends = one.quantile([0.005, 0.995])
+        low, high = np.fmin(low, ends[:, 0]), np.fmax(high, ends[:, 1])
+    status[solved[(high < _CONFINED * low)[solved]]] = RangeStatus.OK.code
+    spare = np.maximum(2.0 * arcs.counts[solved] - 6.0, 1.0)
+    misfit = ~(excess <= chi2.isf(_IMPROBABLE, spare)) & (arcs.n_epochs[solved] > 2)
+    status[solved[misfit]] = RangeStatus.MISFIT.code
+    return status
