@@ -492,7 +492,10 @@ def log_posterior(night: Night, z: np.ndarray, power: float) -> np.ndarray:
     c = night.attributable.energy_coefficients
     with np.errstate(all="ignore"):
         inside = is_admissible(c, np.exp(ln_rho), rho_dot)
-    inside &= np.all((ln_s < np.log(LARGEST_SHARE)) & (ln_s > np.log(SHARE_OF_CLAIM) - 5.0 * SHARE_SPREAD), axis=1)
+    inside &= np.all(
+        (ln_s < np.log(LARGEST_SHARE)) & (ln_s > np.log(SHARE_OF_CLAIM) - 5.0 * SHARE_SPREAD),
+        axis=1,
+    )
     result = np.full(len(z), -np.inf)
     z, ln_rho, rho_dot, ln_s = z[inside], ln_rho[inside], rho_dot[inside], ln_s[inside]
     if not len(z):

@@ -78,7 +78,7 @@ def test_grid_and_chain_agree():
 def test_systematic_ranging_agrees_with_brute_force(name, prior):
     force = brute_force(name, "attributable" if prior == "phase space" else "sky")
     arc = force.night.arc
-    density = (lambda orbits: np.ones(len(orbits))) if prior == "phase space" else prior
+    density = (lambda orbits: np.ones(orbits.ecc.shape)) if prior == "phase space" else prior
     method = nr.get_estimator("systematic", prior=density)
     posterior = method._solve(arc, arc).posterior
     log_weight = posterior.log_likelihood + posterior.log_prior + np.log(posterior.rho)
