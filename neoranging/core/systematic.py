@@ -398,7 +398,6 @@ def _range_all(
     return counts
 
 
-<<<<<<< HEAD
 class Completed(NamedTuple):
     """Attributables fitted again at K ranges and range-rates."""
 
@@ -500,19 +499,3 @@ def simple_prior(kind: str) -> PriorTable:
     node = np.zeros((1, 1, 1, 1), dtype=np.float32)
     powers = {"uniform": (0.0, 0.0), "log-uniform": (-1.0, 0.0), "phase space": (0.0, 1.0)}
     return PriorTable(node, node, np.array([*powers[kind], 0.0, 0.0]), np.ones(4))
-=======
-def systematic(
-    arcs: Arcs,
-    attributables: Attributables,
-    attractors: FloatArray,
-    prior: PriorTable,
-) -> Posterior:
-    """Posteriors of M arcs."""
-    night = nights(arcs, attributables, attractors)
-    with np.errstate(all="ignore"):
-        magnitudes = arcs.sum(np.nan_to_num(arcs.mag)) / arcs.sum(np.isfinite(arcs.mag) + 0)
-    kept = np.empty((len(arcs) * _MOST_COLUMNS * N_RATES, 6))
-    counts = _range_all(night, magnitudes, prior, int(arcs.counts.max()), kept)
-    kept = kept[: counts.sum()].T.copy()
-    return Posterior(np.concatenate([[0], np.cumsum(counts)]), *kept)
->>>>>>> verdict
