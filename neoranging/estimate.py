@@ -19,22 +19,16 @@ from neoranging.core.answers import Answers, Candidates
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
-from neoranging.one_or_many import OneOrMany
+from neoranging.orbits.elements import OrbitalElements, to_orbit
+from neoranging.posterior_view import AU_D, TABLE_LEVEL, PosteriorView, check_level, tails
 from neoranging.records import many
-from neoranging.typing import FloatArray, IntArray
+from neoranging.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from neoranging.orbits.elements import OrbitalElements
     from neoranging.tracklet import TrackletSet
 
 
-TABLE_LEVEL = 0.68
-"""Confidence level of the interval in tables, and of any where none is asked for."""
-
-_AU_D = u.au / u.d
-
-
-class RangeEstimate(OneOrMany):
+class RangeEstimate(PosteriorView):
     """Range and range-rate of one tracklet (scalars) or of M tracklets (arrays), with a verdict.
 
     Look at `status` first: only ``OK`` means that the observations determine the range.
@@ -58,24 +52,10 @@ class RangeEstimate(OneOrMany):
         self._attributable = Attributable._from_arrays(answers.attributables, scalar)
         self._scalar = scalar
 
-    @property
-    def _n_rows(self) -> int:
-        return len(self._answers)
-
     def _take(self, rows: IntArray, scalar: bool) -> RangeEstimate:
         return RangeEstimate(
             self._answers.take(rows), self._tracklets._take(rows), self.calibration, scalar=scalar
         )
-
-    @property
-    def method(self) -> str:
-        """Name of the estimator."""
-        return self._answers.method
-
-    @property
-    def origin(self) -> str:
-        """Origin of range and range-rate, ``"topocenter"`` or ``"geocenter"``."""
-        return self._answers.origin
 
     @property
     def attributable(self) -> Attributable:
@@ -102,7 +82,7 @@ class RangeEstimate(OneOrMany):
     @property
     def range_rate(self) -> u.Quantity:
         """Derivative of the range by time of reception."""
-        return self._quantity(self._answers.rho_dot, _AU_D)
+        return self._quantity(self._answers.rho_dot, AU_D)
 
     @property
     def coord(self) -> SkyCoord:
@@ -112,13 +92,17 @@ class RangeEstimate(OneOrMany):
 
     @property
     def range_error(self) -> u.Quantity:
-        """Standard error of the range, linearised from the errors of the observations."""
+        """Root mean square error of the range, linearised from the errors of the observations.
+
+        These are as large as the scatter of the arc has them (`neoranging.core.noise`), which is
+        mostly less than they claim.
+        """
         return self._quantity(self._answers.rho_error, u.au)
 
     @property
     def range_rate_error(self) -> u.Quantity:
         """Standard error of the range-rate, linearised from the errors of the observations."""
-        return self._quantity(np.sqrt(self._answers.covariance[:, 1, 1]), _AU_D)
+        return self._quantity(np.sqrt(self._answers.covariance[:, 1, 1]), AU_D)
 
     @property
     def status(self) -> Any:
@@ -148,21 +132,25 @@ class RangeEstimate(OneOrMany):
         """Flag of an estimate in the admissible region whose orbit is bound, bool or (M,)."""
         return self._value(self._answers.admissible)
 
+    # ------------------------------------------------------------------ intervals
+
     def interval(
         self, confidence_level: float = TABLE_LEVEL, *, calibrated: bool = True
     ) -> u.Quantity:
         """Range interval that can be quoted at a level.
 
-        Of a calibrated method, the interval that held for this share of arcs of a like proper
+        Of a method with a posterior, the quantiles that leave the same probability out on either
+        side. Of a calibrated method, the interval that held for this share of arcs of a like proper
         motion and length that it had never seen, whether its answer was OK or not. Otherwise, where
-        the status is OK, the propagated errors of the observations as a normal interval. Neither
-        reaches beyond the admissible region. Elsewhere nothing narrower than the whole admissible
-        range holds, and that is returned whatever the level.
+        the status is OK, the propagated errors of the observations: their size is uncertain, so the
+        interval of a high level is wider than `range_error` as that of a normal law would have it.
+        None reaches beyond the admissible region. Elsewhere nothing narrower than the whole
+        admissible range holds, and that is returned whatever the level.
 
         Parameters
         ----------
         confidence_level : float
-            Between 0 and 1; 0.68 is about one standard error to either side.
+            Between 0 and 1.
         calibrated : bool
             False asks for what the observations alone say, as of a method without calibration.
 
@@ -178,18 +166,7 @@ class RangeEstimate(OneOrMany):
         ConformalError
             If the method was calibrated on too few arcs for the level, for an answer that is OK.
         """
-        if not isinstance(confidence_level, (int, float, np.number)) or isinstance(
-            confidence_level, bool
-        ):
-            raise EstimationError(
-                f"confidence_level must be a number between 0 and 1, got {confidence_level!r}"
-            )
-        if not 0.0 < confidence_level < 1.0:
-            percent = 1.0 < confidence_level < 100.0
-            raise EstimationError(
-                f"confidence_level must lie between 0 and 1, got {confidence_level}"
-                + (f": write {confidence_level / 100:g} for that many percent" if percent else "")
-            )
+        check_level(confidence_level)
         calibration = self.calibration if calibrated else None
         return self._quantity(self._bounds(confidence_level, calibration), u.au)
 
@@ -201,15 +178,33 @@ class RangeEstimate(OneOrMany):
         if calibration is not None:
             span = self._tracklets._span
             return calibration.bounds(s, span, limits, confidence_level, too_few=too_few)
-        low, high = limits.T
-        half = ndtri(0.5 + 0.5 * confidence_level) * s.rho_error
-        return np.stack(
-            [
-                np.where(s.ok, np.fmax(s.rho - half, low), low),
-                np.where(s.ok, np.fmin(s.rho + half, high), high),
-            ],
-            axis=1,
-        )
+        quantiles = None if s.posterior is None else s.posterior.quantile(tails(confidence_level))
+        return _within(limits, s.rho, s.error_quantile(confidence_level), s.ok, quantiles)
+
+    def rate_interval(self, confidence_level: float = TABLE_LEVEL) -> u.Quantity:
+        """Interval of the range-rate at a level.
+
+        Of a method with a posterior, its quantiles. Otherwise, where the status is OK and the
+        range-rate has a standard error, a normal interval; elsewhere all range-rates of admissible
+        orbits, whatever the level. None reaches beyond these.
+
+        Parameters
+        ----------
+        confidence_level : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        Quantity, shape (..., 2)
+            Lower and upper bound; NaN where no range is admissible.
+        """
+        check_level(confidence_level)
+        s, level = self._answers, confidence_level
+        quantiles = None if s.posterior is None else s.posterior.rate_quantile(tails(level))
+        half = ndtri(0.5 + 0.5 * level) * np.sqrt(s.covariance[:, 1, 1])
+        ok = s.ok & np.isfinite(half)
+        limits = s.attributables.rate_limits
+        return self._quantity(_within(limits, s.rho_dot, half, ok, quantiles), AU_D)
 
     # ------------------------------------------------------------------ what it implies
 
@@ -231,8 +226,8 @@ class RangeEstimate(OneOrMany):
                 "tracklet": roots.arc,
                 "range": roots.rho << u.au,
                 "range_error": np.sqrt(roots.covariance[:, 0, 0]) << u.au,
-                "range_rate": roots.rho_dot << _AU_D,
-                "range_rate_error": np.sqrt(roots.covariance[:, 1, 1]) << _AU_D,
+                "range_rate": roots.rho_dot << AU_D,
+                "range_rate_error": np.sqrt(roots.covariance[:, 1, 1]) << AU_D,
                 "semimajor_axis": semimajor << u.au,
                 "admissible": candidates.admissible,
                 "residual": (candidates.residual / ARCSEC) << u.arcsec,
@@ -263,7 +258,7 @@ class RangeEstimate(OneOrMany):
         )
         return (
             self._quantity(s.r, u.au),
-            self._quantity(s.v, _AU_D),
+            self._quantity(s.v, AU_D),
             epoch[0] if self._scalar else epoch,
         )
 
@@ -278,8 +273,6 @@ class RangeEstimate(OneOrMany):
         EstimationError
             If the estimate is of one tracklet, and that has no solution.
         """
-        from neoranging.orbits.elements import OrbitalElements
-
         return OrbitalElements.from_state(*self.state)
 
     @property
@@ -291,8 +284,6 @@ class RangeEstimate(OneOrMany):
         EstimationError
             If there is no estimate, or there are many: index them, or use `elements`.
         """
-        from neoranging.orbits.elements import to_orbit
-
         if not self._scalar:
             raise EstimationError(
                 f"orbit is for one tracklet, this estimate has {len(self)}: index it, or use "
@@ -333,8 +324,8 @@ class RangeEstimate(OneOrMany):
                 "range_error": s.rho_error << u.au,
                 "range_low": low << u.au,
                 "range_high": high << u.au,
-                "range_rate": s.rho_dot << _AU_D,
-                "range_rate_error": np.sqrt(s.covariance[:, 1, 1]) << _AU_D,
+                "range_rate": s.rho_dot << AU_D,
+                "range_rate_error": np.sqrt(s.covariance[:, 1, 1]) << AU_D,
                 "status": np.array([member.name for member in RangeStatus])[s.status],
                 "admissible": s.admissible,
                 "proper_motion": a.proper_motion << u.rad / u.d,
@@ -345,7 +336,10 @@ class RangeEstimate(OneOrMany):
         )
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
-        """Draw the admissible region with the candidates; one tracklet only."""
+        """Draw the admissible region with the posterior and the candidates; one tracklet only.
+
+        See :func:`neoranging.plotting.plot_estimate`.
+        """
         from neoranging.plotting.estimate import plot_estimate
 
         return plot_estimate(self, ax=ax, **options)
@@ -364,13 +358,30 @@ class RangeEstimate(OneOrMany):
         return f"<RangeEstimate {summary}{f' ({verdicts})' if verdicts else ''}>"
 
     def _summary(self) -> dict[str, str]:
+        low, high = self._bounds(TABLE_LEVEL, self.calibration, too_few="limits")[0]
         rows = {
             "method": f"{self.method}, {self.origin}",
             "epoch": self.epoch.isot + " TDB",
             "range": f"{self.range.value:.6g} ± {self.range_error.value:.2g} au",
+            f"{TABLE_LEVEL:.0%} interval": f"{low:.4g} to {high:.4g} au",
             "range rate": f"{self.range_rate.value:.4g} ± {self.range_rate_error.value:.2g} au/d",
             "status": f"{self.status.name}: {self.status.advice}",
         }
         if self.diagnostics:
             rows["diagnostics"] = self.diagnostics
         return rows
+
+
+def _within(
+    limits: FloatArray,
+    value: FloatArray,
+    half: FloatArray,
+    ok: BoolArray,
+    quantiles: FloatArray | None,
+) -> FloatArray:
+    """Intervals within limits, (M, 2): of quantiles, of half-widths, or the limits."""
+    bounds = np.where(ok[:, None], np.stack([value - half, value + half], axis=1), limits)
+    if quantiles is not None:
+        bounds = np.where(np.isfinite(quantiles), quantiles, bounds)
+    low, high = limits.T
+    return np.stack([np.fmax(bounds[:, 0], low), np.fmin(bounds[:, 1], high)], axis=1)

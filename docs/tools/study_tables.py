@@ -84,7 +84,34 @@ SUBSETS = {
     "solved from the geocenter": "Arcs that both classical methods solve from the geocentre",
     "solved from the topocenter": "Arcs that both classical methods solve from the topocentre",
 }
-SOURCES = {"crosswise": "of other folds", "of the method": "of the package"}
+SOURCES = {
+    "crosswise": "of other folds",
+    "of the method": "of the package",
+    "posterior": "none: posterior",
+}
+SCORES = {
+    "median_relative_error": "median relative error",
+    "inside_68": "68 %: inside [%]",
+    "inside_95": "95 %: inside [%]",
+    "ratio_68": "68 %: upper / lower",
+    "ratio_95": "95 %: upper / lower",
+    "interval_score_68": "interval score, 68 % [dex]",
+    "interval_score_95": "interval score, 95 % [dex]",
+    "crps": "CRPS [dex]",
+}
+POSTERIORS = {
+    "inside_68": "68 %: equal tails [%]",
+    "region_68": "68 %: densest [%]",
+    "inside_95": "95 %: equal tails [%]",
+    "region_95": "95 %: densest [%]",
+    "median_relative_error": "median relative error",
+    "interval_score_95": "interval score, 95 % [dex]",
+    "crps": "CRPS [dex]",
+    "nats": f"{MINUS}ln p [nat]",
+    "floored": "truth off it [%]",
+    "nodes_admissible": "admissible [%]",
+}
+POSTERIOR_AXES = {"eta": "motion", "span": "arc", "median": "posterior median", "rho": "true range"}
 
 
 class Study(NamedTuple):
@@ -139,6 +166,8 @@ class Study(NamedTuple):
                 argument += f"-{representation}.safetensors"
             elif representation != LearnedEstimator.representations[0]:
                 argument += f"@{representation}"
+        if (prior := identity.get("prior")) is not None and label != argument:
+            argument += f"@{prior}"
         if identity["origin"] != native:
             argument += f"@{identity['origin']}"
         return argument if label == argument else f"{label}={argument}"
@@ -375,6 +404,50 @@ def coverage_by_tercile(study: Study) -> str:
     return csv_table(f"Inside by tercile [%], per arc, {study.data['kind']} arcs", header, lines)
 
 
+def scores(study: Study) -> str:
+    """Interval scores of every method, beside how often and how wide its intervals are."""
+    rows = study.tables.get("scores", [])
+    by_figure = {(row["method"], row["metric"]): row for row in rows}
+    lines = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        cells = (by_figure[method, name] for name in SCORES)
+        lines.append([method, *(figure(row["value"], row["low"], row["high"]) for row in cells)])
+    title = f"Interval scores, {study.data['kind']} arcs"
+    return csv_table(title, ["method", *SCORES.values()], lines) if lines else ""
+
+
+def posteriors(study: Study) -> Iterable[str]:
+    """Figures of posteriors by stratum, by decile, and for information by true range."""
+    rows = study.tables.get("posteriors", [])
+    header = ["method", "arcs", "n", *POSTERIORS.values()]
+    titles = {True: "Posteriors", False: "For information: posteriors in bins of the true range"}
+    for is_judged, title in titles.items():
+        lines = []
+        some = [row for row in rows if row["is_judged"] is is_judged]
+        for cell in dict.fromkeys((row["method"], row["axis"], row["stratum"]) for row in some):
+            method, axis, stratum = cell
+            by_metric = {
+                row["metric"]: row
+                for row in some
+                if (row["method"], row["axis"], row["stratum"]) == cell
+            }
+            unit = " au" if axis in ("median", "rho") else ""
+            arcs = f"{POSTERIOR_AXES[axis]}: {stratum}{unit}" if axis != "all" else "all"
+            figures = (by_metric[name] for name in POSTERIORS)
+            cells = [figure(row["value"], row["low"], row["high"]) for row in figures]
+            lines.append([method, arcs, f"{by_metric['crps']['n_arcs']:,}", *cells])
+        if lines:
+            yield csv_table(f"{title}, {study.data['kind']} arcs", header, lines)
+    pit = study.tables.get("pit", [])
+    lines = [
+        [method, *(figure(r["percent"], r["low"], r["high"]) for r in pit if r["method"] == method)]
+        for method in dict.fromkeys(row["method"] for row in pit)
+    ]
+    if lines:
+        title = f"True ranges by decile of their posterior [%], {study.data['kind']} arcs"
+        yield csv_table(title, ["method", *map(str, range(1, 11))], lines)
+
+
 def _independent(study: Study) -> list[Row]:
     """Rows of coverage, but for calibrations of the package on arcs that they may be made of."""
     simulated = study.data["kind"] == "simulated"
@@ -409,7 +482,13 @@ def parts(studies: Sequence[Study]) -> dict[str, list[str]]:
         "study_coverage": [
             piece
             for s in studies
-            for piece in (description(s), coverage(s), coverage_by_tercile(s))
+            for piece in (
+                description(s),
+                scores(s),
+                coverage(s),
+                coverage_by_tercile(s),
+                *posteriors(s),
+            )
         ],
     }
 

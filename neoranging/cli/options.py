@@ -186,9 +186,9 @@ def seed_option(text: str | None = None) -> Decorator:
     return click.option("--seed", type=COUNT_OR_NONE, default=0, show_default=True, help=text)
 
 
-def dynamics_option(default: str, text: str) -> Decorator:
-    """Option ``--dynamics``, the motion of the truth."""
-    choice = click.Choice(["kepler", "nbody"])
+def dynamics_option(default: str, text: str, *others: str) -> Decorator:
+    """Option ``--dynamics``, the motion of the truth; ``others`` beside "kepler" and "nbody"."""
+    choice = click.Choice([*others, "kepler", "nbody"])
     return click.option("--dynamics", type=choice, default=default, show_default=True, help=text)
 
 

@@ -37,6 +37,7 @@ from neoranging.typing import BoolArray, FloatArray
 
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_ITERATIONS = 80
+_STRIP_GRID = 65  # ranges among which the widest strip is looked for, thrice
 _CHUNK = 32_768  # rows per pass of the root finder: its temporaries stay in the cache
 
 
@@ -160,6 +161,39 @@ def range_rate_interval(
     half_width = np.sqrt(np.where(square >= 0.0, square, np.nan))
     centre = -0.5 * c[..., 1]
     return centre - half_width, centre + half_width
+
+
+def widest_strip(c: FloatArray, limits: FloatArray, mu: float = GM_SUN) -> FloatArray:
+    """Lowest and highest range-rate [au/d] bound to the Sun at any range between two limits.
+
+    Parameters
+    ----------
+    c : ndarray, shape (M, 6)
+        Energy coefficients.
+    limits : ndarray, shape (M, 2)
+        Least and greatest range [au]; NaN where there is none.
+    mu : float
+        Gravitational parameter of the Sun [au^3/d^2].
+
+    Returns
+    -------
+    ndarray, shape (M, 2)
+    """
+    c, part = c[:, None], np.linspace(0.0, 1.0, _STRIP_GRID)
+    near, far = limits[:, :1], limits[:, 1:]
+    with np.errstate(invalid="ignore"):
+        # a line of sight that passes the Sun has a sharp peak at its nearest point
+        peak = np.clip(-0.5 * c[..., 5], near, far)
+        rho = np.concatenate([near * (far / near) ** part, peak], axis=1)
+        rho.sort(axis=1)
+        for _ in range(3):  # the width is smooth: zoom in on its greatest value
+            low, high = range_rate_interval(c, rho, mu)
+            best = np.argmax(np.nan_to_num(high - low, nan=-1.0), axis=1)[:, None]
+            widest = np.concatenate([np.take_along_axis(x, best, 1) for x in (low, high)], axis=1)
+            ends = [np.clip(best + side, 0, rho.shape[1] - 1) for side in (-1, 1)]
+            start, stop = (np.take_along_axis(rho, end, 1) for end in ends)
+            rho = start + (stop - start) * part
+    return widest
 
 
 def escape_rate(c: FloatArray, rho: npt.ArrayLike, mu: float = GM_EARTH) -> FloatArray:

@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from neoranging.core import columns
 from neoranging.core.admissible import is_admissible
 from neoranging.core.attributable import Attributables
 from neoranging.core.kepler import orbital_energy
+from neoranging.core.noise import quantile
 from neoranging.core.posterior import Posterior
 from neoranging.core.status import RangeStatus, is_usable
 from neoranging.typing import BoolArray, CodeArray, FloatArray, IntArray, StrArray
@@ -254,6 +256,12 @@ class Answers:
     def rho_error(self) -> FloatArray:
         """Standard error of the range [au], shape (M,); NaN where there is none."""
         return np.sqrt(self.covariance[:, 0, 0])
+
+    def error_quantile(self, level: float) -> FloatArray:
+        """Error of the range that a share ``level`` stays below [au], shape (M,)."""
+        if self.error_scales is None:
+            return self.rho_error * float(ndtri(0.5 + 0.5 * level))
+        return self.rho_error * quantile(self.error_scales, 1.0 - level)
 
     @property
     def eta(self) -> FloatArray:

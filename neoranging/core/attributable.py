@@ -18,12 +18,25 @@ import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY
 from neoranging.core import columns
-from neoranging.core.admissible import energy_coefficients, is_admissible, range_intervals
+from neoranging.core.admissible import (
+    energy_coefficients,
+    is_admissible,
+    range_intervals,
+    widest_strip,
+)
 from neoranging.core.arcs import Arcs
-from neoranging.core.geometry import dot, norm, radec, sky_basis, wrap_angle
+from neoranging.core.geometry import (
+    dot,
+    line_of_sight,
+    line_of_sight_rate,
+    norm,
+    radec,
+    sky_basis,
+    wrap_angle,
+)
 from neoranging.core.kepler import orbital_energy
 from neoranging.core.prediction import object_state
-from neoranging.typing import BoolArray, FloatArray
+from neoranging.typing import BoolArray, FloatArray, IntArray
 
 
 class SkyMotion(NamedTuple):
@@ -397,6 +410,30 @@ class Attributables(NamedTuple):
         limits = range_intervals(self.energy_coefficients)
         least, greatest = limits[..., 0], limits[..., 1]
         return np.stack([np.fmin.reduce(least, axis=1), np.fmax.reduce(greatest, axis=1)], axis=1)
+
+    @property
+    def rate_limits(self) -> FloatArray:
+        """Lowest and highest range-rate of admissible orbits [au/d], (M, 2); NaN where none is."""
+        return widest_strip(self.energy_coefficients, self.range_limits)
+
+    def corrected(self, change: FloatArray) -> Attributables:
+        """Attributables moved on their tangent planes; covariances and curvature stay.
+
+        Parameters
+        ----------
+        change : ndarray, shape (M, 4)
+            Offset to the east and to the north [rad], and that of the rates [rad/d].
+        """
+        direction = line_of_sight(self.ra, self.dec)
+        east, north = sky_basis(self.ra, self.dec)
+        x, y, x_rate, y_rate = change.T[..., None]
+        rate = line_of_sight_rate(self.ra, self.dec, self.ra_rate, self.dec_rate)
+        rate = rate + x_rate * east + y_rate * north
+        ra, dec = radec(direction + x * east + y * north)
+        east, north = sky_basis(ra, dec)
+        return self._replace(
+            ra=ra, dec=dec, ra_rate=dot(rate, east) / np.cos(dec), dec_rate=dot(rate, north)
+        )
 
     def complete(self, rho: FloatArray, rho_dot: FloatArray) -> Completion:
         """Orbits that a range [au] and range-rate [au/d] of each arc, (M,), complete these to."""

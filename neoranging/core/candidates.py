@@ -49,7 +49,7 @@ from neoranging.core.attributable import Attributables, path_fit
 from neoranging.core.geometry import norm
 from neoranging.core.influence import bend_of_one
 from neoranging.core.kepler import orbital_energy
-from neoranging.core.noise import ErrorLaw, error_law, quantile
+from neoranging.core.noise import ErrorLaw, error_law, largest, quantile
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.range_equation import RangeEquation
 from neoranging.core.status import RangeStatus
@@ -63,22 +63,25 @@ class Thresholds:
     Attributes
     ----------
     exclusion : float
-        Standard errors by which the scalar equation must fail at every range beyond ``factor``.
+        Standard errors by which the scalar equation must fail at every range beyond ``factor``:
+        normal ones, as rare as errors of that size are by the law of the errors.
     factor : float
         Ratio to the chosen range within which others need not be excluded.
     relative_error : float
-        Largest linearised standard error of the range, relative to the range.
+        Largest linearised standard error of the range, relative to the range; the normal one with
+        the same tail.
     chi2_excess : float
         How much worse than the best candidate one may fit the observations and still be a rival.
     misfit : float
-        Largest reduced chi-square of the observations beyond the three a method satisfies.
+        Largest reduced chi-square of the observations beyond the three a method satisfies, in
+        units of the largest errors that are no blunders (`neoranging.core.noise.largest`).
     """
 
-    exclusion: float = 3.0
+    exclusion: float = 3.2
     factor: float = 2.0
     relative_error: float = 0.3
     chi2_excess: float = 16.0
-    misfit: float = 25.0
+    misfit: float = 10.0
 
 
 _RIVAL_STEP = np.log(1.2)
@@ -93,8 +96,8 @@ class ClassicalRoots(NamedTuple):
     equation: RangeEquation
     """Scalar equation of each arc, shape (M,)."""
     errors: Callable[[ErrorLaw], tuple[FloatArray, FloatArray]]
-    """Standard error of the equation as a part of the range, (M,), and the covariance of
-    (rho, rho_dot) of each root, (K, 2, 2), by the law of the errors."""
+    """Variance of the equation as a part of the range, shape (M, 3), and covariance of
+    (rho, rho_dot) of each root, shape (K, 3, 2, 2): by scatter, offsets and errors of time."""
 
 
 _SMALLEST_BLUNDER_RAD = 1.0 * ARCSEC
@@ -118,9 +121,10 @@ def solve(
     m = len(arcs)
     pick = np.full(m, -1)
     pick[classical.roots.arc[candidates.chosen]] = np.nonzero(candidates.chosen)[0]
-    law = error_law(arcs, _beyond_orbit(arcs, classical.roots, pick, residuals))
+    about = _about_chosen(arcs, classical.roots, pick, residuals)
+    law = error_law(arcs, _beyond_parabola(arcs, about))
     variance, parts = classical.errors(law)
-    parts[:, 1] += parts[:, 0] * _earth_pull(arcs, classical.roots, law)[:, None, None]
+    parts[:, 2] += parts[:, 0] * _earth_pull(arcs, classical.roots, law)[:, None, None]
     roots = classical.roots._replace(covariance=parts.sum(axis=1))
     candidates = candidates._replace(roots=roots)
     picked = pick >= 0
@@ -129,13 +133,19 @@ def solve(
         value = np.full((m, *column.shape[1:]), np.nan)
         value[picked] = column[pick[picked]]
         values.append(value)
-    of_range = np.zeros((m, 2))
+    of_range = np.zeros((m, 3))
     of_range[picked] = parts[pick[picked], :, 0, 0]
-    scales = law.mixture(*of_range.T)
-    tail = quantile(scales, 2.0 * float(ndtr(-thresholds.exclusion))) / thresholds.exclusion
-    noise = law.tail(variance, thresholds.exclusion) / thresholds.exclusion
+    noise, tail = np.sqrt(variance.sum(axis=1)), np.ones(m)
+    # the tail of a mixture is longer: what its root mean square does not determine it does not
+    least = np.sqrt(values[2][:, 0, 0]) <= thresholds.relative_error * values[0]
+    bent = np.flatnonzero(least & (noise * thresholds.exclusion < 1.0))
+    rare = 2.0 * float(ndtr(-thresholds.exclusion))
+    tail[bent] = quantile(law.mixture(variance, bent), rare) / thresholds.exclusion
+    noise *= tail
+    scales = law.mixture(of_range)
+    misses = arcs.sum(np.sum((about / largest(arcs)) ** 2, axis=1))
     status = _verdict(
-        arcs, coefficients, classical.equation, noise, tail, candidates, pick, thresholds
+        arcs, coefficients, classical.equation, (noise, tail, misses), candidates, pick, thresholds
     )
     status, remarks = _redundant(arcs, status, thresholds)
     rho, rho_dot, covariance, r, v, epoch = values
@@ -154,25 +164,28 @@ def solve(
     )
 
 
-def _beyond_orbit(arcs: Arcs, roots: Roots, pick: IntArray, residuals: FloatArray) -> FloatArray:
-    """Residuals about the chosen orbits, as a fit to all observations would leave them, (n, 2).
+def _about_chosen(arcs: Arcs, roots: Roots, pick: IntArray, residuals: FloatArray) -> FloatArray:
+    """Residuals of all observations about the orbit chosen for their arc, (n, 2); NaN without."""
+    begin = np.concatenate([[0], np.cumsum(arcs.counts[roots.arc])])
+    about = np.full((len(arcs.t), 2), np.nan)
+    k = np.flatnonzero(pick >= 0)
+    about[arcs.rows_of(k)] = residuals[columns.ragged_rows(begin[pick[k]], arcs.counts[k])]
+    lost = np.ones(len(arcs), dtype=bool)
+    lost[k] = ~roots.converged[pick[k]]
+    about[lost[arcs.owner]] = np.nan
+    return about
+
+
+def _beyond_parabola(arcs: Arcs, about: FloatArray) -> FloatArray:
+    """Residuals about orbits as a fit to all observations would leave them, shape (n, 2).
 
     An orbit near the chosen one differs from it by little more than a parabola on the sky. NaN
     where a parabola fits better, or no orbit was reached.
     """
     path = path_fit(arcs)
-    begin = np.concatenate([[0], np.cumsum(arcs.counts[roots.arc])])
-    rest = np.full((len(arcs.t), 2), np.nan)
-    k = np.flatnonzero((pick >= 0) & (arcs.counts > 3))
-    k = k[roots.converged[pick[k]]]
-    if not len(k):
-        return rest
-    rows = arcs.rows_of(k)
-    rest[rows] = residuals[columns.ragged_rows(begin[pick[k]], arcs.counts[k])]
-    beyond = path.beyond(arcs, np.where(np.isfinite(rest), rest, 0.0))
+    beyond = path.beyond(arcs, about)
     better = arcs.sum(np.sum(beyond**2, axis=1)) < arcs.sum(np.sum(path.rest**2, axis=1))
-    keep = np.isfinite(rest) & better[arcs.owner][:, None]
-    return np.where(keep, beyond, np.nan)
+    return np.where(better[arcs.owner][:, None], beyond, np.nan)
 
 
 def _redundant(
@@ -252,12 +265,12 @@ def _verdict(
     arcs: Arcs,
     coefficients: FloatArray,
     equation: RangeEquation,
-    noise: FloatArray,
-    tail: FloatArray,
+    errors: tuple[FloatArray, FloatArray, FloatArray],
     candidates: Candidates,
     pick: IntArray,
     thresholds: Thresholds,
 ) -> CodeArray:
+    noise, tail, misses = errors
     roots = candidates.roots
     status = np.full(len(arcs), RangeStatus.NO_ROOT.code, dtype=np.int8)
     # also where the noise is no number: an object that does not move
@@ -277,7 +290,7 @@ def _verdict(
         thresholds,
     )
     spare = 2.0 * arcs.counts[k] - 6.0
-    misfit = candidates.chi2[chosen] > thresholds.misfit * np.maximum(spare, 1.0)
+    misfit = misses[k] > thresholds.misfit * np.maximum(spare, 1.0)
     lost, rivals = (
         np.bincount(roots.arc, weights=flag, minlength=len(arcs))[k]
         for flag in (~roots.converged, candidates.plausible)

@@ -149,22 +149,25 @@ class Densities:
 
     def threshold(self, level: float) -> FloatArray:
         """Logarithm of the density above which a share of the probability lies, shape (M,)."""
-        scale = self._below[0][self.arc]
-        ends = np.stack([self.log_start, self.log_stop]) - scale
-        top, bottom = ends.max(axis=0), ends.min(axis=0)
-        width = self.stop - self.start
-        high, low = self.per_arc(np.maximum, top), self.per_arc(np.minimum, bottom)
+        ends = np.stack([self.log_start, self.log_stop]) - self._below[0][self.arc]
+        high = self.per_arc(np.maximum, ends.max(axis=0))
+        low = self.per_arc(np.minimum, ends.min(axis=0))
         for _ in range(_STEPS):
             middle = 0.5 * (high + low)
-            cut = np.maximum(bottom, middle[self.arc])
-            fall = np.maximum(top - cut, 0.0)
-            slope = np.maximum(top - bottom, 1e-300)
-            # of a level segment all or nothing lies above
-            share = np.where(top - bottom > 1e-12, fall / slope, top >= middle[self.arc])
-            above = self.per_arc(np.add, width * share * np.exp(top) * mean_exp(-fall))
-            enough = above >= level
+            enough = self.above(middle) >= level
             low, high = np.where(enough, middle, low), np.where(enough, high, middle)
         return low - 1e-9  # of equal densities none is lost to rounding
+
+    def above(self, log_density: FloatArray) -> FloatArray:
+        """Probability of densities of at least ``exp(log_density)``, (M,) to (M,)."""
+        ends = np.stack([self.log_start, self.log_stop]) - self._below[0][self.arc]
+        top, bottom, wanted = ends.max(axis=0), ends.min(axis=0), log_density[self.arc]
+        fall = np.maximum(top - np.maximum(bottom, wanted), 0.0)
+        slope = np.maximum(top - bottom, 1e-300)
+        # of a level segment all or nothing lies above
+        share = np.where(top - bottom > 1e-12, fall / slope, top >= wanted)
+        width = self.stop - self.start
+        return self.per_arc(np.add, width * share * np.exp(top) * mean_exp(-fall))
 
     def region(self, level: float, merge: float = 0.0) -> tuple[IntArray, FloatArray]:
         """Intervals where the density is highest and which hold a share of the probability.

@@ -26,7 +26,7 @@ from neoranging.core.candidates import ClassicalRoots
 from neoranging.core.columns import take
 from neoranging.core.geometry import cross, dot, norm, sky_basis
 from neoranging.core.kepler import lagrange_coefficients
-from neoranging.core.noise import DRIFT_D, ErrorLaw, error_law
+from neoranging.core.noise import LEAST_USUAL_SHARE, ErrorLaw
 from neoranging.core.range_equation import RangeEquation, positive_ranges
 from neoranging.typing import FloatArray
 
@@ -309,9 +309,14 @@ def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Class
     """
     rows = arcs.triplet
     triplets = Triplets.of(arcs.t[rows], arcs.direction[rows], arcs.position[rows])
-    law = error_law(arcs)
-    noise = law.tail(_noise(triplets, _Errors.of(arcs, law)), exclusion)
-    orbits, equation = _solve(triplets, GM_SUN, C_AU_PER_DAY, max_iterations, noise < 1.0)
+    axes = sky_basis(arcs.ra[rows], arcs.dec[rows])
+    across = (dot(axis, triplets.normal[:, None]) for axis in axes)
+    claims = arcs.sigma_ra[rows], arcs.sigma_dec[rows]
+    weight = _weights(triplets)
+    noise = norm(weight * np.hypot(*(a * s for a, s in zip(across, claims, strict=True))))
+    # the law of the errors waits for the orbits, about which the observations scatter
+    bent = noise * (LEAST_USUAL_SHARE * exclusion) < np.abs(triplets.volume)
+    orbits, equation = _solve(triplets, GM_SUN, C_AU_PER_DAY, max_iterations, bent)
     middle = rows[orbits.arc, 1]
     along = dot(arcs.direction[middle], orbits.v)
     rho_dot = (along - dot(arcs.direction[middle], arcs.velocity[middle])) / (
@@ -354,7 +359,7 @@ class _Errors(NamedTuple):
         )
         # the motion counts on the plane that touches the sphere at the middle sighting
         timing = np.einsum("msc,cmi->msi", law.timing[rows], axes[:, :, 1])
-        visit, t = law.visit[rows], arcs.t[rows] / DRIFT_D
+        visit, t = law.visit[rows], arcs.t[rows] / law.drift[:, None]
         together = np.exp(-0.5 * (t[:, :, None] - t[:, None, :]) ** 2)
         together *= visit[:, :, None] == visit[:, None, :]
         return cls(scatter, timing, offset, together)
@@ -363,24 +368,31 @@ class _Errors(NamedTuple):
 def _linear_errors(
     arcs: Arcs, triplets: Triplets, orbits: GaussOrbits, law: ErrorLaw
 ) -> tuple[FloatArray, FloatArray]:
-    """Variance of the equation of each arc (M, 2), and covariance of each root (K, 2, 2, 2)."""
+    """Variance of the equation of each arc (M, 3), and covariance of each root (K, 3, 2, 2)."""
     errors = _Errors.of(arcs, law)
     return _noise(triplets, errors), _covariance(arcs, orbits, errors)
 
 
-def _noise(triplets: Triplets, errors: _Errors) -> FloatArray:
-    """Variance of the bend of each arc as a part of the bend, by scatter and the rest, (M, 2)."""
-    normal = triplets.normal[:, None]
+def _weights(triplets: Triplets) -> FloatArray:
+    """Weights of the three sightings in the bend of each arc, shape (M, 3)."""
     A = _series(_intervals(triplets.t, np.zeros_like(triplets.t), np.inf)).A
-    weight = np.stack([A[:, 0], np.full(len(A), -1.0), A[:, 1]], axis=1)
+    return np.stack([A[:, 0], np.full(len(A), -1.0), A[:, 1]], axis=1)
+
+
+def _noise(triplets: Triplets, errors: _Errors) -> FloatArray:
+    """Variance of the bend of each arc as a part of the bend, by each kind of error.
+
+    Shape (M, 3): by scatter, offsets and errors of time.
+    """
+    normal, weight = triplets.normal[:, None], _weights(triplets)
 
     def parts(displacement: FloatArray) -> FloatArray:
         return weight * dot(displacement, normal)
 
-    square = np.zeros((len(A), 2))
+    square = np.zeros((len(weight), 3))
     for displacement in errors.scatter:
         square[:, 0] += np.sum(parts(displacement) ** 2, axis=1)
-    square[:, 1] = np.sum(parts(errors.timing) ** 2, axis=1)
+    square[:, 2] = np.sum(parts(errors.timing) ** 2, axis=1)
     for displacement in errors.offset:
         part = parts(displacement)
         square[:, 1] += np.einsum("mj,mjk,mk->m", part, errors.together, part)
@@ -391,7 +403,7 @@ def _noise(triplets: Triplets, errors: _Errors) -> FloatArray:
 def _covariance(arcs: Arcs, orbits: GaussOrbits, errors: _Errors) -> FloatArray:
     """Covariance of (rho, rho_dot) of each orbit by the errors of its three sightings.
 
-    By their scatter and by the rest, shape (K, 2, 2, 2).
+    By their scatter, offsets and errors of time, shape (K, 3, 2, 2).
 
     The plane condition, linearised: with ``dc = -3 B u (r . dr) / r^2`` it is three linear
     equations for the changes of the three ranges under a change of the three directions. Those of
@@ -420,29 +432,29 @@ def _covariance(arcs: Arcs, orbits: GaussOrbits, errors: _Errors) -> FloatArray:
     # by how much the range-rate follows a shift of each sighting and a change of its range
     motion = (orbits.v - arcs.velocity[rows[:, 1]]) / ranges[:, 1:2]
     lever = [pull[:, :1] * L[:, 1], motion, pull[:, 1:] * L[:, 1]]
-    outer = np.stack([dot(lever[0], L[:, 0]), np.zeros(len(rows)), dot(lever[2], L[:, 2])], axis=1)
+    first, last = (dot(lever[k], L[:, k])[:, None] * solve[:, k] for k in (0, 2))
+    pair = -np.stack([solve[:, 1], first + last], axis=1)
+    # rows of (rho, rho_dot) by the displacement of each sighting, shape (K, 3, 2, 3)
+    effect = np.empty((len(rows), 3, 2, 3))
+    effect[:, 0], effect[:, 2] = c[:, :1, None] * pair, c[:, 1:, None] * pair
+    effect[:, 1] = dot(pair, weight[:, None])[:, :, None] * orbits.r[:, None] - pair
+    effect[:, :, 1] += np.stack(lever, axis=1)
+    effect *= ranges[:, :, None, None]
 
     def changes(displacement: FloatArray) -> FloatArray:
         """Changes of (rho, rho_dot) by the displacement of each sighting, shape (K, 3, 2)."""
-        pairs = []
-        for k in range(3):
-            shift = ranges[:, k, None] * displacement[orbits.arc, k]
-            effect = middle(shift) if k == 1 else c[:, k // 2, None] * shift
-            change = -np.einsum("mki,mi->mk", solve, effect)
-            of_rate = dot(outer, change) + dot(lever[k], shift)
-            pairs.append(np.stack([change[:, 1], of_rate], axis=1))
-        return np.stack(pairs, axis=1)
+        return np.einsum("kjai,kji->kja", effect, displacement[orbits.arc])
 
-    covariance = np.zeros((len(rows), 2, 2, 2))
-    for displacement in errors.scatter:
-        change = changes(displacement)
-        covariance[:, 0] += np.einsum("mka,mkb->mab", change, change)
-    change = changes(errors.timing)
-    covariance[:, 1] = np.einsum("mka,mkb->mab", change, change)
+    covariance = np.zeros((len(rows), 3, 2, 2))
+    for kind, displacements in ((0, errors.scatter), (2, (errors.timing,))):
+        for displacement in displacements:
+            change = changes(displacement)
+            covariance[:, kind] += np.einsum("mka,mkb->mab", change, change)
     together = errors.together[orbits.arc]
     for displacement in errors.offset:
         change = changes(displacement)
-        covariance[:, 1] += np.einsum("mja,mjk,mkb->mab", change, together, change)
+        shared = np.einsum("mjk,mkb->mjb", together, change)
+        covariance[:, 1] += np.einsum("mja,mjb->mab", change, shared)
     return covariance
 
 

@@ -32,7 +32,7 @@ from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import ParabolaFit, TangentFit, path_fit, tangent_fit
 from neoranging.core.candidates import ClassicalRoots
 from neoranging.core.geometry import cross, dot, norm
-from neoranging.core.noise import DRIFT_D, INDEPENDENT, ErrorLaw, error_law
+from neoranging.core.noise import INDEPENDENT, LEAST_USUAL_SHARE, ErrorLaw
 from neoranging.core.prediction import sight
 from neoranging.core.range_equation import RangeEquation, positive_ranges
 from neoranging.typing import FloatArray
@@ -105,15 +105,19 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
     """
     fit = tangent_fit(arcs)
     problem = _problem(fit)
-    equation, law = problem.equation, error_law(arcs)
-    noise = law.tail(_noise(problem, fit, _variances(arcs, law)), exclusion)
+    equation = problem.equation
+    across, normal = _axes(fit)[:, 1], cross(problem.direction, problem.rate)
+    noise = np.sqrt(np.sum(across**2 * fit.covariance[:, :, 2, 2], axis=1))
+    # the law of the errors waits for the orbits, about which the observations scatter
+    bend = np.abs(dot(normal, problem.acceleration))
+    bent = noise * (LEAST_USUAL_SHARE * exclusion) < bend
     rho, arc = positive_ranges(equation)
     of_arcs, problem = problem, columns.take(problem, arc)
     rho_dot = problem.range_rate(rho)
     r, v = problem.orbit(rho, rho_dot)
     epoch = fit.epoch[arc] - rho / C_AU_PER_DAY
     converged = np.full(len(arc), max_iterations == 0)
-    open_ = np.nonzero(noise[arc] < 1.0)[0]
+    open_ = np.nonzero(bent[arc])[0]
     if max_iterations and len(open_):
         refined = _refine(arcs, fit, arc[open_], rho[open_], max_iterations)
         settled = refined.converged
@@ -129,7 +133,7 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
 
     @np.errstate(all="ignore")
     def errors(law: ErrorLaw) -> tuple[FloatArray, FloatArray]:
-        """Variance of the equation of each arc (M, 2), and covariance of each root."""
+        """Variance of the equation of each arc (M, 3), and covariance of each root."""
         sky = _variances(arcs, law)
         covariance = _covariance(problem, sky[arc], _axes(fit)[arc], rho)
         return _noise(of_arcs, fit, sky), covariance
@@ -147,32 +151,36 @@ def _variances(arcs: Arcs, law: ErrorLaw) -> FloatArray:
     Shape (M, 5, 3, 3): scatter east and north, offset east and north, and along by errors of time.
     """
     path = path_fit(arcs)
-    many = np.maximum(np.bincount(law.visit) / INDEPENDENT, 1.0)[law.visit]
-    timing = np.sum(law.timing**2, axis=1)
-    own = np.column_stack([law.scatter**2, timing]) * many[:, None]
-    east, north, along = np.moveaxis(path.covariance(arcs, own), 1, 0)
     # exp(-(x - y)^2 / 2) as a sum of products: each term is a drift that a visit has as a whole
-    x = (arcs.t - tangent_fit(arcs).epoch[arcs.owner]) / DRIFT_D
+    x = (arcs.t - tangent_fit(arcs).epoch[arcs.owner]) / law.drift[arcs.owner]
     term = np.exp(-0.5 * x * x)
-    offset = np.zeros((len(arcs), 2, 3, 3))
+    offset, rest = np.zeros((len(arcs), 2, 3, 3)), np.ones_like(x)
     for order in range(_DRIFT_ORDERS):
         if order:
             term = term * x / np.sqrt(order)
         offset += path.covariance_of_shared(arcs, law.offset * term[:, None], law.visit)
-    return np.stack([east, north, offset[:, 0], offset[:, 1], along], axis=1)
+        rest -= term**2
+    many = np.maximum(np.bincount(law.visit) / INDEPENDENT, 1.0)[law.visit][:, None]
+    timing = np.sum(law.timing**2, axis=1)
+    # what the series leaves of the offsets each observation has by itself
+    left = law.offset**2 * np.maximum(rest, 0.0)[:, None]
+    own = path.covariance(arcs, np.column_stack([law.scatter**2, left, timing]) * many)
+    own[:, 2:4] += offset
+    return own
 
 
 def _noise(problem: _Problem, fit: TangentFit, sky: FloatArray) -> FloatArray:
-    """Variance of the acceleration across the motion as a part of it, (M, 2).
+    """Variance of the acceleration across the motion as a part of it, (M, 3).
 
-    By the scatter and by the rest: errors of time are along the motion.
+    By scatter, offsets and errors of time; these are along the motion.
     """
     across = _axes(fit)[:, 1]
     normal = cross(problem.direction, problem.rate)
     acceleration = sky[:, :4, 2, 2].reshape(-1, 2, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = np.einsum("mc,mpc->mp", across**2, acceleration)
-        return variance / dot(normal, problem.acceleration)[:, None] ** 2
+        variance /= dot(normal, problem.acceleration)[:, None] ** 2
+    return np.column_stack([variance, np.zeros(len(variance))])
 
 
 class _Refined(NamedTuple):
@@ -233,7 +241,7 @@ def _covariance(
 ) -> FloatArray:
     """Covariance of (rho, rho_dot) from that of the rates and accelerations.
 
-    By the scatter and by the rest, shape (K, 2, 2, 2).
+    By scatter, offsets and errors of time, shape (K, 3, 2, 2).
 
     The two projected equations, linearised in L' and L'': with p the motion or its normal,
     ``dF/drho drho + G drho_dot + rho p . dL'' + 2 rho_dot p . dL' = 0`` where G is zero across the
@@ -260,12 +268,10 @@ def _covariance(
         of_rate = -(along + slope_along[:, None] * of_rho) / double[:, None]
     unit = along / norm(along)[:, None]
     jacobian = np.stack([of_rho, of_rate], axis=1)
-    by_time = np.einsum("kia,ka->ki", jacobian, unit)[..., None]
-    rest = np.concatenate([jacobian, by_time], axis=2)
-    return np.stack(
-        [
-            np.einsum("kia,ka,kja->kij", jacobian, variance[:, :2], jacobian),
-            np.einsum("kia,ka,kja->kij", rest, variance[:, 2:], rest),
-        ],
-        axis=1,
-    )
+    by_time = np.einsum("kia,ka->ki", jacobian, unit)
+    parts = [
+        np.einsum("kia,ka,kja->kij", jacobian, variance[:, kind], jacobian)
+        for kind in (slice(0, 2), slice(2, 4))
+    ]
+    timing = by_time[:, :, None] * by_time[:, None, :] * variance[:, 4, None, None]
+    return np.stack([*parts, timing], axis=1)

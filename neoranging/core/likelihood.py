@@ -137,7 +137,7 @@ class Space(NamedTuple):
     mean_weight: FloatArray
     """Inverse variances averaged over the scales, shape (n, 2)."""
     sums: FloatArray
-    """Of visit and axis: the sum of the mean weights, and the weight of the mean, (visits, 2, 2)."""
+    """Of visit and axis: sum of the mean weights, and weight of the mean, shape (visits, 2, 2)."""
     lever: FloatArray
     """Leverage of visit and axis: of the scatter, of the mean; shape (visits, 2, 2)."""
     normal: FloatArray
@@ -190,12 +190,14 @@ def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> 
     sigma = np.sqrt(np.einsum("nab,nb->na", turn**2, variance))
     speed = a.proper_motion[owner]
     clock = np.stack([TIMING_D * speed, np.zeros_like(speed)], axis=1)
-    labels, visit = np.unique(owner * (len(owner) + 1) + _ranks(arcs), return_inverse=True)
-    mean_square = np.stack([np.bincount(visit, s**2) for s in sigma.T], axis=1)
-    mean_square /= np.bincount(visit)[:, None]
+    n = len(owner) + 1
+    ranks = np.unique(arcs.visit, return_inverse=True)[1]
+    labels, visit = np.unique(owner * n + ranks, return_inverse=True)
+    squares = np.stack([np.bincount(visit, s**2) for s in sigma.T], axis=1)
+    mean_square = squares / np.bincount(visit)[:, None]
     offset = OFFSET**2 * mean_square[visit]
     offset[:, 0] += (VISIT_TIMING_D * speed) ** 2
-    begins = np.searchsorted(labels, np.arange(len(arcs) + 1) * (len(owner) + 1))
+    begins = np.searchsorted(labels, np.arange(len(arcs) + 1) * n)
     return Nights(
         arcs.offsets,
         middle,
@@ -212,11 +214,6 @@ def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> 
         np.stack([arcs.position[middle], arcs.velocity[middle]], axis=1),
         np.ascontiguousarray(attractors),
     )
-
-
-def _ranks(arcs: Arcs) -> IntArray:
-    """Labels of the visits as numbers below the number of observations."""
-    return np.unique(arcs.visit, return_inverse=True)[1]
 
 
 @compiled
@@ -480,8 +477,8 @@ def differentiate_paths(
 
 
 @compiled
-def solve_normal(night: Nights, arc: int, n_free: int, space: Space) -> bool:
-    """Normal matrix of the first ``n_free`` numbers, its inverse and the step; False if singular."""
+def solve_normal(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> bool:
+    """Normal matrix of the first ``n_free`` numbers and its inverse; False if it is singular."""
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     normal, gathered, sums = space.normal, space.gathered, space.sums
     mean_weight, slope, miss = space.mean_weight, space.slope, space.miss
@@ -511,7 +508,7 @@ def solve_normal(night: Nights, arc: int, n_free: int, space: Space) -> bool:
 
 
 @compiled
-def invert(normal: FloatArray, root: FloatArray, inverse: FloatArray, size: int) -> bool:
+def invert(normal: FloatArray, root: FloatArray, inverse: FloatArray, size: int | np.int64) -> bool:
     """Inverse of a symmetric matrix of which the lower triangle is given; False if singular.
 
     That triangle becomes Cholesky's factor, and ``root`` the inverse of the factor.
@@ -544,7 +541,7 @@ def invert(normal: FloatArray, root: FloatArray, inverse: FloatArray, size: int)
 
 
 @compiled
-def take_step(night: Nights, arc: int, n_free: int, space: Space) -> float:
+def take_step(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> float:
     """Correct the fit by its step and the residuals by the slopes; the largest shift [rad]."""
     n = night.offsets[arc + 1] - night.offsets[arc]
     step, inverse, normal, fit = space.gathered, space.inverse, space.normal, space.fit
@@ -646,7 +643,7 @@ def weigh_scales(night: Nights, arc: int, space: Space) -> float:
 
 @compiled
 def fit_node(
-    night: Nights, arc: int, rho: float, rho_dot: float, n_free: int, space: Space
+    night: Nights, arc: int, rho: float, rho_dot: float, n_free: int | np.int64, space: Space
 ) -> tuple[float, float]:
     """Fit the attributable at a node, from the corrections in ``space.fit`` on.
 

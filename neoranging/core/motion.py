@@ -7,9 +7,9 @@ products and powers of series (Jorba & Zou 2005, Exp. Math. 14, 99, sec. 2). A s
 as a fifth of the shortest time in which its geometry changes and begun anew beyond.
 
 The attractors come as polynomials in time about the epoch of the object, heliocentric, shape
-``(2, 3, ATTRACTOR_TERMS)``: the Earth, then the Moon. What all other bodies do to an object near the
-Earth, and all to the Sun, is what they do to the barycentre of Earth and Moon, and stands in its
-path; it comes to 300 m in a day, 0.1" at 0.003 au. The oblateness of the Earth is left out.
+``(2, 3, ATTRACTOR_TERMS)``: the Earth, then the Moon. What all other bodies do to an object near
+the Earth, and all to the Sun, is what they do to the barycentre of Earth and Moon, and stands in
+its path; it comes to 300 m in a day, 0.1" at 0.003 au. The oblateness of the Earth is left out.
 
 Units are au and day, axes those of the ICRS.
 """
@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from neoranging.constants import GM_EARTH, GM_MOON, GM_SUN, R_EARTH
-from neoranging.core.compiled import compiled
+from neoranging.core.compiled import announced, compiled
 from neoranging.core.ephemeris import ATTRACTOR_TERMS
 from neoranging.typing import FloatArray, IntArray
 
@@ -60,6 +60,25 @@ def shifted(attractors: FloatArray, time: float, out: FloatArray) -> None:
             for first in range(ATTRACTOR_TERMS - 1):
                 for power in range(ATTRACTOR_TERMS - 2, first - 1, -1):
                     out[body, axis, power] += time * out[body, axis, power + 1]
+
+
+@compiled
+def planets_pull(attractors: FloatArray) -> tuple[float, float, float]:
+    """Acceleration of what is near the Earth by all but Sun, Earth and Moon, less that of the Sun.
+
+    It is what remains of the acceleration of the barycentre of Earth and Moon without the Sun's.
+    """
+    x, y, z = (
+        _EARTH_SHARE * attractors[0, 0, 0] + _MOON_SHARE * attractors[1, 0, 0],
+        _EARTH_SHARE * attractors[0, 1, 0] + _MOON_SHARE * attractors[1, 1, 0],
+        _EARTH_SHARE * attractors[0, 2, 0] + _MOON_SHARE * attractors[1, 2, 0],
+    )
+    sun = GM_SUN / (x * x + y * y + z * z) ** 1.5
+    return (
+        sun * x + 2.0 * (_EARTH_SHARE * attractors[0, 0, 2] + _MOON_SHARE * attractors[1, 0, 2]),
+        sun * y + 2.0 * (_EARTH_SHARE * attractors[0, 1, 2] + _MOON_SHARE * attractors[1, 1, 2]),
+        sun * z + 2.0 * (_EARTH_SHARE * attractors[0, 2, 2] + _MOON_SHARE * attractors[1, 2, 2]),
+    )
 
 
 @compiled
@@ -122,22 +141,8 @@ def expand(
                 ay -= pull * work[j, 1]
                 az -= pull * work[j, 2]
         if n == 0 and n_bodies > 1:
-            # the planets, as the barycentre of Earth and Moon feels them; constant over a series
-            x, y, z = (
-                _EARTH_SHARE * attractors[0, 0, 0] + _MOON_SHARE * attractors[1, 0, 0],
-                _EARTH_SHARE * attractors[0, 1, 0] + _MOON_SHARE * attractors[1, 1, 0],
-                _EARTH_SHARE * attractors[0, 2, 0] + _MOON_SHARE * attractors[1, 2, 0],
-            )
-            pull = GM_SUN / (x * x + y * y + z * z) ** 1.5
-            ax += pull * x + 2.0 * (
-                _EARTH_SHARE * attractors[0, 0, 2] + _MOON_SHARE * attractors[1, 0, 2]
-            )
-            ay += pull * y + 2.0 * (
-                _EARTH_SHARE * attractors[0, 1, 2] + _MOON_SHARE * attractors[1, 1, 2]
-            )
-            az += pull * z + 2.0 * (
-                _EARTH_SHARE * attractors[0, 2, 2] + _MOON_SHARE * attractors[1, 2, 2]
-            )
+            tide_x, tide_y, tide_z = planets_pull(attractors)
+            ax, ay, az = ax + tide_x, ay + tide_y, az + tide_z
         scale = 1.0 / ((n + 1) * (n + 2))
         path[n + 2, 0] = ax * scale
         path[n + 2, 1] = ay * scale
@@ -189,6 +194,7 @@ def advance(
     return expand(path, local, n_bodies, ORDER, space)
 
 
+@announced("the motion of objects near the Earth", 10)
 @compiled
 def _move(
     r: FloatArray,

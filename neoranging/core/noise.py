@@ -42,11 +42,15 @@ LARGEST_SHARE: Final = 1.5
 """Largest share; with more a tracklet would not have been reported, or would have been removed."""
 
 OFFSET: Final = 0.25
-"""Standard deviation of the offset of a visit, in units of the claimed sigma."""
+"""Standard deviation of the offset of a visit, in units of the claimed sigma: the median. Offsets
+differ from visit to visit as scatters do."""
 
 DRIFT_D: Final = 0.25
 """Time in which the offset of a visit becomes another [d]: over hours the object is seen through
-other air and against other stars."""
+other air."""
+
+DRIFT_RAD: Final = np.radians(1.0)
+"""Way of an object in which the offset becomes another: it is seen against other stars."""
 
 LEAST_CLAIM_RAD: Final = 0.08 * ARCSEC
 """Error that is added to every claim: a smaller one leaves out the catalogue, the atmosphere and
@@ -62,6 +66,9 @@ VISIT_TIMING_D: Final = 1.0e-5
 INDEPENDENT: Final = 4.0
 """Observations of a visit up to which errors average out; a mean of more is no better than of so
 many (Veres et al. 2017, Icarus 296, 139, weight them alike)."""
+
+LEAST_USUAL_SHARE: Final = 0.35
+"""Share by which an arc has to bend beyond its claims for its orbits to be looked for."""
 
 _EDGES: Final = np.array([0.0, 0.15, 0.4, 0.6, 0.75, 0.86, 0.93, 0.97, 0.99, 0.998, 1.0])
 LEVEL_WEIGHTS: Final = np.diff(_EDGES)
@@ -82,38 +89,40 @@ class ErrorLaw(NamedTuple):
     timing: FloatArray
     """Displacement by the errors of time, east and north [rad], shape (n, 2)."""
     offset: FloatArray
-    """Standard deviation of the offset of the visit, east and north [rad], shape (n, 2)."""
+    """Root mean square offset of visits, east and north [rad], shape (n, 2)."""
+    drift: FloatArray
+    """Time in which an offset becomes another [d], shape (M,)."""
     visit: IntArray
     """Number of the visit among all of all arcs, shape (n,)."""
     scales: FloatArray
     """Scatter at each level of its scale relative to its root mean square, shape (M, 10)."""
 
-    def mixture(self, scatter: FloatArray, rest: FloatArray) -> FloatArray:
+    def mixture(self, variance: FloatArray, index: IntArray | slice = slice(None)) -> FloatArray:
         """Standard errors at each level relative to the root mean square of all, shape (M, 10).
 
-        Of one number for each arc, whose variance is ``scatter`` (M,) by the scatter and ``rest``
-        (M,) by all other errors.
+        Parameters
+        ----------
+        variance : ndarray, shape (M, 3)
+            Of one number for each arc: by the scatter, by offsets, by all other errors.
+        index : ndarray of int or slice
+            Arcs to take.
         """
+        part = variance[index]
         with np.errstate(invalid="ignore", divide="ignore"):
-            part = scatter / (scatter + rest)
-        part = np.where(np.isfinite(part), part, 1.0)[:, None]
-        return np.sqrt(part * self.scales**2 + (1.0 - part))
-
-    def tail(self, variance: FloatArray, sigmas: float) -> FloatArray:
-        """Errors as rare as normal ones of so many sigmas, of one number for each arc, (M,).
-
-        ``variance``, shape (M, 2), is that by the scatter and that by all other errors.
-        """
-        mixture = self.mixture(*variance.T)
-        return np.sqrt(variance.sum(axis=1)) * quantile(mixture, 2.0 * float(ndtr(-sigmas)))
+            part = part / part.sum(axis=1)[:, None]
+        part = np.where(np.isfinite(part), part, np.array([1.0, 0.0, 0.0]))
+        usual = _usual_scales()
+        offset = usual**2 / (usual**2 @ LEVEL_WEIGHTS)
+        squares = part[:, :1] * self.scales[index] ** 2 + part[:, 1:2] * offset + part[:, 2:]
+        return np.sqrt(squares)
 
 
-def quantile(spread: FloatArray, probability: float) -> FloatArray:
+def quantile(scales: FloatArray, probability: float) -> FloatArray:
     """Absolute error exceeded with a probability by mixtures of normal laws.
 
     Parameters
     ----------
-    spread : ndarray, shape (M, 10)
+    scales : ndarray, shape (M, 10)
         Standard deviations of the normal laws, which have the weights `LEVEL_WEIGHTS`.
     probability : float
         Between 0 and 1, of both tails together.
@@ -122,20 +131,35 @@ def quantile(spread: FloatArray, probability: float) -> FloatArray:
     -------
     ndarray, shape (M,)
     """
-    precision = 0.5 / spread**2
+    precision = 0.5 / scales**2
+    # none of the laws alone may exceed it more often
+    alone = ndtri(1.0 - 0.5 * np.minimum(probability / LEVEL_WEIGHTS, 1.0))
+    # every scale in its place is at least as large as the least: a start for one law of weight 1
+    least = np.maximum(np.max(scales * alone, axis=1), -ndtri(0.5 * probability) * scales[:, 0])
+    square = least**2
     # as a function of the squared error the logarithm of the tail is convex: Newton's method
     # approaches from below and cannot overshoot
-    square = (spread[:, 0] * ndtri(0.5 * probability)) ** 2
     for _ in range(_NEWTON_STEPS):
         argument = precision * square[:, None]
         root = np.sqrt(argument)
         tail = erfc(root) @ LEVEL_WEIGHTS
-        slope = (np.exp(-argument) / root * precision) @ LEVEL_WEIGHTS / np.sqrt(np.pi)
+        slope = (np.exp(-argument) * precision / root) @ LEVEL_WEIGHTS / np.sqrt(np.pi)
         square = square + np.log(tail / probability) * tail / slope
     return np.sqrt(square)
 
 
-_NEWTON_STEPS: Final = 8
+_NEWTON_STEPS: Final = 5
+
+
+def largest(arcs: Arcs) -> FloatArray:
+    """Standard deviations of the largest errors that the law has, east and north, shape (n, 2).
+
+    In units of the claims: what observations that are no blunders may miss an orbit by.
+    """
+    owner, fit = arcs.owner, tangent_fit(arcs)
+    rate = fit.sky[owner, :, 1] + (arcs.t - fit.epoch[owner])[:, None] * fit.sky[owner, :, 2]
+    claim = np.stack([arcs.sigma_ra, arcs.sigma_dec], axis=1) ** 2 + LEAST_CLAIM_RAD**2
+    return np.sqrt((LARGEST_SHARE**2 + OFFSET**2) * claim + (TIMING_D * rate) ** 2)
 
 
 def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
@@ -152,11 +176,13 @@ def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
     owner = arcs.owner
     fit, path = tangent_fit(arcs), path_fit(arcs)
     rate = fit.sky[owner, :, 1] + (arcs.t - fit.epoch[owner])[:, None] * fit.sky[owner, :, 2]
-    timing = TIMING_D * rate
     claim = np.stack([arcs.sigma_ra, arcs.sigma_dec], axis=1) ** 2 + LEAST_CLAIM_RAD**2
     residual = path.rest if rest is None else np.where(np.isfinite(rest), rest, path.rest)
     visit, size = _numbered(arcs)
     several = len(size) > len(arcs)
+    # to one visit a wrong clock is a wrong epoch, to several a displacement of each
+    others = (size[visit] < arcs.counts[owner])[:, None]
+    timing = np.where(others, np.hypot(TIMING_D, VISIT_TIMING_D), TIMING_D) * rate
     if several:
         mean = np.stack([np.bincount(visit, axis) for axis in residual.T], axis=1) / size[:, None]
         residual = residual - mean[visit]
@@ -180,7 +206,10 @@ def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
     else:
         scales = scale / np.sqrt(mean2)[:, None]
     scatter = np.sqrt(claim * mean2[visit][:, None])
-    return ErrorLaw(scatter, timing, OFFSET * np.sqrt(claim), visit, scales)
+    usual = _usual_scales()
+    offset = np.sqrt(claim * (usual**2 @ LEVEL_WEIGHTS)) * (OFFSET / SHARE_OF_CLAIM)
+    drift = 1.0 / np.hypot(1.0 / DRIFT_D, np.hypot(*fit.sky[:, :, 1].T) / DRIFT_RAD)
+    return ErrorLaw(scatter, timing, offset, drift, visit, scales)
 
 
 def _about_the_path(
@@ -213,29 +242,46 @@ def _numbered(arcs: Arcs) -> tuple[IntArray, IntArray]:
     return visit, np.bincount(visit)
 
 
+_LOG_FREEDOM: Final = np.linspace(0.0, np.log1p(400.0), 16)
+_LOG_SCATTER: Final = np.linspace(np.log(0.01), np.log(4.0), 32)
+
+
 @cache
-def _prior() -> tuple[FloatArray, FloatArray]:
-    """Scales, evenly spaced in their logarithm, and the logarithm of their probabilities."""
-    log_s = np.linspace(np.log(0.02), np.log(LARGEST_SHARE), 40)
+def _table() -> FloatArray:
+    """Logarithm of the scale by degrees of freedom, scatter and level, shape (16, 32, 10)."""
+    log_s = np.linspace(np.log(0.01), np.log(LARGEST_SHARE), 200)
     edges = np.append(0.5 * (log_s[1:] + log_s[:-1]), np.inf)
     below = ndtr((edges - np.log(SHARE_OF_CLAIM)) / SHARE_SPREAD)
-    return np.exp(log_s), np.log(np.diff(below, prepend=0.0))
+    freedom = np.expm1(_LOG_FREEDOM)[:, None, None]
+    square = freedom * np.exp(2.0 * _LOG_SCATTER)[:, None]
+    log_p = np.log(np.diff(below, prepend=0.0)) - freedom * log_s
+    log_p = log_p - 0.5 * square * np.exp(-2.0 * log_s)
+    p = np.exp(log_p - log_p.max(axis=2, keepdims=True))
+    # in the middle of its cell each scale has half of its own probability below
+    cdf = (np.cumsum(p, axis=2) - 0.5 * p) / p.sum(axis=2, keepdims=True)
+    return np.apply_along_axis(lambda column: np.interp(_LEVELS, column, log_s), 2, cdf)
+
+
+@cache
+def _usual_scales() -> FloatArray:
+    """Scales of a visit that nothing is seen of, at their levels, shape (10,)."""
+    return np.exp(_table()[0, 0])
 
 
 def _scales(freedom: FloatArray, square: FloatArray) -> FloatArray:
     """Scales of V visits at the levels of their distribution, shape (V, 10)."""
-    s, log_prior = _prior()
-    log_p = log_prior - freedom[:, None] * np.log(s) - square[:, None] * (0.5 / s**2)
-    p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-    cdf = np.cumsum(p, axis=1)
-    # in the middle of its cell each scale has half of its own probability below
-    cdf = (cdf - 0.5 * p) / cdf[:, -1:]
-    out = np.empty((len(p), len(_LEVELS)))
-    log_s = np.log(s)
-    rows = np.arange(len(p))
-    for k, level in enumerate(_LEVELS):
-        above = np.clip((cdf < level).sum(axis=1), 1, len(s) - 1)
-        c0, c1 = cdf[rows, above - 1], cdf[rows, above]
-        part = np.clip((level - c0) / np.maximum(c1 - c0, 1e-300), 0.0, 1.0)
-        out[:, k] = log_s[above - 1] + part * (log_s[above] - log_s[above - 1])
-    return np.exp(out)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scatter = np.where(freedom > 0.0, 0.5 * np.log(square / freedom), 0.0)
+    first, share = [], []
+    for value, grid in ((np.log1p(freedom), _LOG_FREEDOM), (scatter, _LOG_SCATTER)):
+        at = (np.clip(np.nan_to_num(value), grid[0], grid[-1]) - grid[0]) / (grid[1] - grid[0])
+        first.append(np.minimum(at.astype(np.int64), len(grid) - 2))
+        share.append((at - first[-1])[:, None])
+    table = _table().reshape(-1, len(_LEVELS))
+    width = len(_LOG_SCATTER)
+    corner = first[0] * width + first[1]
+    low, high = (
+        table[begin] + share[1] * (table[begin + 1] - table[begin])
+        for begin in (corner, corner + width)
+    )
+    return np.exp(low + share[0] * (high - low))

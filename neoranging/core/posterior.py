@@ -292,15 +292,18 @@ class Posterior:
         tilt = np.clip(0.5 * tilt * width, -_STEEPEST_TILT, _STEEPEST_TILT)
         # halves of an exponential hold expm1(tilt) / tilt of what a level one does
         weight = 0.5 * self.weights[rows] * np.stack([mean_exp(-tilt), mean_exp(tilt)])
-        # a column that leans spreads its cells over more range-rates than their width
-        width = 0.5 * np.hypot(width, self.columns.slope[column] * self.log_width[rows])
-        least = _reduced(np.minimum, rate - width, arc, len(self))
-        step = (_reduced(np.maximum, rate + width, arc, len(self)) - least) / _RATE_STEPS
+        # A column that leans spreads its cells: each is laid down twice, at the two ranges in its
+        # width that have the mean and the variance of all. So neighbours never overlap.
+        lean = np.abs(self.columns.slope[column]) * self.log_width[rows] / np.sqrt(12.0)
+        width = 0.5 * width
+        least = _reduced(np.minimum, rate - width - lean, arc, len(self))
+        step = (_reduced(np.maximum, rate + width + lean, arc, len(self)) - least) / _RATE_STEPS
         # The density rises where a cell begins and falls where it ends. Such a change, shared
         # between the points beside it, leaves the integral exact at every point of an even grid.
-        height, total = weight / width, np.zeros(len(self) * (_RATE_STEPS + 2))
-        for edge, change in ((-1, height[0]), (0, height[1] - height[0]), (1, -height[1])):
-            place = (rate + edge * width - least[arc]) / step[arc]
+        height, total = 0.5 * weight / width, np.zeros(len(self) * (_RATE_STEPS + 2))
+        changes = (-1, height[0]), (0, height[1] - height[0]), (1, -height[1])
+        for side, (edge, change) in itertools.product((-1, 1), changes):
+            place = (rate + edge * width + side * lean - least[arc]) / step[arc]
             point = np.clip(place.astype(np.int64), 0, _RATE_STEPS)
             share = place - point
             at = arc * (_RATE_STEPS + 2) + point
@@ -396,14 +399,15 @@ class Posterior:
         step = self.rho_dot[other] - self.rho_dot[node]
         reach = 0.5 * (self.rate_width[other] + self.rate_width[node])
         beside = (other != node) & (np.abs(step) < (1.0 + _TOUCHING) * reach)
-        value = (self.log_likelihood + self.log_prior)[node]
-        next_value = (self.log_likelihood + self.log_prior)[other]
+        log_density = self.log_likelihood + self.log_prior
+        value, next_value = log_density[node], log_density[other]
         beside &= np.isfinite(next_value)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = value + np.where(beside, (next_value - value) * offset / step, 0.0)
         # mass of a column is exp(value) rho rate_width log_width / evidence, summed over its nodes
         log_mass = c.log_density[column] + self.log_evidence[c.arc[column]] - c.log_rho[column]
         within = np.abs(offset) <= 0.5 * self.rate_width[node] * (1.0 + 1e-9)
+        within &= np.isfinite(log_density[node])
         return np.where(within, value - log_mass, -np.inf)
 
     @cached_property

@@ -2,9 +2,9 @@
 
 At every node (rho, rho_dot) the attributable is fitted again and the likelihood worked out
 (`neoranging.core.likelihood`); the prior makes it a posterior (Chesley 2005, IAU Coll. 197, 255;
-Farnocchia, Chesley & Micheli 2015, Icarus 258, 18; Spoto et al. 2018, A&A 614, A27). The grid is one
-of columns. A column is a range; its nodes are range-rates that are bound to the Sun, as densely as
-the likelihood needs them: evenly where it is flat, by the hyperbolic sine of the distance from its
+Farnocchia, Chesley & Micheli 2015, Icarus 258, 18; Spoto et al. 2018, A&A 614, A27). The grid is
+one of columns. A column is a range; its nodes are range-rates bound to the Sun, as densely as the
+likelihood needs them: evenly where it is flat, by the hyperbolic sine of the distance from its
 maximum, in its own standard errors, where it is sharp.
 
 Columns begin a third of a unit of ln rho apart, from the surface of the Earth to where no orbit is
@@ -45,8 +45,9 @@ _MOST_COLUMNS: Final = 200
 _FIRST_STEP: Final = 0.35
 """Distance of the first columns in ln rho."""
 
+_NEAREST_AU: Final = 1.01 * R_EARTH
 _FARTHEST_AU: Final = 200.0
-"""Range beyond which nothing moves as fast as an arc has to."""
+"""Least range, and that beyond which nothing moves as fast as an arc has to."""
 
 _FINEST_STEP: Final = 1.0e-5
 """Distance of columns in ln rho that is never halved."""
@@ -58,7 +59,7 @@ _RESOLVED: Final = 1.0
 """Difference of the best likelihoods of neighbours from which a maximum is halved into."""
 
 _MASS_DEPTH: Final = 9.0
-"""Logarithm of the mass of a column below the largest, under any prior, that is worth neighbours."""
+"""Logarithm of the mass of a column, below the largest of a prior, that is worth neighbours."""
 
 _MASS_STEP: Final = 0.7
 """Difference of the logarithms of the masses of neighbours that gets a column in between."""
@@ -129,32 +130,6 @@ def strip(night: Nights, arc: int, rho: float, space: Space) -> tuple[float, flo
     free = along * along - square + 2.0 * GM_SUN / math.sqrt(distance)
     half = math.sqrt(free) if free > 0.0 else np.nan
     return -along - half, -along + half
-
-
-@compiled
-def best_of_column(
-    night: Nights, arc: int, log_rho: float, rate: float, space: Space
-) -> tuple[float, float, float, float, float]:
-    """Best log likelihood of a range, its range-rate, the standard error of that, and the strip.
-
-    Fits begin with the corrections in ``space.fit`` and the range-rate given.
-    """
-    rho = math.exp(log_rho)
-    node_state(night, arc, rho, 0.0, space)
-    low, high = strip(night, arc, rho, space)
-    if not low < high:
-        return -np.inf, 0.0, np.inf, low, high
-    rate = min(max(rate, low), high)
-    best, optimum = fit_node(night, arc, rho, rate, 5, space)
-    error = np.inf
-    if best > -np.inf and abs(optimum) < C_AU_PER_DAY:
-        error = math.sqrt(space.inverse[4, 4])
-        low, high = strip(night, arc, rho, space)
-        if not low < high:
-            return -np.inf, 0.0, np.inf, low, high
-    optimum = min(max(optimum, low), high) if error < np.inf else 0.5 * (low + high)
-    best, _ = fit_node(night, arc, rho, optimum, 4, space)
-    return best, optimum, error, low, high
 
 
 @compiled
@@ -251,7 +226,7 @@ def fill_column(
             if unit < np.inf:
                 left, right = rate + unit * math.sinh(left), rate + unit * math.sinh(right)
             rho_dot = 0.5 * (left + right)
-            likelihood, _ = fit_node(night, arc, rho, rho_dot, 4, space)
+            likelihood, _ = fit_node(night, arc, rho, rho_dot, np.int64(4), space)
             nodes[column, k, 0] = rho_dot
             nodes[column, k, 1] = right - left
             nodes[column, k, 2] = likelihood
@@ -275,7 +250,7 @@ def fill_column(
 
 @compiled
 def _log_weight(nodes: FloatArray, column: int, k: int, which: int) -> float:
-    """Logarithm of the weight of a node in its column: of the likelihood alone, or with the prior."""
+    """Logarithm of the weight of a node in its column, by the likelihood or with the prior."""
     value = nodes[column, k, 2] + math.log(nodes[column, k, 1])
     if nodes[column, k, 3] == -np.inf:
         return -np.inf
@@ -286,13 +261,27 @@ def _log_weight(nodes: FloatArray, column: int, k: int, which: int) -> float:
 def add_column(
     night: Nights, arc: int, column: int, log_rho: float, near: int, columns: Columns, space: Space
 ) -> None:
-    """Begin a column at a range with the best range-rate there; ``near`` is another, or -1."""
-    rate = 0.0
+    """Begin a column with the best range-rate of its range, from that of the column ``near``."""
+    rho, rate, error, best = math.exp(log_rho), columns.rate[near], np.inf, -np.inf
     for p in range(4):
-        space.fit[p] = columns.fit[near, p] if near >= 0 else 0.0
-    if near >= 0:
-        rate = columns.rate[near]
-    best, rate, error, low, high = best_of_column(night, arc, log_rho, rate, space)
+        space.fit[p] = columns.fit[near, p]
+    node_state(night, arc, rho, 0.0, space)
+    low, high = strip(night, arc, rho, space)
+    # the best range-rate of all, then the fit at the nearest one that is bound to the Sun
+    for round_ in range(2):
+        if not low < high:
+            break
+        rate = min(max(rate, low), high)
+        best, optimum = fit_node(night, arc, rho, rate, 5 - round_, space)
+        if round_ == 0 and best > -np.inf and abs(optimum) < C_AU_PER_DAY:
+            rate, error = optimum, math.sqrt(space.inverse[4, 4])
+            low, high = strip(night, arc, rho, space)
+        elif round_ == 0:
+            rate = 0.5 * (low + high)
+            for p in range(4):
+                space.fit[p] = columns.fit[near, p]
+    if not low < high:
+        best = -np.inf
     columns.log_rho[column], columns.best[column], columns.rate[column] = log_rho, best, rate
     columns.edge[column, 0], columns.edge[column, 1] = low, high
     for p in range(4):
@@ -345,16 +334,18 @@ def range_arc(
 ) -> int:
     """Columns of one arc, their number returned; ``order`` takes them by range."""
     begin_arc(night, arc, space)
+    tops, planned, near = np.empty(3), np.empty(_MOST_COLUMNS), np.zeros(_MOST_COLUMNS, np.int64)
+    for p in range(4):
+        columns.fit[0, p] = columns.rate[0] = 0.0
+    n_planned = int((math.log(_FARTHEST_AU) - math.log(_NEAREST_AU)) / _FIRST_STEP)
+    for k in range(n_planned):
+        planned[k] = math.log(_NEAREST_AU) + k * _FIRST_STEP
+        near[k] = max(k - 1, 0)
     n = 0
-    log_rho = math.log(R_EARTH * 1.01)
-    while log_rho < math.log(_FARTHEST_AU):
-        add_column(night, arc, n, log_rho, n - 1, columns, space)
-        log_rho += _FIRST_STEP
-        n += 1
-    tops = np.empty(3)
-    while True:
-        for k in range(n):
-            order[k] = k
+    while n_planned > 0:
+        for k in range(n_planned):
+            add_column(night, arc, n + k, planned[k], near[k], columns, space)
+        n += n_planned
         order[:n] = np.argsort(columns.log_rho[:n])
         top = columns.best[:n].max()
         for k in range(n):
@@ -365,16 +356,14 @@ def range_arc(
             tops[0] = max(tops[0], columns.mass[k, 0])
             tops[1] = max(tops[1], columns.mass[k, 1])
             tops[2] = max(tops[2], columns.mass[k, 0] + columns.log_rho[k])
-        known = n
-        for j in range(known - 1):
-            if n < _MOST_COLUMNS and needs_between(columns, order[:known], j, tops):
+        n_planned = 0
+        for j in range(n - 1):
+            if n + n_planned < _MOST_COLUMNS and needs_between(columns, order[:n], j, tops):
                 a, b = order[j], order[j + 1]
-                middle = 0.5 * (columns.log_rho[a] + columns.log_rho[b])
-                near = a if columns.best[a] > columns.best[b] else b
-                add_column(night, arc, n, middle, near, columns, space)
-                n += 1
-        if n == known:
-            return n
+                planned[n_planned] = 0.5 * (columns.log_rho[a] + columns.log_rho[b])
+                near[n_planned] = a if columns.best[a] > columns.best[b] else b
+                n_planned += 1
+    return n
 
 
 @compiled
@@ -436,7 +425,7 @@ def _complete_all(
             begin_arc(night, at, space)
             for p in range(4):
                 space.fit[p] = 0.0
-        likelihood, _ = fit_node(night, at, nodes[k, 0], nodes[k, 1], 4, space)
+        likelihood, _ = fit_node(night, at, nodes[k, 0], nodes[k, 1], np.int64(4), space)
         if likelihood == -np.inf:
             for p in range(4):
                 space.fit[p] = 0.0

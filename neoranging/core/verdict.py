@@ -18,19 +18,22 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from scipy.special import ndtr
 
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.candidates import Thresholds, solve
 from neoranging.core.gauss import gauss
+from neoranging.core.noise import LEAST_USUAL_SHARE, error_law, largest, quantile
 from neoranging.core.orbit_fit import nearest_orbits
 from neoranging.core.prediction import sight
 from neoranging.core.status import RangeStatus
 from neoranging.typing import CodeArray, FloatArray, IntArray, StrArray
 
 _LEAST_MOTION_SIGMAS: Final = 4.0
-"""Standard errors of its motion by which an object has to move."""
+"""Standard errors of its motion by which an object has to move: normal ones, as rare as errors of
+that size are by the law of the errors."""
 
 _NEAR_FACTOR: Final = 4.0
 """Factor within which the truth is near an answer of a method without calibrated intervals."""
@@ -65,7 +68,12 @@ def judged(
     place = {"position": part.position[middle], "velocity": part.velocity[middle]}
     motion = attributables.take(k)._replace(**place)
     status = np.full(len(k), RangeStatus.POPULATION.code, dtype=np.int8)
-    still = _motion_significance(motion) < _LEAST_MOTION_SIGMAS
+    # the rate that observations of one visit show has the errors of its scatter
+    law = error_law(part)
+    claim = np.sqrt(part.sum(part.sigma_ra**2 + part.sigma_dec**2))
+    size = np.sqrt(part.sum(np.sum(law.scatter**2, axis=1))) / claim
+    tail = quantile(law.scales, 2.0 * float(ndtr(-_LEAST_MOTION_SIGMAS)))
+    still = _motion_significance(motion) < size * tail
     # two observations fit every orbit, and from an unknown place nothing can be fitted
     fitted = part.n_epochs >= 3
     fitted &= part.sum(~np.isfinite(part.position[:, 0]) + 0) == 0
@@ -117,8 +125,12 @@ def _fit_verdict(
     place = motion.epoch, motion.position, motion.velocity
     start = sight(answers.r, answers.v, answers.epoch, *place)
     enough = _THRESHOLDS.misfit * np.maximum(2.0 * arcs.counts - 6.0, 1.0)
-    orbits = nearest_orbits(arcs, motion, start.rho, start.rho_dot, bounds=near, enough=enough)
-    bent = np.flatnonzero(motion.curvature_significance >= _THRESHOLDS.exclusion)
+    errors = dict(zip(("sigma_ra", "sigma_dec"), largest(arcs).T, strict=True))
+    orbits = nearest_orbits(
+        replace(arcs, **errors), motion, start.rho, start.rho_dot, bounds=near, enough=enough
+    )
+    least_bend = LEAST_USUAL_SHARE * _THRESHOLDS.exclusion
+    bent = np.flatnonzero(motion.curvature_significance >= least_bend)
     if len(bent):
         part = arcs.take(bent)
         roots = gauss(part, exclusion=_THRESHOLDS.exclusion)

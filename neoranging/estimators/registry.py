@@ -106,7 +106,7 @@ def get_estimator(method: Any, **options: Any) -> RangingEstimator:
     Parameters
     ----------
     method : str, type or RangingEstimator
-        ``NAME[@REPRESENTATION][@PRIOR][@ORIGIN]``, such as ``"gauss@geocenter"`` or ``"mlp@paper"``;
+        ``NAME[@REPRESENTATION][@PRIOR][@ORIGIN]``, such as ``"gauss@geocenter"``;
         ``FILE.safetensors[@ORIGIN]``; or an estimator or its class.
     **options
         For the constructor; an instance takes none.

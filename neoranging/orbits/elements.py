@@ -25,6 +25,7 @@ from neoranging.constants import GM_SUN
 from neoranging.core.elements import elements_to_state, state_to_elements
 from neoranging.core.geometry import ecliptic_to_equatorial, equatorial_to_ecliptic
 from neoranging.core.kepler import mean_anomaly, true_anomaly
+from neoranging.core.moid import earth_moid
 from neoranging.display import html_table
 from neoranging.exceptions import MissingDependencyError, OrbitError
 from neoranging.typing import FloatArray
@@ -224,6 +225,26 @@ class OrbitalElements:
         """Passage through perihelion: the one nearest to the epoch on ellipses."""
         m = mean_anomaly(self.nu.to_value(u.rad), self.ecc.value) * u.rad
         return self.epoch - (m / self.mean_motion).to(u.day)
+
+    def earth_moid(self) -> u.Quantity:
+        """Least distance between the orbit and that of the Earth (MOID).
+
+        The Earth's orbit is the mean one of the barycentre of Earth and Moon at the epoch, so that
+        a MOID is good to some 1e-4 au; it changes by more over the decades.
+
+        Examples
+        --------
+        >>> from astropy import units as u
+        >>> from astropy.time import Time
+        >>> eros = OrbitalElements.from_mean(
+        ...     a=1.4581 * u.au, ecc=0.2228, inc=10.83 * u.deg, raan=304.27 * u.deg,
+        ...     argp=178.92 * u.deg, mean_anomaly=310.6 * u.deg, epoch=Time("2025-05-05"))
+        >>> print(eros.earth_moid().round(2))
+        0.15 AU
+        """
+        inc, raan, argp = (getattr(self, name).to_value(u.rad) for name in _ANGLES[:3])
+        least = earth_moid(self.q.value, self.ecc.value, inc, raan, argp, self.epoch.mjd)
+        return least << u.au
 
     def state(self) -> tuple[u.Quantity, u.Quantity]:
         """Heliocentric position and velocity, shape (..., 3), on ICRS axes."""

@@ -1,4 +1,4 @@
-"""An estimate among its rivals, inside the region that bounds them all."""
+"""An estimate with its posterior and its rivals, inside the region that bounds them all."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
 from neoranging.plotting import style
 from neoranging.plotting.admissible_region import plot_admissible_region
+from neoranging.plotting.posterior import (
+    draw_marginals,
+    draw_posterior,
+    follow,
+    plane_with_marginals,
+)
 
 if TYPE_CHECKING:
     from astropy.table import QTable
@@ -22,26 +28,38 @@ _RATE = u.au / u.day
 
 
 def plot_estimate(
-    estimate: RangeEstimate, ax: Axes | None = None, *, log: bool = True, legend: bool = True
+    estimate: RangeEstimate,
+    ax: Axes | None = None,
+    *,
+    log: bool = True,
+    legend: bool = True,
+    truth: tuple[u.Quantity, u.Quantity] | None = None,
+    zoom: bool | None = None,
 ) -> Axes:
-    """Draw the admissible region with every candidate and the chosen solution.
+    """Draw the admissible region with the posterior, every candidate and the chosen solution.
 
     Parameters
     ----------
     estimate : RangeEstimate
-        The estimate of one tracklet. Its candidates and its standard errors are drawn where it
-        has them; one without a number is drawn as the region alone.
+        The estimate of one tracklet. Its posterior, or its candidates and its standard errors, are
+        drawn where it has them; one without a number is drawn as the region alone.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
     log : bool
         Logarithmic range axis.
     legend : bool
         Draw the legend: below the axes of a new figure, inside axes that were given.
+    truth : tuple of 2 Quantity, optional
+        Range and range-rate that are known from elsewhere, to be marked.
+    zoom : bool, optional
+        Show the posterior only, not the whole region: by default where it would be a speck.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Its title names the method and the status.
+        The plane. A new figure of a posterior has two more axes that share its own: above it the
+        density in ln rho and beside it that in range-rate, with the parts of highest density
+        shaded that hold 68 and 95 %. The title names the method and the status.
 
     Raises
     ------
@@ -53,14 +71,36 @@ def plot_estimate(
     if estimate.range.shape:
         msg = f"one figure shows one estimate, got {len(estimate)}: index it first, estimate[0]"
         raise EstimationError(msg, estimate)
-    own = ax is None
+    own, top = ax is None, ax
     region = estimate.attributable.admissible_region()
+    posterior = estimate._answers.posterior
+    if posterior is not None and not posterior.has_any[0]:
+        posterior = None
+    if own and posterior is not None:
+        ax, top, beside = plane_with_marginals()
+        draw_marginals(posterior, top, beside)
     ax = plot_admissible_region(region, ax=ax, log=log, legend=False)
+    if posterior is not None:
+        draw_posterior(posterior, ax)
     _draw_candidates(estimate.candidates, ax)
-    _draw_solution(estimate, ax)
+    _draw_solution(estimate, ax, bars=posterior is None)
+    if truth is not None:
+        ax.plot(
+            truth[0].to_value(u.au),
+            truth[1].to_value(_RATE),
+            color=style.GREEN,
+            marker="X",
+            markersize=11,
+            markeredgecolor=style.BLACK,
+            linestyle="none",
+            label="truth",
+            zorder=6,
+        )
+    if posterior is not None:
+        follow(posterior, ax, zoom)
     status = estimate.status
     verdict = "OK" if status is RangeStatus.OK else status.name.replace("_", " ").lower()
-    ax.set_title(f"{estimate.method}, {estimate.origin}: {verdict}")
+    (top or ax).set_title(f"{estimate.method}, {estimate.origin}: {verdict}")
     if legend:
         style.legend(ax, below=own)
     return ax
@@ -92,8 +132,8 @@ def _draw_candidates(candidates: QTable, ax: Axes) -> None:
             )
 
 
-def _draw_solution(estimate: RangeEstimate, ax: Axes) -> None:
-    """Mark the chosen solution with its standard errors."""
+def _draw_solution(estimate: RangeEstimate, ax: Axes, bars: bool) -> None:
+    """Mark the chosen solution, with its standard errors if asked for."""
     rho, rho_dot = estimate.range.to_value(u.au), estimate.range_rate.to_value(_RATE)
     if not np.isfinite([rho, rho_dot]).all():
         return
@@ -101,22 +141,22 @@ def _draw_solution(estimate: RangeEstimate, ax: Axes) -> None:
         "xerr": np.full((2, 1), estimate.range_error.to_value(u.au)),
         "yerr": np.full((2, 1), estimate.range_rate_error.to_value(_RATE)),
     }
-    bars: dict[str, Any] = {k: error for k, error in errors.items() if np.isfinite(error).all()}
-    if "xerr" in bars and ax.get_xscale() == "log":
+    ends: dict[str, Any] = {k: x for k, x in errors.items() if bars and np.isfinite(x).all()}
+    if "xerr" in ends and ax.get_xscale() == "log":
         # A bar through zero has no end on a logarithmic axis: let it run far out of view.
-        bars["xerr"][0] = np.minimum(bars["xerr"][0], (1.0 - 1e-9) * rho)
+        ends["xerr"][0] = np.minimum(ends["xerr"][0], (1.0 - 1e-9) * rho)
     (near, far), (lowest, highest) = ax.get_xlim(), ax.get_ylim()
     ax.errorbar(
         rho,
         rho_dot,
-        **bars,
+        **ends,
         color=style.VERMILION,
         marker="*",
         markersize=14,
         markeredgecolor=style.BLACK,
         capsize=3,
         linestyle="none",
-        label="solution, 1 sigma" if bars else "solution",
+        label="solution, 1 sigma" if ends else "solution",
         zorder=5,
     )
     # The region and the marks, not a long error bar, set the limits of the axes.

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-
 import numpy as np
 import pytest
 from astropy import units as u

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import astropy.units as u
@@ -12,8 +13,10 @@ import pytest
 from astropy.coordinates import SkyCoord
 from astropy.table import QTable
 from astropy.time import Time
+from made_posteriors import SHAPES, posterior
 
 from neoranging.admissible_region import AdmissibleRegion
+from neoranging.core.posterior import Posterior
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError, MissingDependencyError
 from neoranging.plotting import plot_admissible_region, plot_estimate, plot_tracklet, style
@@ -58,6 +61,7 @@ def make_estimate(**changes):
         "range_error": 0.05 * u.au,
         "range_rate_error": 0.004 * RATE,
         "attributable": SimpleNamespace(admissible_region=lambda: region),
+        "_answers": SimpleNamespace(posterior=None),
     }
     return SimpleNamespace(**(values | changes))
 
@@ -147,6 +151,66 @@ def test_estimate_of_a_real_class():
     with pytest.raises(EstimationError, match="index"):
         plot_estimate(many)
     assert plot_estimate(many[1]).get_title()
+
+
+def with_posterior(night):
+    nothing = {"candidates": QTable(), "status": RangeStatus.POPULATION}
+    centre = {"range": night.quantile(0.5)[0] * u.au, "range_rate": night.mean[0, 1] * RATE}
+    return make_estimate(**nothing, **centre, _answers=SimpleNamespace(posterior=night))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_posterior(shape):
+    night = posterior(shape)
+    ax = plot_estimate(with_posterior(night), truth=(0.06 * u.au, 0.001 * RATE))
+    plane, above, beside = ax, *(a for a in ax.figure.axes if a is not ax)
+    contours = [] if shape == "strip" else ["68% of the posterior", "95% of the posterior"]
+    assert labels(plane) == [
+        *("admissible region", "bound to the Earth"),
+        *contours,
+        *("truth", "solution"),
+    ]
+    assert above.get_title() == "gauss, topocenter: population"
+    assert above.get_xlim() == plane.get_xlim()
+    assert beside.get_ylim() == plane.get_ylim()
+    # the curves are densities: they hold nearly all of the probability
+    rho, density = above.lines[0].get_data()
+    assert np.trapezoid(density, np.log(rho)) == pytest.approx(0.999, abs=0.01)
+    density, rate = beside.lines[0].get_data()
+    assert np.trapezoid(density, rate) == pytest.approx(0.999, abs=0.01)
+    ax.figure.draw_without_rendering()
+
+
+def test_contours_hold_their_share():
+    night = posterior("leaning")
+    ax = plot_estimate(with_posterior(night))
+    rho, rate = (x[0] for x in night.draw(4000, np.random.default_rng(2)))
+    (contours,) = (c for c in ax.collections if isinstance(c, matplotlib.contour.ContourSet))
+    for path, share in zip(contours.get_paths(), (0.95, 0.68), strict=True):
+        inside = path.contains_points(np.stack([rho, rate], axis=1))
+        assert inside.mean() == pytest.approx(share, abs=0.025)
+
+
+def test_sharp_posterior_fills_the_view():
+    night = posterior("normal")
+    x = np.log(0.05) + 0.01 * (np.log(night.rho) - np.log(0.05))
+    sharp = replace(night, rho=np.exp(x), log_width=0.01 * night.log_width)
+    near, far = plot_estimate(with_posterior(sharp)).get_xlim()
+    assert 0.049 < near < 0.05 < far < 0.051
+    assert plot_estimate(with_posterior(sharp), zoom=False).get_xlim()[0] < 1e-3
+    assert plot_estimate(with_posterior(night), zoom=True).get_xlim()[0] > 0.005
+
+
+def test_posterior_on_given_axes_is_the_plane_alone():
+    _, ax = plt.subplots()
+    assert plot_estimate(with_posterior(posterior("lobes")), ax=ax, legend=False) is ax
+    assert len(ax.figure.axes) == 1
+    assert ax.get_title() == "gauss, topocenter: population"
+
+
+def test_tracklet_without_a_posterior_among_those_that_have_one():
+    without = make_estimate(_answers=SimpleNamespace(posterior=Posterior.none(1)))
+    assert labels(plot_estimate(without))[-1] == "solution, 1 sigma"
 
 
 def test_solution_outside_the_region_stays_in_view():

@@ -331,9 +331,10 @@ def real(
     help="Day after the last night. Objects designated later are left out.",
 )
 @dynamics_option(
-    "kepler",
-    "Motion of the objects: on fixed ellipses, or under the planets as well (six times as long; "
-    "needs the extra nbody).",
+    "near-earth",
+    "Motion of the objects: on ellipses, and under the Earth and the Moon while these are near; on "
+    "ellipses throughout; or under the planets as well (six times as long; needs the extra nbody).",
+    "near-earth",
 )
 @group_by_option("An arc", default="night")
 @click.option(

@@ -14,7 +14,6 @@ from neoranging.cli.options import (
     data_option,
     folder_option,
     seed_option,
-    split_option,
 )
 from neoranging.tables import text_table
 
@@ -28,13 +27,17 @@ if TYPE_CHECKING:
     "--methods",
     required=True,
     metavar="LIST",
-    help="Methods with commas between: [LABEL=]NAME[@REPRESENTATION][@ORIGIN], such as gauss, "
-    "mlp@paper or gauss@geocenter; NAME may be a FILE.safetensors.",
+    help="Methods with commas between: [LABEL=]NAME[@OPTION][@ORIGIN], such as gauss, mlp@paper, "
+    "systematic@catalogue or gauss@geocenter; NAME may be a FILE.safetensors.",
 )
-@split_option(
-    "all",
-    text="Which part of the set; 'all' for one that is not divided. For networks of the package "
-    "take 'unseen': objects of any other part may be known to them.",
+@click.option(
+    "--split",
+    default="test",
+    show_default=True,
+    metavar="LIST",
+    help="Parts of the set with commas between, of test, unseen, val and train; 'all' for a set "
+    "that is not divided. For networks of the package take 'unseen': objects of any other part "
+    "may be known to them; 'test,unseen' are those that no network of this set learnt from.",
 )
 @folder_option("Folder of the report.", default=Path("study"), show_default=True)
 @click.option(
@@ -97,6 +100,7 @@ def study(
       neoranging study --data twin --methods gauss,laplace,mlp,mlp@paper
       neoranging study --data twin --methods gauss,mlp=run/network.safetensors --out mine
       neoranging study --data real --split all --cap 20 --methods gauss,laplace
+      neoranging study --data twin --split test,unseen --cap 2 --methods mlp,systematic@catalogue
     """  # noqa: D301 (the character by which click keeps lines apart)
     from neoranging.files import FolderLock
     from neoranging.lab.sets.progress import progress_bar
@@ -129,7 +133,7 @@ def study(
 
 
 def _echo_headline(judged: Study) -> None:
-    """Write what is suspicious, and the headline, short enough for a terminal."""
+    """Write what is suspicious, the headline and interval scores, short enough for a terminal."""
     data = judged.data
     echo(f"{data['n_arcs']} {data['kind']} arcs of {data['n_objects']} objects")
     for remark in judged.remarks:
@@ -146,3 +150,17 @@ def _echo_headline(judged: Study) -> None:
         "d_sh_pseudo": "median D_SH",
     }
     echo(text_table(judged.tables["headline"][list(heads)].rename(columns=heads)))
+    scores = judged.tables["scores"]
+    wide = scores.pivot(index="method", columns="metric", values="value")
+    wide = wide.loc[scores["method"].unique()]
+    columns: dict[tuple[str, str], Any] = {("", "method"): wide.index}
+    for level in ("68", "95"):
+        for name, head in {
+            "inside": "inside [%]",
+            "ratio": "upper / lower",
+            "interval_score": "score [dex]",
+        }.items():
+            columns[f"{level} % intervals", head] = wide[f"{name}_{level}"]
+    columns["", "CRPS [dex]"] = wide["crps"]
+    echo("")
+    echo(text_table(columns))

@@ -91,7 +91,9 @@ COLUMNS: Final[Mapping[str, Column]] = {
     "truth_residual_arcsec": _number(
         "largest distance of predicted and observed direction over the arc", "arcsec"
     ),
-    "truth_dynamics": Column("str", "", 'what gave the truth: "kepler", "nbody", "simulated"', ""),
+    "truth_dynamics": Column(
+        "str", "", 'motion of the truth: "kepler", "near-earth", "nbody"; empty unknown', ""
+    ),
     "q_au": _number("perihelion distance of the catalogue orbit, osculating near t2", "au"),
     "ecc": _number("eccentricity of the catalogue orbit"),
     "inc_rad": _number("inclination to the ecliptic J2000", "rad"),

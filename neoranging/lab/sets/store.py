@@ -310,10 +310,16 @@ def _unfinished(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any] | N
     manifest = _read_manifest(folder)
     if not manifest.get("complete") and not _parts(folder):
         return None
-    if manifest["settings"] != plain(settings):
+    asked, made = plain(settings), manifest["settings"]
+    if made != asked:
+        differing = ", ".join(
+            f"{name}: {made.get(name)!r}"
+            for name in {**asked, **made}
+            if made.get(name) != asked.get(name)
+        )
         raise DatasetError(
-            f"{folder} holds a set made with other settings ({manifest['settings']}); "
-            "choose another folder, or overwrite it"
+            f"{folder} holds a set made with other settings ({differing}); give these, choose "
+            "another folder, or overwrite it"
         )
     if manifest.get("complete"):
         raise DatasetError(f"{folder} is complete already; read it, or overwrite it")

@@ -27,14 +27,18 @@ from neoranging.core.kepler import propagate
 from neoranging.core.prediction import sight
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.arcs import to_core
+from neoranging.lab.sets.motion import near_earth_states
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.orbits.catalogue import Catalogue
 from neoranging.orbits.nbody import NBodyIntegrator, nbody_states
 from neoranging.records import RecordCount, Rejections
 from neoranging.typing import FloatArray, IntArray
 
-DYNAMICS: Final = ("kepler", "nbody")
-"""Two-body motion about the Sun, or also the planets and the Moon."""
+NEAR_EARTH: Final = "near-earth"
+"""Two-body motion, from the reference epoch of an arc on under the Earth where that is near."""
+
+DYNAMICS: Final = (NEAR_EARTH, "kepler", "nbody")
+"""Motions of a truth: `NEAR_EARTH`, two-body about the Sun throughout, the planets and the Moon."""
 
 GATE_ARCSEC: Final = 10.0
 """Residual up to which a label is believed [arcsec]."""
@@ -86,10 +90,14 @@ def truth(
     rows, which = np.unique(row, return_inverse=True)
     few = orbits.take(rows)
     r, v = few.states()
-    if dynamics == "kepler":
+    if dynamics != "nbody":
         r2, v2 = propagate(r[which], v[which], t2 - few.epoch_mjd_tdb[which])
         # from t2 on, all of an arc is so short that the propagation is a series
         states = r2[arcs.owner], v2[arcs.owner], t2[arcs.owner]
+        if dynamics == NEAR_EARTH:
+            rows, r_near, v_near = near_earth_states(r2, v2, t2, arcs.owner, arcs.t)
+            for column, values in zip(states, (r_near, v_near, arcs.t[rows]), strict=True):
+                column[rows] = values
     else:
         owner = which[arcs.owner]
         r_all, v_all = nbody_states(r, v, few.epoch_mjd_tdb, owner, arcs.t, integrator=integrator)
@@ -131,9 +139,10 @@ def label_arcs(
     row : ndarray of int, shape (M,), optional
         Orbit of each arc; by default it is found by designation, and of several orbits of an object
         the one nearest in time is taken.
-    dynamics : {"kepler", "nbody"}
-        Two-body motion from the epoch of the elements, as the literature has it, or an integration
-        that includes the planets and the Moon, which needs the extra ``nbody``.
+    dynamics : {"kepler", "near-earth", "nbody"}
+        Two-body motion from the epoch of the elements, as the literature has it; the same to the
+        reference epoch of each arc, and from there under the Earth and the Moon where they are
+        near; or an integration that includes the planets, which needs the extra ``nbody``.
     gate : float
         Largest residual of a label that is believed [arcsec].
     max_u : int, optional

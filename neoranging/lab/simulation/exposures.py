@@ -15,12 +15,15 @@ from astropy.time import Time
 
 from neoranging.constants import ARCSEC
 from neoranging.core import columns
+from neoranging.core.arcs import Arcs
 from neoranging.core.geometry import radec
+from neoranging.core.kepler import propagate
 from neoranging.core.prediction import sight
 from neoranging.ephemeris.states import observer_state, tdb_mjd
 from neoranging.lab.sets.arcs import make_arcs
+from neoranging.lab.sets.motion import near_earth_states
 from neoranging.lab.sets.schema import ArcTable
-from neoranging.lab.sets.truth import label_arcs
+from neoranging.lab.sets.truth import NEAR_EARTH, label_arcs
 from neoranging.lab.simulation.astrometric_errors import Errors, displaced
 from neoranging.lab.simulation.survey import Survey, year_of
 from neoranging.observations.uncertainty import ROUNDING, default_sigma
@@ -117,6 +120,7 @@ def observe(
     errors: Errors,
     rng: np.random.Generator,
     *,
+    dynamics: str = NEAR_EARTH,
     motion: Motion | None = None,
     by_night: bool = False,
 ) -> tuple[ArcTable, RecordCount]:
@@ -125,9 +129,10 @@ def observe(
     Parameters
     ----------
     visits, orbits, survey, errors, rng
+    dynamics : {"near-earth", "kepler", "nbody"}
+        Motion of the objects, as for `neoranging.lab.sets.truth.label_arcs`.
     motion : Motion, optional
-        Motion of the objects under the planets as well; by default they go on from ``visits`` by
-        two-body motion.
+        That of "nbody"; the others go on from ``visits`` by two-body motion.
     by_night : bool
         Join the visits to an object in one night; by default each is an arc of its own.
 
@@ -151,22 +156,29 @@ def observe(
     # a constant over the arc: no leap second strikes within, TDB - UTC drifts by microseconds
     tdb_utc = (tdb_mjd(Time(visits.middle, format="mjd", scale="utc")) - visits.middle)[visit]
     t, station = utc + tdb_utc, visits.station[visit]
+    fine = year_of(utc) >= survey.columns.fine_since[station]
+    if errors.size > 0.0:
+        utc = _round(utc, np.where(fine, 1e-6, 1e-5))
+    t_reported = utc + tdb_utc
+    order = np.lexsort((t_reported, arc[visit]))
+    counts_of_arcs = np.bincount(arc, visits.n_exposures).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(counts_of_arcs)])
     if motion is None:
         states = visits.r[visit], visits.v[visit], visits.epoch[visit]
+        if dynamics == NEAR_EARTH:
+            arcs = offsets, order, t_reported[order]
+            _pull_off_ellipses(states, orbits, visits.owner[first], arcs, t)
     else:
         states = *motion(visits.owner[visit], t), t
     sighting = sight(*states, t, *observer_state(survey.itrf[station], t))
-    utc, ra, dec, sigma_ra, sigma_dec = _report(
-        sighting.direction, utc, survey, station, visit, errors, rng
+    ra, dec, sigma_ra, sigma_dec = _report(
+        sighting.direction, utc, fine, survey, station, visit, errors, rng
     )
     scatter = errors.size * MAGNITUDE_ERROR_MAG
     magnitude = visits.magnitude[visit] + scatter * rng.standard_normal(len(utc))
-    t = utc + tdb_utc
-    order = np.lexsort((t, arc[visit]))
-    counts_of_arcs = np.bincount(arc, visits.n_exposures).astype(np.int64)
     table, counts = make_arcs(
-        np.concatenate([[0], np.cumsum(counts_of_arcs)]),
-        t[order],
+        offsets,
+        t_reported[order],
         ra[order],
         dec[order],
         sigma_ra=sigma_ra[order],
@@ -179,29 +191,51 @@ def observe(
     )
     row = visits.owner[first[table["designation"].astype(np.int64)]]
     named = table.with_columns(designation=orbits.designation[row], is_simulated=True)
-    dynamics = "kepler" if motion is None else "nbody"
     labelled, labels = label_arcs(named, orbits, row=row, dynamics=dynamics, gate=np.inf)
     return labelled, counts.then(labels)
+
+
+def _pull_off_ellipses(
+    states: tuple[FloatArray, FloatArray, FloatArray],
+    orbits: Catalogue,
+    row: IntArray,
+    arcs: tuple[IntArray, IntArray, FloatArray],
+    t: FloatArray,
+) -> None:
+    """Put objects near the Earth, in ``states`` of n exposures, where the Earth has moved them.
+
+    ``arcs`` are offsets, exposures in the order of the arcs, and times as these report them: at the
+    reference epoch, which is a reported time, the object of an arc is on its ellipse, the orbit
+    ``row``. ``t`` are the true times of the exposures.
+    """
+    offsets, order, reported = arcs
+    nothing, nowhere = np.empty(len(t)), np.empty((len(t), 3))
+    table = Arcs(offsets, reported, nothing, nothing, nothing, nothing, nowhere, nowhere)
+    t2 = reported[table.triplet[:, 1]]
+    few = orbits.take(row)
+    r2, v2 = propagate(*few.states(), t2 - few.epoch_mjd_tdb)
+    near, r, v = near_earth_states(r2, v2, t2, table.owner, t[order])
+    # an object that falls on the Earth before an exposure stays as it is: its label is refused
+    above = np.isfinite(r[:, 0])
+    for column, values in zip(states, (r, v, t[order][near]), strict=True):
+        column[order[near[above]]] = values[above]
 
 
 def _report(
     direction: FloatArray,
     utc: FloatArray,
+    fine: BoolArray,
     survey: Survey,
     station: IntArray,
     visit: IntArray,
     errors: Errors,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, ...]:
-    """Times, directions with errors, and sigmas, rounded to the digits of the formats.
+    """Directions with errors and their sigmas [rad], rounded to the digits of the formats.
 
-    Returns
-    -------
-    utc, ra, dec, sigma_ra, sigma_dec : ndarray
-        [MJD], [rad].
+    ``fine`` are the observations whose station gives one digit more.
     """
     code, year = survey.columns.code[station], year_of(utc)
-    fine = year >= survey.columns.fine_since[station]
     catalog = np.where(year >= 2018.0, "V", "")
     sigma = default_sigma(code, np.full(len(code), "C"), catalog, year)
     ra, dec = radec(direction)
@@ -214,8 +248,7 @@ def _report(
         ra, dec = displaced(direction, error)
         ra = np.mod(_round(ra, step_ra * ARCSEC), 2.0 * np.pi)
         dec = _round(dec, step_dec * ARCSEC)
-        utc = _round(utc, np.where(fine, 1e-6, 1e-5))
-    return utc, ra, dec, sigma_ra, sigma_dec
+    return ra, dec, sigma_ra, sigma_dec
 
 
 def _round(values: FloatArray, step: FloatArray) -> FloatArray:

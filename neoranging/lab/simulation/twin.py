@@ -26,7 +26,7 @@ from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.progress import progress_bar
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.store import ArcWriter, read_arcs
-from neoranging.lab.sets.truth import DYNAMICS
+from neoranging.lab.sets.truth import DYNAMICS, NEAR_EARTH
 from neoranging.lab.simulation.apparitions import designation_dates, redraw_anomalies
 from neoranging.lab.simulation.astrometric_errors import KINDS, Errors
 from neoranging.lab.simulation.close_approaches import close_passages
@@ -69,10 +69,12 @@ class Twin:
         MPC codes; all simulated stations by default.
     first_date, last_date : str
         ISO dates: the first night, and the day after the last.
-    dynamics : {"kepler", "nbody"}
-        Motion of the objects: on fixed ellipses, or under the planets and the Moon as well from
-        their discovery on, which takes six times as long and needs the extra ``nbody``. Close
-        passages are always ellipses.
+    dynamics : {"near-earth", "kepler", "nbody"}
+        Motion of the objects: on fixed ellipses from night to night, and within a night under the
+        Earth and the Moon where these displace them by a milliarcsecond; on fixed ellipses
+        throughout, as sets made before had it; or under the planets as well from their discovery
+        on, which takes six times as long and needs the extra ``nbody``. Close passages have one
+        night each, and "nbody" moves them as "near-earth" does.
     close_fraction : float
         Number of further arcs of close passages, relative to the visits. Each is of one station.
     group_by : {"night", "station"}
@@ -95,7 +97,7 @@ class Twin:
     stations: tuple[str, ...] = ()
     first_date: str = "1985-01-01"
     last_date: str = "2025-08-16"
-    dynamics: str = "kepler"
+    dynamics: str = NEAR_EARTH
     close_fraction: float = 0.0
     group_by: str = "night"
 
@@ -198,7 +200,14 @@ class Twin:
         n_planned, visits = len(visits.owner), visits.take(np.flatnonzero(visits.possible))
         by_night = self.group_by == "night"
         table, arcs = observe(
-            visits, orbits, self.survey, errors, rng, motion=motion, by_night=by_night
+            visits,
+            orbits,
+            self.survey,
+            errors,
+            rng,
+            dynamics=self.dynamics,
+            motion=motion,
+            by_night=by_night,
         )
         counts = {"visits": _possible(len(visits.owner), n_planned), "arcs": arcs}
         if block == 0:
@@ -207,7 +216,8 @@ class Twin:
             n, rng = round(self.close_fraction * n_planned), self._rng(3, block)
             # every arc has an orbit of its own; it bears the name of the object it was turned from
             turned, visits = close_passages(self.catalogue, self.survey, n, self.span, rng)
-            close, arcs = observe(visits, turned, self.survey, errors, rng)
+            dynamics = "kepler" if self.dynamics == "kepler" else NEAR_EARTH
+            close, arcs = observe(visits, turned, self.survey, errors, rng, dynamics=dynamics)
             table = ArcTable.concatenate([table, close.with_columns(is_close=True)])
             counts["close arcs"] = _possible(len(turned), n).then(arcs)
         return table, Account(counts)

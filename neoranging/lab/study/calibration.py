@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
@@ -30,8 +31,9 @@ from neoranging.lab.sets.schema import TRUE_COLUMNS, ArcTable
 from neoranging.lab.sets.splits import division_of
 from neoranging.lab.sets.store import iterate_arcs, read_manifest
 from neoranging.lab.study.bootstrap import capped
+from neoranging.lab.study.posteriors import PosteriorScores
 from neoranging.lab.study.predictions import ask_arcs
-from neoranging.lab.study.scores import ArcTruth
+from neoranging.lab.study.scores import STUDY_LEVELS, TABLE_LEVELS, ArcTruth
 from neoranging.lab.study.strata import AXES
 from neoranging.typing import AnyArray, FloatArray
 
@@ -90,7 +92,7 @@ class CalibrationSample:
             if len(table):
                 arcs = to_core(table, estimator.origin)
                 topocentric = arcs if estimator.origin == "topocenter" else to_core(table)
-                answers = ask_arcs(estimator, arcs, topocentric)
+                answers, _ = ask_arcs(estimator, arcs, topocentric)
                 truth = ArcTruth.of(table, estimator.origin, arcs)
                 parts.append(cls(estimator.identity, answers, truth))
         if not parts:
@@ -267,28 +269,19 @@ def coverage(
 
 # ---------------------------------------------------------------------- methods of a study
 
-INTERVAL_LEVEL: Final = 0.68
-"""Of the intervals that are drawn, and of those that scores carry."""
-
-TABLE_LEVELS: Final = (0.68, 0.95)
-"""Of tables."""
-
-STUDY_LEVELS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.68, 0.8, 0.9, 0.95, 0.99)
-"""Of reliability diagrams; those that the arcs are too few for are left out."""
-
 
 class MethodIntervals(NamedTuple):
     """Intervals of one method of a study, and how often they hold."""
 
     sample: CalibrationSample | None = None
     """Answers that they were calibrated on; None where there are none."""
-    bounds: FloatArray | None = None
-    """Crosswise intervals of these arcs at `INTERVAL_LEVEL`, if that level is possible."""
+    bounds: Mapping[float, FloatArray] = MappingProxyType({})
+    """Intervals of the arcs by level, where possible: crosswise, or of the posteriors."""
     coverage: pd.DataFrame | None = None
-    """Table of `coverage`, crosswise at all levels."""
+    """Table of `coverage` at all levels."""
     rows: pd.DataFrame | None = None
-    """Table of ``source`` and `coverage` at `TABLE_LEVELS`, crosswise and of the calibration that
-    comes with the method."""
+    """Table of ``source`` and `coverage` at `TABLE_LEVELS`: "posterior"; or "crosswise", and "of
+    the method" by the calibration that comes with it."""
     why: str = ""
     """Why there are none, or how they were made otherwise; "" for nothing."""
 
@@ -338,7 +331,20 @@ class MethodIntervals(NamedTuple):
             own = {x: sample.intervals(calibration, x, too_few="limits") for x in TABLE_LEVELS}
             tables["of the method"] = coverage(sample, own, strata)
         rows = pd.concat(tables, names=["source", None]).reset_index("source")
-        return cls(some, intervals.get(INTERVAL_LEVEL), covered, rows, why)
+        return cls(some, intervals, covered, rows, why)
+
+    @classmethod
+    def of_posteriors(
+        cls,
+        sample: CalibrationSample,
+        posteriors: PosteriorScores,
+        strata: Mapping[str, AnyArray],
+    ) -> MethodIntervals:
+        """Equal-tailed intervals of posteriors, quoted as they are: nothing is calibrated."""
+        intervals = posteriors.intervals(sample.truth.limits)
+        covered = coverage(sample, intervals, strata)
+        rows = covered[covered["level"].isin(TABLE_LEVELS)].assign(source="posterior")
+        return cls(None, intervals, covered, rows)
 
 
 def without_verdicts(sample: CalibrationSample) -> CalibrationSample:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.store import read_manifest
-from neoranging.lab.study.calibration import INTERVAL_LEVEL
+from neoranging.lab.study.scores import INTERVAL_LEVEL
 from neoranging.lab.study.selection import Selection
 from neoranging.typing import IntArray
 
@@ -67,7 +67,7 @@ def draw_cases(
         None where no object has enough arcs.
     """
     parts = read_manifest(Path(folder)).get("splits", {}).get("parts", [])
-    unseen = selection.split not in (None, "unseen") and any(
+    unseen = "unseen" not in (selection.parts or ("unseen",)) and any(
         part["split"] == "unseen" and part["n_arcs"] for part in parts
     )
     pool = Selection(split="unseen").read(folder) if unseen else table

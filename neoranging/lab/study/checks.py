@@ -16,7 +16,7 @@ import pandas as pd
 
 from neoranging.core.dcriteria import d_sh_of_ellipses
 from neoranging.lab.sets.schema import ArcTable
-from neoranging.lab.study.metrics import COLLAPSED
+from neoranging.lab.study.metrics import COLLAPSED, DENSITY_FLOOR
 from neoranging.lab.study.scores import ArcTruth, select
 
 ENOUGH: Final = 30
@@ -73,6 +73,7 @@ def check_answers(scored: pd.DataFrame) -> list[Remark]:
     if n >= ENOUGH:
         some = select(scored, scored.answered)
         traces += [*_distributions(some), *_correlations(some), *_qualities(some)]
+    traces += _posteriors(select(scored, scored.pit.notna()))
     remarks = [Remark(scored.attrs["method"], *trace) for trace in traces]
     return sorted(remarks, key=lambda remark: not remark.is_alarm)
 
@@ -183,6 +184,19 @@ def _qualities(s: pd.DataFrame) -> Traces:
     percent = 100.0 * float(np.mean(s.admissible))
     if percent < 80.0:
         yield False, f"{percent:.1f} % of its answers are admissible"
+
+
+def _posteriors(s: pd.DataFrame) -> Traces:
+    """Probability of what cannot be, and truths that have none."""
+    outside = 1.0 - s.nodes_admissible
+    if n := int((outside > 1e-9).sum()):
+        arcs = f"{n:,} of {len(s):,} arcs, {100.0 * outside.max():.3g} % at most"
+        # a node is fitted to all observations, and may move over the border of the attributable
+        is_alarm = bool(outside.max() > 0.01)
+        yield is_alarm, f"gives probability to nodes that are not admissible on {arcs}"
+    if n := int((s.density < DENSITY_FLOOR).sum()):
+        off = f"the true range lies off the posterior on {n:,} of {len(s):,} arcs"
+        yield False, f"{off}; their density counts as {DENSITY_FLOOR:g}"
 
 
 def _rank_correlation(x: Any, y: Any) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -17,6 +19,7 @@ from neoranging.estimators.registry import WEIGHTS, get_estimator
 from neoranging.exceptions import DatasetError, EvaluationError
 from neoranging.files import read_json, write_json
 from neoranging.lab.sets.schema import ArcTable
+from neoranging.lab.study.posteriors import PosteriorScores
 from neoranging.lab.study.predictions import ask_arcs, load_answers, save_answers
 from neoranging.lab.study.scores import ArcTruth
 from neoranging.lab.study.selection import fingerprint
@@ -44,7 +47,8 @@ class StudyMethod:
         ----------
         method : str, RangingEstimator or StudyMethod
             ``[LABEL=]METHOD``, where METHOD is what `neoranging.get_estimator` takes: a name such
-            as ``gauss``, ``gauss@geocenter`` or ``mlp@paper``, or a file of weights.
+            as ``gauss``, ``gauss@geocenter``, ``mlp@paper`` or ``systematic@catalogue``, or a file
+            of weights.
 
         Raises
         ------
@@ -121,8 +125,11 @@ def ask(
     arcs: Mapping[str, Arcs],
     folder: Path | None = None,
     progress: Callable[[int], object] | None = None,
-) -> Answers:
+) -> tuple[Answers, PosteriorScores | None]:
     """Answers of a method to all arcs of a table, taken from a folder if they are there.
+
+    Its posteriors, if it gives some, are held against the truth at once, and their scores come with
+    the answers.
 
     Parameters
     ----------
@@ -132,30 +139,37 @@ def ask(
         By origin: the truth of these arcs, whose attributables the answers get, and the arcs
         themselves, those from the topocentre among them.
     folder : Path, optional
-        Where answers are kept. Those to other arcs, or of a method with other options or weights,
-        are made anew.
+        Where answers are kept. Those to other arcs, of a method with other options or weights, or
+        scored by another truth, are made anew.
     progress : callable, optional
         Called with the number of arcs done since it was last called.
     """
     estimator, label = method.estimator, method.label
-    attributables = truths[estimator.origin].attributables
-    identity = {"identity": estimator.identity, "arcs": fingerprint(table)}
+    truth = truths[estimator.origin]
+    identity = {
+        "identity": estimator.identity,
+        "arcs": fingerprint(table),
+        "truth": hashlib.sha256(truth.rho.tobytes()).hexdigest(),
+    }
     if folder is not None:
         file, key = (folder / f"{method.slug}{ending}" for ending in (".npz", ".json"))
-        try:
-            stored = load_answers(file, attributables) if read_json(key) == identity else None
-        except (DatasetError, EvaluationError):  # none there, or a damaged one: ask again
-            stored = None
-        if stored is not None and stored.method == label:
+        stored = None
+        # none there, or a damaged one: ask again
+        with suppress(DatasetError, EvaluationError):
+            if read_json(key) == identity:
+                stored = load_answers(file, truth.attributables)
+        if stored is not None and stored[0].method == label:
             if progress is not None:
                 progress(len(table))
             return stored
         key.unlink(missing_ok=True)
-    own_arcs = arcs[estimator.origin]
-    answers = ask_arcs(estimator, own_arcs, arcs["topocenter"], label, progress=progress)
+    own_arcs, topocentric = arcs[estimator.origin], arcs["topocenter"]
+    answers, scores = ask_arcs(
+        estimator, own_arcs, topocentric, label, rho=truth.rho, progress=progress
+    )
     # the same to rounding, and held once for all methods of the origin
-    answers = replace(answers, attributables=attributables)
+    answers = replace(answers, attributables=truth.attributables)
     if folder is not None:
-        save_answers(answers, file)
+        save_answers(answers, file, scores)
         write_json(key, identity)  # last: where it stands, the answers are whole
-    return answers
+    return answers, scores

@@ -37,6 +37,13 @@ from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray
 COLLAPSED: Final = 1e-3
 """Range below which an answer is the degenerate root beside the observer [au]."""
 
+DENSITY_FLOOR: Final = 1e-4
+"""Density of ln rho that a posterior has everywhere when its logarithm is taken.
+
+That of a thousandth of the probability spread over ten e-foldings, which admissible ranges span.
+Without it a single truth off the grid would make the mean infinite.
+"""
+
 ASSOCIATED: Final = 0.2
 """D of Southworth and Hawkins below which two orbits are by custom associated."""
 
@@ -171,7 +178,39 @@ def _metrics() -> Iterator[Metric]:
         yield Metric(f"{d}_associated", label, "%", "high", of_all, percent)
 
 
-_BY_ARC: Final = tuple(_metrics())
+def _distribution_metrics() -> Iterator[Metric]:
+    """Figures of merit of intervals and posteriors."""
+    for level in ("68", "95"):
+        label = f"true range in the {level} % interval"
+        inside, ratio, score = (f"{name}_{level}" for name in ("inside", "ratio", "interval_score"))
+        yield Metric(inside, label, "%", "", _columns(inside), percent)
+        label = f"median upper by lower bound of {level} % intervals"
+        yield Metric(ratio, label, "", "", _columns(ratio), median)
+        label = f"mean interval score of log10 rho at {level} %"
+        yield Metric(score, label, "dex", "low", _columns(score), mean)
+    for level in ("68", "95"):
+
+        def in_region(s: pd.DataFrame, level: float = 0.01 * int(level)) -> tuple[Any]:
+            return (np.where(s.depth.isna(), np.nan, s.depth <= level),)
+
+        label = f"true range in the most probable {level} %"
+        yield Metric(f"region_{level}", label, "%", "", in_region, percent)
+
+    def nats(s: pd.DataFrame) -> tuple[Any]:
+        return (-np.log(np.maximum(s.density, DENSITY_FLOOR)),)
+
+    def floored(s: pd.DataFrame) -> tuple[Any]:
+        return (np.where(s.density.isna(), np.nan, s.density < DENSITY_FLOOR),)
+
+    label = "mean CRPS of log10 rho"
+    yield Metric("crps", label, "dex", "low", _columns("crps"), mean)
+    yield Metric("nats", "mean -ln p(ln rho) of the true range", "nat", "low", nats, mean)
+    yield Metric("floored", "true range off the posterior", "%", "low", floored, percent)
+    label, name = "posterior on admissible nodes", "nodes_admissible"
+    yield Metric(name, label, "%", "high", _columns(name), percent)
+
+
+_BY_ARC: Final = (*_metrics(), *_distribution_metrics())
 
 METRICS: Final[Mapping[str, Metric]] = {
     metric.name: metric
@@ -194,7 +233,11 @@ METRICS: Final[Mapping[str, Metric]] = {
 Fractions are percentages. ``p_ar`` is of the arcs with an answer, and ``p_ar_truth`` of the same
 arcs; the solve rate stands beside them. ``d_sh_*`` is of the arcs on which both orbits are
 elliptic, ``elliptic_*`` says how many these are of all, and ``d_sh_*_associated`` counts the others
-as not associated. ``*_by_object`` is the median over objects of the median over their arcs.
+as not associated. ``inside_*``, ``ratio_*`` and ``interval_score_*`` are of all arcs: one without
+an interval has the admissible range. ``region_*``, ``crps``, ``nats``, ``floored`` and
+``nodes_admissible`` are of posteriors; the density of ``nats`` is at least `DENSITY_FLOOR`, and
+``floored`` is the share that this concerns. ``*_by_object`` is the median over objects of the
+median over their arcs.
 """
 
 

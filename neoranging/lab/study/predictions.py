@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 
+from neoranging.core import columns
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
@@ -25,13 +26,20 @@ from neoranging.exceptions import EvaluationError
 from neoranging.files import replacing
 from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.schema import ArcTable
+from neoranging.lab.study.posteriors import PosteriorScores
 from neoranging.tracklet import ORIGINS
+from neoranging.typing import FloatArray
 
 _CHUNK: Final = 32_768
 """Arcs asked for at once: a step of the progress, and some hundred megabytes."""
 
+_POSTERIORS: Final = 128
+"""The same of a method with posteriors, of which each has thousands of nodes."""
+
 _COLUMNS: Final = ("rho", "rho_dot", "covariance", "r", "v", "epoch", "status")
 _LABELS: Final = ("method", "origin", "seconds")
+_PREFIX: Final = "posterior_"
+"""Before the names of scores of posteriors."""
 
 
 def predict(
@@ -60,7 +68,8 @@ def predict(
     Returns
     -------
     Answers
-        Of M rows in the order of the table, with the time they took; without candidates.
+        Of M rows in the order of the table, with the time they took; without candidates and
+        posteriors.
 
     Raises
     ------
@@ -82,7 +91,7 @@ def predict(
     method = get_estimator(estimator, **options)
     arcs = to_core(table, method.origin)
     topocentric = arcs if method.origin == "topocenter" else to_core(table)
-    return ask_arcs(method, arcs, topocentric, label, progress=progress)
+    return ask_arcs(method, arcs, topocentric, label, progress=progress)[0]
 
 
 def ask_arcs(
@@ -91,8 +100,9 @@ def ask_arcs(
     topocentric: Arcs,
     label: str | None = None,
     *,
+    rho: FloatArray | None = None,
     progress: Callable[[int], object] | None = None,
-) -> Answers:
+) -> tuple[Answers, PosteriorScores | None]:
     """Answers to arcs seen from the origin of the method, with the time they took.
 
     Parameters
@@ -102,38 +112,73 @@ def ask_arcs(
         M arcs seen from the origin, and the same from where the observers stood.
     label : str, optional
         Name to give the method; its own by default.
+    rho : ndarray, shape (M,), optional
+        True ranges [au], which posteriors are held against before they are let go.
     progress : callable, optional
         Called with the number of arcs done since it was last called.
+
+    Returns
+    -------
+    answers : Answers
+    scores : PosteriorScores or None
+        None without ``rho``, or of a method that gives no posterior.
     """
-    parts = []
-    begin = perf_counter()
-    for start in range(0, max(len(arcs), 1), _CHUNK):
-        stop = min(start + _CHUNK, len(arcs))
+    parts: list[Answers] = []
+    scores: list[PosteriorScores | None] = []
+    seconds = 0.0
+    # the first answers show if the method gives posteriors, of which many arcs at once would fill
+    # the memory
+    start, size = 0, min(_POSTERIORS, _CHUNK)
+    while start < len(arcs) or not parts:
+        stop = min(start + size, len(arcs))
+        begin = perf_counter()
         answers = method._solve(arcs.chunk(start, stop), topocentric.chunk(start, stop))
-        parts.append(replace(answers, candidates=None, remarks=None))
+        seconds += perf_counter() - begin
+        if answers.posterior is None and answers.answered.any():
+            size = _CHUNK
+        scores.append(None if rho is None else PosteriorScores.of(answers, rho[start:stop]))
+        parts.append(replace(answers, candidates=None, remarks=None, posterior=None))
         if progress is not None:
             progress(stop - start)
+        start = stop
     name = method.name if label is None else label
-    return replace(Answers.join(parts), method=name, seconds=perf_counter() - begin)
+    joined = replace(Answers.join(parts), method=name, seconds=seconds)
+    if all(of_part is None for of_part in scores):
+        return joined, None
+    filled = [
+        PosteriorScores.none(len(part)) if of_part is None else of_part
+        for part, of_part in zip(parts, scores, strict=True)
+    ]
+    return joined, columns.join(filled)
 
 
-def save_answers(answers: Answers, path: str | os.PathLike[str]) -> None:
+def save_answers(
+    answers: Answers, path: str | os.PathLike[str], scores: PosteriorScores | None = None
+) -> None:
     """Write answers to an ``.npz`` file, whole or not at all.
 
     Parameters
     ----------
     answers : Answers
-        Their candidates, remarks and attributables are not kept.
+        Their candidates, remarks, posteriors and attributables are not kept.
     path : path-like
         Taken as it is; an existing file is replaced.
+    scores : PosteriorScores, optional
+        Of the same arcs.
     """
     values: dict[str, Any] = {name: getattr(answers, name) for name in (*_LABELS, *_COLUMNS)}
+    if scores is not None:
+        values |= {
+            f"{_PREFIX}{field.name}": getattr(scores, field.name) for field in fields(scores)
+        }
     with replacing(Path(path)) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **values)
 
 
-def load_answers(path: str | os.PathLike[str], attributables: Attributables) -> Answers:
-    """Answers that `save_answers` wrote.
+def load_answers(
+    path: str | os.PathLike[str], attributables: Attributables
+) -> tuple[Answers, PosteriorScores | None]:
+    """Answers that `save_answers` wrote, and the scores of posteriors if there are some.
 
     Parameters
     ----------
@@ -146,14 +191,18 @@ def load_answers(path: str | os.PathLike[str], attributables: Attributables) -> 
     EvaluationError
         If the file is not there, is none of `save_answers`, or is of another number of arcs.
     """
-    expected = Answers.unsolved(attributables, np.zeros(len(attributables.epoch)))
+    m = len(attributables.epoch)
+    expected: dict[str, FloatArray] = vars(Answers.unsolved(attributables, np.zeros(m)))
+    of_posteriors = {f"{_PREFIX}{k}": v for k, v in vars(PosteriorScores.none(m)).items()}
     try:
         # of a damaged archive numpy would leave the file open
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            columns = {name: stored[name] for name in _COLUMNS}
+            has_posteriors = any(name.startswith(_PREFIX) for name in stored)
+            names = (*_COLUMNS, *(of_posteriors if has_posteriors else ()))
+            values = {name: stored[name] for name in names}
             labels = {name: stored[name].item() for name in _LABELS}
-        for name, column in columns.items():
-            like = getattr(expected, name)
+        for name, column in values.items():
+            like = (expected | of_posteriors)[name]
             if column.shape != like.shape or column.dtype != like.dtype:
                 raise ValueError(f"column {name!r} has the shape {column.shape}")
         if labels["origin"] not in ORIGINS:
@@ -165,4 +214,9 @@ def load_answers(path: str | os.PathLike[str], attributables: Attributables) -> 
             f"{path} holds no answers to these arcs ({type(error).__name__}: {error}): delete it "
             "and ask the method again"
         ) from error
-    return Answers(attributables, **columns, **labels)
+    answers = Answers(attributables, **{name: values[name] for name in _COLUMNS}, **labels)
+    if not has_posteriors:
+        return answers, None
+    return answers, PosteriorScores(
+        **{name.removeprefix(_PREFIX): values[name] for name in of_posteriors}
+    )

@@ -11,15 +11,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from neoranging.lab.study.checks import Remark
+from neoranging.lab.study.metrics import DENSITY_FLOOR
 from neoranging.lab.study.published import SOURCE
 from neoranging.lab.study.run import Study
+from neoranging.lab.study.strata import AXES
 from neoranging.lab.study.tables import side_by_side, with_interval
 from neoranging.tables import number
 
@@ -30,6 +32,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "strata": "Where a method is good",
     "classical": "Classical methods",
     "intervals": "Intervals",
+    "posteriors": "Posteriors",
     "cases": "Single objects",
     "figures": "All figures of merit",
     "made": "How this was made",
@@ -99,6 +102,7 @@ def render(study: Study, pictures: Sequence[Picture] = (), *, published: bool = 
             if bodies.get(name) is not None or by_section[name] or name == "intervals"
         },
         bodies=bodies,
+        floor=DENSITY_FLOOR,
         pictures=by_section,
         now=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
@@ -257,7 +261,9 @@ def _bodies(study: Study) -> dict[str, Any]:
         "arcs": pd.DataFrame({"": arcs.keys(), "value": arcs.values()}),
         "strata": side_by_side(strata.assign(bounds=bounds), index, _with_count),
         "classical": classical,
+        "scores": side_by_side(tables["scores"], cell=_with_count),
         "intervals": _intervals(tables["coverage"]),
+        "posteriors": _posteriors(tables["posteriors"]),
         "cases": _cases(tables["cases"]),
         "figures": (side_by_side(tables["figures"], cell=_with_count), pd.DataFrame(by_status)),
         "made": pd.DataFrame({"method": methods.keys(), "what it is": settings}),
@@ -295,6 +301,41 @@ def _intervals(coverage: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | No
         }
     )
     return wide[of_all], wide[~of_all]
+
+
+_POSTERIORS: Final[Mapping[str, str]] = {
+    "inside_68": "68 %: equal tails [%]",
+    "region_68": "68 %: densest [%]",
+    "inside_95": "95 %: equal tails [%]",
+    "region_95": "95 %: densest [%]",
+    "median_relative_error": "median relative error",
+    "ratio_68": "68 %: upper / lower",
+    "interval_score_95": "interval score, 95 % [dex]",
+    "crps": "CRPS [dex]",
+    "nats": "−ln p [nat]",
+    "floored": "off it [%]",
+}
+"""Heads of the columns by figure of merit."""
+
+
+def _posteriors(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+    """Figures of posteriors by stratum, and in bins of the true range; a line for each bin."""
+    if rows.empty:
+        return None
+    lines: dict[bool, list[dict[str, str]]] = {True: [], False: []}
+    for key, of_bin in rows.groupby(["method", "axis", "stratum"], sort=False):
+        method, axis, stratum = map(str, cast("tuple[Any, ...]", key))
+        label = "" if axis == "all" else f"{AXES[axis].label}: "
+        unit = f" {AXES[axis].unit}" if axis in ("median", "rho") else ""
+        line = {"method": method, "arcs": f"{label}{stratum}{unit}"}
+        line["n"] = f"{of_bin['n_arcs'].max():,}"
+        row: Any
+        for row in of_bin[of_bin["metric"].isin(_POSTERIORS)].itertuples():
+            value, _, bounds = with_interval(row).partition(" ")
+            line[_POSTERIORS[row.metric]] = f"{value}\n{bounds}" if bounds else value
+        lines[bool(of_bin["is_judged"].all())].append(line)
+    judged, by_truth = (pd.DataFrame(of_kind) for of_kind in lines.values())
+    return judged, by_truth
 
 
 def _cases(rows: pd.DataFrame) -> pd.DataFrame | None:

@@ -8,7 +8,7 @@ study finds is a `Study`; ``neoranging.lab.study.figures.draw`` draws its figure
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,24 +18,32 @@ import pandas as pd
 
 from neoranging._version import __version__
 from neoranging.core.answers import Answers
+from neoranging.core.arcs import Arcs
 from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.progress import NoBar
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.study.calibration import (
-    INTERVAL_LEVEL,
     CalibrationSample,
     MethodIntervals,
     without_verdicts,
 )
 from neoranging.lab.study.cases import CaseArcs, Cases, case_rows, draw_cases
-from neoranging.lab.study.checks import Remark, check_answers, check_copies, check_labels
+from neoranging.lab.study.checks import (
+    Remark,
+    check_answers,
+    check_copies,
+    check_labels,
+)
 from neoranging.lab.study.methods import StudyMethod, ask, study_methods
-from neoranging.lab.study.predictions import predict
-from neoranging.lab.study.scores import ArcTruth, score, select
+from neoranging.lab.study.posteriors import PosteriorScores, with_posteriors
+from neoranging.lab.study.scores import INTERVAL_LEVEL, ArcTruth, score, select, with_intervals
 from neoranging.lab.study.selection import Selection, describe, is_same_part
 from neoranging.lab.study.strata import Strata
 from neoranging.lab.study.tables import study_tables
-from neoranging.typing import FloatArray, IntArray
+from neoranging.typing import IntArray
+
+Asked = tuple[Answers, PosteriorScores | None]
+"""What a method answers, and its posteriors beside the truth if it gives some."""
 
 Bar = Callable[..., Any]
 """Makes a progress bar of a total, a description and a unit; see `progress_bar`."""
@@ -64,8 +72,10 @@ class Study:
         The classical ones among them with the observers in the centre of the Earth.
     answers : dict of str to Answers
         By label, of both.
+    posteriors : dict of str to PosteriorScores
+        By label, of the methods that give posteriors.
     scored : dict of str to DataFrame
-        The same beside the truth; those of ``methods`` with crosswise intervals.
+        The same beside the truth; those of ``methods`` with intervals, crosswise or of posteriors.
     coverage : dict of str to DataFrame
         By label: `neoranging.lab.study.calibration.coverage`.
     cases : Cases, optional
@@ -82,6 +92,7 @@ class Study:
     methods: tuple[StudyMethod, ...]
     geocentric: tuple[StudyMethod, ...]
     answers: dict[str, Answers]
+    posteriors: dict[str, PosteriorScores]
     scored: dict[str, pd.DataFrame]
     coverage: dict[str, pd.DataFrame]
     cases: Cases | None
@@ -166,16 +177,16 @@ def run_study(
     cases = draw_cases(folder, selection, table)
     # what no method changes, once for each origin; labels are checked by the topocentre
     origins = dict.fromkeys(["topocenter", *(method.estimator.origin for method in both)])
-    arcs = {origin: to_core(table, origin) for origin in origins}
-    truths = {origin: ArcTruth.of(table, origin, arcs[origin]) for origin in origins}
+    arcs, truths = _seen_from(origins, table)
     with bar(len(both) * len(table), "asking", "arc") as progress:
-        answers = {m.label: ask(m, table, truths, arcs, predictions, progress.update) for m in both}
+        asked = {m.label: ask(m, table, truths, arcs, predictions, progress.update) for m in both}
     unseen = {}
     if cases is not None and cases.rows is None:
-        unseen = {m.label: predict(m.estimator, cases.table, label=m.label) for m in chosen}
+        case_arcs, case_truths = _seen_from(origins, cases.table)
+        unseen = {m.label: ask(m, cases.table, case_truths, case_arcs) for m in chosen}
     with bar(len(both) + len(chosen) + 6, "judging", "step") as progress:
         return judge(
-            answers,
+            asked,
             truths,
             table,
             chosen,
@@ -189,8 +200,16 @@ def run_study(
         )
 
 
+def _seen_from(
+    origins: Iterable[str], table: ArcTable
+) -> tuple[dict[str, Arcs], dict[str, ArcTruth]]:
+    """Arcs of a table, and their truth, by origin."""
+    arcs = {origin: to_core(table, origin) for origin in origins}
+    return arcs, {origin: ArcTruth.of(table, origin, arcs[origin]) for origin in arcs}
+
+
 def judge(
-    answers: Mapping[str, Answers],
+    asked: Mapping[str, Asked],
     truths: Mapping[str, ArcTruth],
     table: ArcTable,
     methods: Sequence[StudyMethod],
@@ -198,7 +217,7 @@ def judge(
     data: dict[str, Any],
     *,
     cases: CaseArcs | None = None,
-    unseen: Mapping[str, Answers] | None = None,
+    unseen: Mapping[str, Asked] | None = None,
     n_boot: int = 200,
     folds: int = 10,
     progress: Callable[[int], object] = lambda _: None,
@@ -207,8 +226,8 @@ def judge(
 
     Parameters
     ----------
-    answers : mapping of str to Answers
-        By label, of all methods.
+    asked : mapping of str to tuple
+        By label, of all methods: answers, and scores of posteriors or None.
     truths : mapping of str to ArcTruth
         By origin; that from the topocentre among them.
     table : ArcTable
@@ -219,13 +238,15 @@ def judge(
         `neoranging.lab.study.selection.describe`.
     cases : CaseArcs, optional
         Arcs of single objects.
-    unseen : mapping of str to Answers, optional
-        Answers to these arcs, by label, where they are not among those of the study.
+    unseen : mapping of str to tuple, optional
+        The same of these arcs, where they are not among those of the study.
     n_boot, folds : int
         As for `run_study`.
     progress : callable
         Called with the number of steps done since it was last called.
     """
+    answers = {label: of_method for label, (of_method, _) in asked.items()}
+    posteriors = {label: scores for label, (_, scores) in asked.items() if scores is not None}
     scored, intervals = {}, {}
     for label, of_method in answers.items():
         scored[label] = score(table, of_method, truth=truths[of_method.origin])
@@ -234,17 +255,16 @@ def judge(
     for method in methods:
         label, truth = method.label, truths[method.estimator.origin]
         sample = CalibrationSample(method.estimator.identity, answers[label], truth).take(usual)
-        own = intervals[label] = _intervals(method, sample, scored[label], usual, data, folds)
-        if own.bounds is not None:
-            scored[label] = _with_bounds(scored[label], usual, own.bounds)
+        own = intervals[label] = _intervals(method, sample, scored, usual, posteriors, data, folds)
+        scored[label] = with_intervals(scored[label], usual, own.bounds, sample.truth.limits)
+        if label in posteriors:
+            scored[label] = with_posteriors(scored[label], usual, posteriors[label])
         progress(1)
     judged_cases = cases and _judge_cases(cases, unseen or {}, methods, scored, intervals)
     progress(1)
     seed = data["selection"]["seed"]
     tables = study_tables(methods, geocentric, scored, n_boot=n_boot, rng=seed, done=progress)
-    covered = {label: own.rows for label, own in intervals.items() if own.rows is not None}
-    of_methods = [pd.DataFrame({"method": k, **rows}) for k, rows in covered.items()]
-    tables["coverage"] = pd.concat(of_methods, ignore_index=True) if covered else pd.DataFrame()
+    tables["coverage"], by_method = _coverage(intervals)
     tables["cases"] = pd.DataFrame() if judged_cases is None else judged_cases.rows
     remarks = [
         *check_labels(table, truths["topocenter"], data),
@@ -263,11 +283,10 @@ def judge(
         table=table,
         methods=tuple(methods),
         geocentric=tuple(geocentric),
-        answers=dict(answers),
+        answers=answers,
+        posteriors=posteriors,
         scored=scored,
-        coverage={
-            label: own.coverage for label, own in intervals.items() if own.coverage is not None
-        },
+        coverage=by_method,
         cases=judged_cases,
         remarks=sorted(remarks, key=lambda remark: not remark.is_alarm),
         tables=tables,
@@ -277,34 +296,40 @@ def judge(
 def _intervals(
     method: StudyMethod,
     sample: CalibrationSample,
-    scored: pd.DataFrame,
+    scored: Mapping[str, pd.DataFrame],
     rows: IntArray,
+    posteriors: Mapping[str, PosteriorScores],
     data: Mapping[str, Any],
     folds: int,
 ) -> MethodIntervals:
     """Intervals of a method on some rows, with the terciles of all arcs as strata."""
-    calibration = method.estimator.calibration
-    if calibration is not None and is_same_part(calibration.description, data):
-        calibration = None  # judged by the arcs it was made of, it would look too good
-    strata = {axis: Strata.of(scored, axis) for axis in ("eta", "rho")}
+    strata = {axis: Strata.of(scored[method.label], axis) for axis in ("eta", "rho")}
     terciles = {
         f"{axis} tercile": np.array([*cells.names, "unknown"])[cells.cell[rows]]
         for axis, cells in strata.items()
     }
+    if (of_method := posteriors.get(method.label)) is not None:
+        return MethodIntervals.of_posteriors(sample, of_method.take(rows), terciles)
+    calibration = method.estimator.calibration
+    if calibration is not None and is_same_part(calibration.description, data):
+        calibration = None  # judged by the arcs it was made of, it would look too good
     return MethodIntervals.of(sample, terciles, calibration, folds)
 
 
-def _with_bounds(scored: pd.DataFrame, rows: IntArray, of_rows: FloatArray) -> pd.DataFrame:
-    """Scores with the intervals of some rows, as far as these have an answer."""
-    bounds = np.full((len(scored), 2), np.nan)
-    bounds[rows] = of_rows
-    bounds[~scored["answered"].to_numpy()] = np.nan
-    return scored.assign(low=bounds[:, 0], high=bounds[:, 1])
+def _coverage(
+    intervals: Mapping[str, MethodIntervals],
+) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
+    """Coverage of all methods that have intervals: the table, and that at all levels by label."""
+    covered = {label: own.rows for label, own in intervals.items() if own.rows is not None}
+    of_methods = [pd.DataFrame({"method": label, **rows}) for label, rows in covered.items()]
+    table = pd.concat(of_methods, ignore_index=True) if covered else pd.DataFrame()
+    every = {k: own.coverage for k, own in intervals.items() if own.coverage is not None}
+    return table, every
 
 
 def _judge_cases(
     cases: CaseArcs,
-    unseen: Mapping[str, Answers],
+    unseen: Mapping[str, Asked],
     methods: Sequence[StudyMethod],
     scored: Mapping[str, pd.DataFrame],
     intervals: Mapping[str, MethodIntervals],
@@ -315,16 +340,19 @@ def _judge_cases(
         if cases.rows is not None:
             judged.append(select(scored[method.label], cases.rows))
             continue
-        answers, of_study = unseen[method.label], intervals[method.label].sample
+        (answers, posteriors), own = unseen[method.label], intervals[method.label]
         truth = ArcTruth.of(cases.table, answers.origin)
-        scores = score(cases.table, answers, truth=truth)
-        if of_study is not None:
-            sample = CalibrationSample(of_study.identity, answers, truth)
-            if not of_study.answers.usable.any():  # verdicts that did not count there do not here
+        scores, bounds = score(cases.table, answers, truth=truth), {}
+        if posteriors is not None:
+            bounds = posteriors.intervals(truth.limits)
+        elif own.sample is not None:
+            sample = CalibrationSample(own.sample.identity, answers, truth)
+            if not own.sample.answers.usable.any():  # verdicts that did not count there do not here
                 sample = without_verdicts(sample)
-            calibration = of_study.calibration()
-            bounds = sample.intervals(calibration, INTERVAL_LEVEL, too_few="limits")
-            scores = _with_bounds(scores, np.arange(len(scores)), bounds)
+            calibration = own.sample.calibration()
+            found = sample.intervals(calibration, INTERVAL_LEVEL, too_few="limits")
+            bounds = {INTERVAL_LEVEL: found}
+        scores = with_intervals(scores, np.arange(len(scores)), bounds, truth.limits)
         judged.append(scores)
     rows = pd.concat([case_rows(cases.table, scores) for scores in judged], ignore_index=True)
     return Cases(cases.table, judged, cases.objects, cases.rows is None, rows)

@@ -6,10 +6,15 @@ attributable completed with the true range and range-rate: what a method without
 numbers would give, errors of the observed rates included. The attributable is that by the weighted
 fit of all observations, seen from the method's origin; with three observations from the geocentre
 it is, but for the plane it is fitted in, that of the literature.
+
+References
+----------
+- Gneiting, T., Raftery, A. E. 2007, J. Am. Stat. Assoc. 102, 359: the interval score.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Self
@@ -39,6 +44,26 @@ COLUMNS_NEEDED: Final = (
     "designation",
 )
 """Columns of a set that methods are asked with and judged by."""
+
+INTERVAL_LEVEL: Final = 0.68
+"""Of the intervals that are drawn."""
+
+TABLE_LEVELS: Final = (0.68, 0.95)
+"""Of tables."""
+
+STUDY_LEVELS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.68, 0.8, 0.9, 0.95, 0.99)
+"""Of reliability diagrams."""
+
+DISTRIBUTIONS: Final = (
+    *("low", "high"),
+    *(
+        f"{name}_{100 * level:g}"
+        for name in ("inside", "ratio", "interval_score")
+        for level in TABLE_LEVELS
+    ),
+    *("rho_median", "pit", "depth", "crps", "density", "nodes_admissible"),
+)
+"""Columns of scores that answers alone do not fill."""
 
 _SAME = 1e-9
 """Relative difference of proper motions up to which answers belong to an arc."""
@@ -157,7 +182,15 @@ def score(table: ArcTable, answers: Answers, *, truth: ArcTruth | None = None) -
         ``rho``, ``rho_dot``, ``rho_true``, ``rho_dot_true``
             Answered and true range [au] and range-rate [au/d].
         ``low``, ``high``
-            Bounds of an interval of the range [au]; NaN where none was made.
+            Bounds of a 68 % interval of the range [au]; NaN where none was made.
+        ``inside_68``, ``ratio_68``, ``interval_score_68``, and the same with ``95``
+            The truth is in the interval, its upper by its lower bound, and its interval score
+            [dex]; of arcs without an interval, those of the admissible range. `run_study` fills
+            them, and the next ones.
+        ``rho_median``, ``pit``, ``depth``, ``crps``, ``density``, ``nodes_admissible``
+            Of methods with a posterior: median range [au], probability of ranges below the true one
+            and of more probable ones, continuous ranked probability score of log10 rho [dex],
+            density of ln rho at the truth, and probability of admissible nodes.
         ``status``, ``answered``, ``ok``
             `RangeStatus.code`; there is a range, whatever the status; the status is OK.
         ``relative_error``, ``log10_error``
@@ -198,8 +231,7 @@ def score(table: ArcTable, answers: Answers, *, truth: ArcTruth | None = None) -
         "rho_dot": rho_dot,
         "rho_true": truth.rho,
         "rho_dot_true": truth.rho_dot,
-        "low": np.nan,
-        "high": np.nan,
+        **dict.fromkeys(DISTRIBUTIONS, np.nan),
         "status": answers.status,
         "answered": answered,
         "ok": answers.ok,
@@ -220,6 +252,65 @@ def score(table: ArcTable, answers: Answers, *, truth: ArcTruth | None = None) -
     scores = pd.DataFrame(values)
     scores.attrs = {name: getattr(answers, name) for name in ("method", "origin", "seconds")}
     return scores
+
+
+def interval_score(rho: FloatArray, bounds: FloatArray, level: float) -> FloatArray:
+    """Interval scores of log10 rho [dex]; Gneiting & Raftery (2007), equation 43.
+
+    The width, and 2 / (1 - level) times what the truth is outside: who is too narrow pays for what
+    is missed, who is too wide for the width, and the true quantiles do best.
+
+    Parameters
+    ----------
+    rho : ndarray, shape (M,)
+        True ranges [au].
+    bounds : ndarray, shape (M, 2)
+        Intervals [au].
+    level : float
+    """
+    low, high = np.log10(bounds).T
+    true = np.log10(rho)
+    outside = np.maximum(low - true, 0.0) + np.maximum(true - high, 0.0)
+    return np.asarray(high - low + 2.0 / (1.0 - level) * outside)
+
+
+def with_intervals(
+    scored: pd.DataFrame, rows: IntArray, intervals: Mapping[float, FloatArray], limits: FloatArray
+) -> pd.DataFrame:
+    """Scores with the intervals of some rows.
+
+    Parameters
+    ----------
+    scored : DataFrame
+        M arcs.
+    rows : ndarray of int, shape (N,)
+        Arcs that are judged; the others keep NaN.
+    intervals : mapping of float to ndarray
+        By level, bounds of the range, shape (N, 2) [au].
+    limits : ndarray, shape (N, 2)
+        Admissible ranges [au], which stand for an interval of a level that there is none of.
+    """
+    true = scored["rho_true"].to_numpy()[rows]
+    values: dict[str, FloatArray] = {}
+    for level in TABLE_LEVELS:
+        bounds, name = intervals.get(level, limits), f"{100 * level:g}"
+        low, high = bounds.T
+        inside = np.where(np.isnan(low), np.nan, (low <= true) & (true <= high))
+        values |= {
+            f"inside_{name}": inside,
+            f"ratio_{name}": high / low,
+            f"interval_score_{name}": interval_score(true, bounds, level),
+        }
+    if INTERVAL_LEVEL in intervals:
+        # drawn around an answer, so only where there is one
+        answered = scored["answered"].to_numpy()[rows, None]
+        low, high = np.where(answered, intervals[INTERVAL_LEVEL], np.nan).T
+        values |= {"low": low, "high": high}
+    columns_of_all = {}
+    for name, value in values.items():
+        columns_of_all[name] = np.full(len(scored), np.nan)
+        columns_of_all[name][rows] = value
+    return scored.assign(**columns_of_all)
 
 
 def select(scores: pd.DataFrame, rows: slice | npt.ArrayLike) -> pd.DataFrame:

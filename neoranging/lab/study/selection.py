@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from neoranging.exceptions import EvaluationError
-from neoranging.lab.sets.schema import ArcTable
+from neoranging.lab.sets.schema import SPLITS, ArcTable
 from neoranging.lab.sets.store import iterate_arcs, read_manifest
 from neoranging.lab.study.bootstrap import capped
 from neoranging.lab.study.scores import COLUMNS_NEEDED as _JUDGED
@@ -32,7 +32,8 @@ class Selection:
     Attributes
     ----------
     split : str, optional
-        ``"train"``, ``"val"``, ``"test"``, ``"unseen"``; None for the arcs of all.
+        ``"train"``, ``"val"``, ``"test"``, ``"unseen"``, or several with commas between:
+        ``"test,unseen"`` are the objects that no network learnt from. None for the arcs of all.
     cap : int, optional
         Most arcs of an object, drawn at random. A few numbered objects own many of the arcs of a
         real set.
@@ -47,7 +48,7 @@ class Selection:
     Raises
     ------
     EvaluationError
-        If a number is not positive.
+        If a number is not positive, or there is no such split.
     """
 
     split: str | None = "test"
@@ -61,6 +62,15 @@ class Selection:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise EvaluationError(f"{name} must be at least 1, got {value}")
+        if unknown := [part for part in self.parts or () if part not in SPLITS]:
+            raise EvaluationError(
+                f"no split {', '.join(map(repr, unknown))}; there are {', '.join(SPLITS)}"
+            )
+
+    @property
+    def parts(self) -> tuple[str, ...] | None:
+        """Splits that the arcs are of; None for all."""
+        return None if self.split is None else tuple(self.split.split(","))
 
     def read(self, folder: str | os.PathLike[str]) -> ArcTable:
         """Arcs of a stored set, in its order.
@@ -68,11 +78,11 @@ class Selection:
         Raises
         ------
         DatasetError
-            If the folder holds no finished set, or there is no such split.
+            If the folder holds no finished set.
         EvaluationError
             If no arc is left.
         """
-        parts = iterate_arcs(Path(folder), COLUMNS_NEEDED, self.split)
+        parts = iterate_arcs(Path(folder), COLUMNS_NEEDED, self.parts)
         table = ArcTable.concatenate(
             part if self.close else part.take(~part["is_close"]) for part in parts
         )
@@ -156,9 +166,11 @@ def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_same_part(description: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
-    """Flag of a calibration made of the part of the set that a study, `describe`, looks at."""
+    """Flag of a calibration made of a part of the set that a study, `describe`, looks at."""
+    split = data["selection"]["split"]
     return (
-        description.get("split", "") == data["selection"]["split"]
+        split is not None
+        and description.get("split") in split.split(",")
         and plain_settings(description.get("set", {})) == data["settings"]
     )
 

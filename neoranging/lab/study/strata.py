@@ -2,14 +2,19 @@
 
 The degeneracy of one night is severe for slow, distant objects and mild for fast, near ones, so one
 number for all arcs mixes what behaves differently. `Strata` cuts the arcs at terciles of something
-that is true of them, never of what a method answers: the cells are the same for all methods. Motion
-and range go together; the cross of two axes tells which of them carries an effect.
+that is true of them, so that the cells are the same for all methods. Motion and range go together;
+the cross of two axes tells which of them carries an effect.
+
+Only posteriors are also judged in bins of what they answer. Nobody is calibrated in bins of the
+true range: there the objects that are nearer than they look are all in the near bins, and of those
+that look near and are not, none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -39,8 +44,14 @@ AXES: Final[Mapping[str, Axis]] = {
     "span": Axis(
         "length of arc", "h", lambda s: 24.0 * s.span.to_numpy(), ("short", "mid", "long")
     ),
+    "median": Axis(
+        "posterior median", "au", lambda s: s.rho_median.to_numpy(), ("close", "mid", "far")
+    ),
 }
-"""Quantities that the literature stratifies by."""
+"""Quantities to stratify by."""
+
+TRUE_AXES: Final = ("eta", "rho", "inc", "span")
+"""Those that the literature stratifies by, which no answer changes."""
 
 CROSS_METRICS: Final = ("medae_rho", "d_sh_pseudo", "p_ar")
 """Figures that the literature compares on the cross of two axes."""
@@ -99,6 +110,35 @@ class Strata:
             names = tuple(f"{k + 1} of {n}" for k in range(n))
         return cls(axis, names, edges, cell)
 
+    @classmethod
+    def half_decades(cls, scored: pd.DataFrame, axis: str, least: float = 1e-3) -> Self:
+        """Cells of half a decade, as far as the arcs reach, and one of everything below the least.
+
+        Parameters
+        ----------
+        scored : DataFrame
+            M arcs.
+        axis : str
+            Key in ``AXES``.
+        least : float
+            Where the first half-decade begins.
+
+        Raises
+        ------
+        EvaluationError
+            If no arc has a value.
+        """
+        values = AXES[axis].column(scored)
+        finite = np.isfinite(values)
+        if not finite.any():
+            raise EvaluationError(f"no arc has a known {AXES[axis].label}: nothing to stratify by")
+        n = max(1, int(np.floor(2.0 * np.log10(values[finite].max() / least))) + 1)
+        edges = np.append(0.0, least * 10.0 ** (0.5 * np.arange(n + 1)))
+        ends = [f"{edge:.2g}" for edge in edges]
+        names = [f"{a} – {b}" for a, b in pairwise(ends[1:])]
+        cell = np.where(finite, np.searchsorted(edges[1:-1], values, side="right"), -1)
+        return cls(axis, (f"< {ends[1]}", *names), edges, cell)
+
     def rows(self, k: int) -> IntArray:
         """Indices of the arcs in cell ``k``, or those without a known value for -1."""
         return np.flatnonzero(self.cell == k)
@@ -123,7 +163,7 @@ class Strata:
 def stratify(
     scored: Sequence[pd.DataFrame],
     *,
-    axes: Collection[str] = tuple(AXES),
+    axes: Collection[str] = TRUE_AXES,
     metrics: Collection[str] | None = None,
     n: int = 3,
     **options: Any,

@@ -8,16 +8,19 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binom
 
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EvaluationError
+from neoranging.lab.study.bootstrap import percent, percentiles, resamples
 from neoranging.lab.study.classical import classical_comparison
 from neoranging.lab.study.methods import StudyMethod
 from neoranging.lab.study.metrics import summarise
 from neoranging.lab.study.published import PUBLISHED, SOURCE
-from neoranging.lab.study.scores import select
-from neoranging.lab.study.strata import cross, stratify
+from neoranging.lab.study.scores import TABLE_LEVELS, select, with_intervals
+from neoranging.lab.study.strata import Strata, cross, stratify
 from neoranging.tables import number
+from neoranging.typing import IntArray
 
 HEADLINE: Final = (
     *("solved", "ok", "medae_rho", "median_relative_error", "median_relative_error_by_object"),
@@ -28,9 +31,25 @@ HEADLINE: Final = (
 
 STRATA_METRICS: Final = (
     *("solved", "medae_rho", "median_relative_error", "median_log10_error", "medae_rho_dot"),
-    *("p_ar", "d_sh_pseudo", "d_sh_pseudo_associated"),
+    *("p_ar", "d_sh_pseudo", "d_sh_pseudo_associated", "interval_score_95"),
 )
 """Figures of merit by stratum."""
+
+SCORES: Final = (
+    *("median_relative_error", "inside_68", "inside_95", "ratio_68", "ratio_95"),
+    *("interval_score_68", "interval_score_95", "crps"),
+)
+"""Figures of merit of intervals, of every method."""
+
+POSTERIORS: Final = (
+    *("median_relative_error", "inside_68", "inside_95", "region_68", "region_95", "ratio_68"),
+    *("ratio_95", "interval_score_68", "interval_score_95", "crps", "nats", "floored"),
+    "nodes_admissible",
+)
+"""Figures of merit of posteriors, by stratum."""
+
+MEDIAN_OF_ALL: Final = "the median range, always"
+"""Label of a method that gives the distribution of all true ranges to every arc."""
 
 
 def study_tables(
@@ -59,7 +78,8 @@ def study_tables(
     Returns
     -------
     dict of str to DataFrame
-        ``figures``, ``headline``, ``published``, ``status`` and ``strata``; ``cross`` if two
+        ``figures``, ``headline``, ``scores``, ``published``, ``status``, ``strata``,
+        ``posteriors`` and ``pit``, the last two of methods with posteriors; ``cross`` if two
         methods can be compared, and ``classical`` if there is a classical one.
     """
     options: dict[str, Any] = {"n_boot": n_boot, "rng": rng}
@@ -69,6 +89,10 @@ def study_tables(
     }
     done(1)
     tables["headline"] = _headline(tables["figures"], main, options)
+    parts = [tables["figures"][tables["figures"]["metric"].isin(SCORES)]]
+    if main[0].interval_score_95.notna().any():
+        parts.append(summarise(_reference(main[0]), metrics=SCORES, **options))
+    tables["scores"] = pd.concat(parts, ignore_index=True)
     tables["published"] = pd.DataFrame(
         {"method": p.method, "origin": "geocenter", "source": SOURCE, "n_arcs": p.n_arcs}
         | dict(p.values)
@@ -76,6 +100,11 @@ def study_tables(
     )
     tables["status"] = pd.concat(map(_statuses, scored.values()), ignore_index=True)
     tables["strata"] = stratify(main, metrics=STRATA_METRICS, **options)
+    with_posterior = [scores for scores in main if scores.pit.notna().any()]
+    parts = [_posteriors(scores, options) for scores in with_posterior]
+    tables["posteriors"] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    parts = [pit_deciles(scores, **options) for scores in with_posterior]
+    tables["pit"] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     done(1)
     if pairs := _pairs(methods):
         differences = (cross(scored[a], scored[b], **options) for a, b in pairs)
@@ -136,6 +165,99 @@ def _headline_row(scored: pd.DataFrame, answers: str, figures: pd.DataFrame) -> 
         row[name] = by_name.at[name, "value"]
         row |= {f"{name}_{end}": by_name.at[name, end] for end in ("low", "high", "n_arcs")}
     return row
+
+
+# ---------------------------------------------------------------------- intervals and posteriors
+
+
+def _reference(scored: pd.DataFrame) -> pd.DataFrame:
+    """Scores of who knows nothing of an arc and the distribution of all true ranges.
+
+    A method is worth what it has beyond that (Gneiting & Raftery 2007, section 2.3).
+    """
+    judged = select(scored, scored.interval_score_95.notna())
+    true = judged["rho_true"].to_numpy()
+    quantiles = {
+        level: np.quantile(true, [0.5 - 0.5 * level, 0.5 + 0.5 * level]) for level in TABLE_LEVELS
+    }
+    bounds = {level: np.tile(ends, (len(true), 1)) for level, ends in quantiles.items()}
+    reference = with_intervals(judged, np.arange(len(true)), bounds, bounds[TABLE_LEVELS[0]])
+    # of a sample: mean distance from the truth, less half the mean distance within the sample
+    dex = np.sort(np.log10(true))
+    n, at = len(dex), np.searchsorted(dex, np.log10(true))
+    total = np.concatenate([[0.0], np.cumsum(dex)])
+    distance = (dex[at] * (2 * at - n) + total[-1] - 2.0 * total[at]) / n
+    reference = reference.assign(
+        relative_error=np.abs(np.median(true) / true - 1.0),
+        crps=distance - 0.5 * distance.mean(),
+    )
+    reference.attrs = {**scored.attrs, "method": MEDIAN_OF_ALL, "seconds": np.nan}
+    return reference
+
+
+def _posteriors(scored: pd.DataFrame, options: dict[str, Any]) -> pd.DataFrame:
+    """Figures of posteriors of all arcs and by stratum.
+
+    ``is_judged`` is false of bins of the true range, in which no posterior is calibrated.
+    """
+    judged = select(scored, scored.pit.notna())
+    strata = [Strata.of(judged, axis) for axis in ("eta", "span")]
+    strata += [Strata.half_decades(judged, axis) for axis in ("median", "rho")]
+    cells: list[tuple[dict[str, Any], IntArray]] = [
+        ({"axis": "all", "stratum": "all"}, np.arange(len(judged)))
+    ]
+    cells += [(cut.describe(k), cut.rows(k)) for cut in strata for k in cut.cells]
+    return pd.DataFrame(
+        {**cell, "is_judged": cell["axis"] != "rho"} | row
+        for cell, rows in cells
+        if len(rows)
+        for row in summarise(judged, rows=rows, metrics=POSTERIORS, **options).to_dict("records")
+    )
+
+
+def pit_deciles(
+    scored: pd.DataFrame, *, n_boot: int = 200, rng: np.random.Generator | int = 0
+) -> pd.DataFrame:
+    """Shares of the arcs by decile of the probability integral transform.
+
+    Parameters
+    ----------
+    scored : DataFrame
+        With ``pit``; arcs without one do not count.
+    n_boot, rng
+        As for `neoranging.lab.study.metrics.summarise`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each decile: ``method``, ``decile`` from 1, ``percent`` with the interval ``low``,
+        ``high`` of a bootstrap by object, ``band_low`` and ``band_high`` [%], between which 95 % of
+        the shares of calibrated posteriors lie if the arcs are independent, ``n_arcs`` and
+        ``n_objects``.
+    """
+    judged = select(scored, scored.pit.notna())
+    n = len(judged)
+    decile = np.minimum((10.0 * judged["pit"].to_numpy()).astype(int), 9)
+    unit, weights = resamples(judged["object"].to_numpy(), n_boot, np.random.default_rng(rng))
+    band = [100.0 * float(binom.ppf(tail, n, 0.1)) / n for tail in (0.025, 0.975)]
+    rows = []
+    for k in range(10):
+        shares = percent((decile == k)[None].astype(float), unit, weights)
+        low, high = percentiles(shares[1:], 0.95)
+        rows.append(
+            {
+                "method": scored.attrs["method"],
+                "decile": k + 1,
+                "percent": float(shares[0]),
+                "low": low,
+                "high": high,
+                "band_low": band[0],
+                "band_high": band[1],
+                "n_arcs": n,
+                "n_objects": weights.shape[1],
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def _statuses(scored: pd.DataFrame) -> pd.DataFrame:

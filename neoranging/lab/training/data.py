@@ -30,6 +30,7 @@ _NEEDED = (
     *("designation", "is_simulated", "is_close"),
     *("rho_geo_au", "rho_dot_geo_au_d", "rho_topo_au", "rho_dot_topo_au_d"),
     *ORBIT,
+    "truth_dynamics",
 )
 
 

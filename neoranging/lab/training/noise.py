@@ -19,13 +19,16 @@ from neoranging.core.geometry import (
     radec,
     wrap_angle,
 )
+from neoranging.core.kepler import propagate
 from neoranging.core.prediction import sight
+from neoranging.lab.sets.motion import near_earth_states
 from neoranging.lab.sets.schema import ArcTable
+from neoranging.lab.sets.truth import NEAR_EARTH
 from neoranging.lab.simulation.astrometric_errors import Errors, displaced
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 ORBIT: Final = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
-"""Columns of the orbit that `noise_free` needs."""
+"""Columns of the orbit; `noise_free` needs them and ``truth_dynamics``."""
 
 _BELIEVED_SIGMAS = 6.0
 """Largest error of an observation, in standard deviations, that noise can explain."""
@@ -57,7 +60,17 @@ def noise_free(table: ArcTable, arcs: Arcs) -> tuple[Arcs, BoolArray]:
     """
     r, v, epoch = _states(table, arcs)
     owner = arcs.owner
-    predicted = sight(r[owner], v[owner], epoch[owner], arcs.t, arcs.position, arcs.velocity)
+    states = r[owner], v[owner], epoch[owner]
+    # the Earth moves real objects as well as those of the sets that have it do so
+    pulled = np.flatnonzero(np.isin(table["truth_dynamics"], (NEAR_EARTH, "nbody")))
+    rows = arcs.rows_of(pulled)
+    t2 = arcs.t[arcs.triplet[pulled, 1]]
+    r2, v2 = propagate(r[pulled], v[pulled], t2 - epoch[pulled])
+    which = np.repeat(np.arange(len(pulled)), arcs.counts[pulled])
+    near, *moved = near_earth_states(r2, v2, t2, which, arcs.t[rows])
+    for column, values in zip(states, (*moved, arcs.t[rows[near]]), strict=True):
+        column[rows[near]] = values
+    predicted = sight(*states, arcs.t, arcs.position, arcs.velocity)
     ra, dec = radec(predicted.direction)
     east = wrap_angle(arcs.ra - ra) * np.cos(dec) / arcs.sigma_ra
     error = np.hypot(east, (arcs.dec - dec) / arcs.sigma_dec)

@@ -34,11 +34,14 @@ def report(twin, tmp_path_factory):
 def test_it_writes_page_tables_figures_and_numbers(report):
     told, out = report
     assert "simulated arcs of" in told
+    assert "68 % intervals" in told
+    assert "the median range, always" in told
     assert str(out / "report.html") in told
     content = json.loads((out / "study.json").read_text(encoding="utf-8"))
     assert {row["method"] for row in content["tables"]["headline"]} == {"gauss", "laplace"}
     drawn = [each["name"] for each in content["figures"]]
     assert {"population", "estimates", "orbits", "strata", "classical", "reliability"} <= set(drawn)
+    assert "interval-scores" in drawn
     for name in drawn:
         if (out / "figures" / f"{name}.png").exists():
             assert (out / "figures" / f"{name}.pdf").stat().st_size > 1000
@@ -70,6 +73,7 @@ def test_it_goes_on_or_begins_anew_only_when_asked(report, twin, monkeypatch):
         (("--methods", ","), 1, "no method to judge"),
         (("--methods", "net=none.safetensors"), 1, "no weights at none.safetensors"),
         (("--methods", "gauss,gauss"), 1, "several methods are called"),
+        (("--methods", "gauss", "--split", "test,tset"), 1, "no split 'tset'"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_line(twin, tmp_path, options, code, text):

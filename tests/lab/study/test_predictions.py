@@ -128,15 +128,16 @@ def test_one_answer_per_arc_is_demanded(table, oracle):
             whole = super()._estimate(arcs, attributables)
             return whole.take(np.flatnonzero(np.isfinite(whole.rho)))
 
-    with pytest.raises(EstimationError, match=f"one answer for each of {len(table)} arcs"):
-        predict(Lossy(table, half), table)
+    with pytest.raises(EstimationError, match="one answer for each of 90 arcs"):
+        predict(Lossy(table, half), table.take(slice(0, 90)))
 
 
 def test_round_trip(table, oracle, tmp_path):
     found = predict(oracle(table, half), table, label="half “blind”")
     path = tmp_path / "deep" / "half.npz"
     save_answers(found, path)
-    again = load_answers(path, found.attributables)
+    again, scores = load_answers(path, found.attributables)
+    assert scores is None
     assert (again.method, again.origin, again.seconds) == (
         found.method,
         found.origin,

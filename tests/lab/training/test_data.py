@@ -11,6 +11,7 @@ from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.store import ArcWriter, read_arcs
+from neoranging.lab.simulation.twin import Twin
 from neoranging.lab.training.data import load_arcs, make_training_arcs
 from neoranging.lab.training.noise import noise_free
 
@@ -64,6 +65,30 @@ def test_noise_is_taken_off(table, exact_table):
     assert error.max() < 6.0 * sigma.max()
     assert np.median(common / sigma) < 1e-3
     assert np.median(norm(noisy.direction - true.direction) / sigma) > 1.0
+
+
+def test_near_objects_are_held_against_the_path_that_the_earth_bends():
+    twin = Twin(objects=60, seed=5, noise=0.0, close_fraction=0.2)
+    table = twin.arcs()
+    near = table.take((table["rho_geo_au"] < 0.02) & (table["span_d"] > 0.01))
+    assert len(near) > 10
+    arcs = to_core(near)
+    clean, exact = noise_free(near, arcs)
+    assert exact.all()
+    assert norm(clean.direction - arcs.direction).max() < 1e-3 * ARCSEC
+    # a set that has them on ellipses says so, and the observations tell that it is not true
+    ellipses = near.with_columns(truth_dynamics="kepler")
+    ellipse, exact = noise_free(ellipses, arcs)
+    assert not exact.all()
+    assert norm(ellipse.direction - arcs.direction).max() > 0.5 * ARCSEC
+
+
+def test_sets_that_do_not_say_how_they_moved_are_of_ellipses(table):
+    arcs = to_core(table)
+    moved = [
+        noise_free(table.with_columns(truth_dynamics=name), arcs)[0].ra for name in ("", "kepler")
+    ]
+    np.testing.assert_array_equal(*moved)
 
 
 def test_an_orbit_of_something_else_is_not_believed(table):

@@ -15,6 +15,7 @@ from neoranging.lab.study.figures.estimates import plot_estimates
 from neoranging.lab.study.figures.intervals import plot_half_widths, plot_reliability, plot_unseen
 from neoranging.lab.study.figures.orbits import plot_orbits
 from neoranging.lab.study.figures.population import plot_population
+from neoranging.lab.study.figures.posteriors import plot_interval_scores, plot_pit
 from neoranging.lab.study.figures.strata import plot_cross, plot_strata
 from neoranging.lab.study.report import Picture
 from neoranging.plotting import style
@@ -165,20 +166,37 @@ def _classical(study: Study) -> Iterator[_Drawing]:
 
 
 def _intervals(study: Study) -> Iterator[_Drawing]:
-    """Figures of intervals, and of single objects."""
+    """Figures of intervals and posteriors, and of single objects."""
+    yield _Drawing(
+        "intervals",
+        "interval-scores",
+        partial(plot_interval_scores, study.tables["scores"]),
+        "Interval scores of log10 rho, smaller is better: the width, and what the truth is outside "
+        "times 2 / (1 - level); 95 % intervals of a bootstrap by object.",
+    )
     if study.coverage:
         yield _Drawing(
             "intervals",
             "reliability",
             partial(plot_reliability, study.coverage),
-            "How often intervals hold the truth against how often they claim to, crosswise by "
-            "object.",
+            "How often intervals hold the truth against how often they claim to: those of "
+            "posteriors as they are, all others crosswise by object.",
         )
         yield _Drawing(
             "intervals",
             "half-widths",
             partial(plot_half_widths, study.coverage),
             "Half-width of 68 % intervals by decile of proper motion, in au and as a factor.",
+        )
+    if study.posteriors:
+        yield _Drawing(
+            "posteriors",
+            "pit",
+            partial(plot_pit, study.tables["pit"], [study.scored[k] for k in study.posteriors]),
+            "Where true ranges fall in their posteriors: left by decile, with the interval of a "
+            "bootstrap by object, right how much more often than their level equal-tailed "
+            "intervals and regions of highest density hold them. Grey: where 95 % of calibrated "
+            "posteriors are, if arcs are independent.",
         )
     if (cases := study.cases) is not None:
         yield _Drawing(

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from neoranging.core.status import RangeStatus
+from neoranging.lab.study.scores import DISTRIBUTIONS
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -33,8 +34,7 @@ def made():
             "status": status.astype(np.int8),
             "answered": answered,
             "ok": answered,
-            "low": np.nan,
-            "high": np.nan,
+            **dict.fromkeys(DISTRIBUTIONS, np.nan),
             "relative_error": np.abs(rho / rho_true - 1.0),
             "log10_error": np.abs(np.log10(rho / rho_true)),
             "d_sh_pseudo": distance,

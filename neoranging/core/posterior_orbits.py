@@ -1,0 +1,116 @@
+"""Orbits behind the nodes and the draws of a posterior.
+
+A range and a range-rate complete an attributable to an orbit. Near the Earth each of them predicts
+another parallax, so that the attributable has to be fitted to the observations anew: a method that
+does so gives a `Refit`, and a draw then also has the errors that are left to direction and motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+
+from neoranging.core.answers import Answers
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import Completion
+from neoranging.core.posterior import Posterior
+from neoranging.typing import AnyArray, FloatArray, IntArray
+
+Refit: TypeAlias = Callable[[Arcs, IntArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+"""Function of arcs and of K points, each of an arc, a range and a range-rate. It gives what has to
+be added to their attributables, as `Attributables.corrected` takes it, and the covariance of that:
+shapes (K, 4) and (K, 4, 4)."""
+
+_ROUNDS = 100
+"""Rounds in which draws that are not admissible are drawn again; most are after the first."""
+
+_NODES_AT_ONCE = 200_000
+_NEGLIGIBLE = 1e-7
+"""Weight, relative to the greatest, below which the orbit of a node changes no probability."""
+
+
+def completed(
+    answers: Answers,
+    arcs: Arcs,
+    row: IntArray,
+    rho: FloatArray,
+    rho_dot: FloatArray,
+    refit: Refit | None = None,
+    rng: np.random.Generator | None = None,
+) -> Completion:
+    """Orbits of K points, shape (K,): arcs ``row``, ranges [au] and range-rates [au/d].
+
+    Parameters
+    ----------
+    answers : Answers
+        Of the arcs: their attributables.
+    arcs : Arcs
+    row : ndarray of int, shape (K,)
+    rho, rho_dot : ndarray, shape (K,)
+    refit : callable, optional
+        `Refit` of the method; the attributables as they are without it.
+    rng : numpy.random.Generator, optional
+        Draws what is added; by default it is the fitted one.
+    """
+    attributables = answers.attributables.take(row)
+    if refit is not None:
+        change, covariance = refit(arcs, row, rho, rho_dot)
+        if rng is not None:
+            # of a matrix that rounding made indefinite the root is still real
+            variance, axes = np.linalg.eigh(covariance)
+            size = np.sqrt(np.maximum(variance, 0.0)) * rng.normal(size=variance.shape)
+            change = change + np.einsum("kij,kj->ki", axes, size)
+        attributables = attributables.corrected(change)
+    return attributables.complete(rho, rho_dot)
+
+
+def drawn(
+    answers: Answers,
+    posterior: Posterior,
+    arcs: Arcs,
+    n: int,
+    rng: np.random.Generator,
+    refit: Refit | None = None,
+) -> tuple[FloatArray, FloatArray, Completion]:
+    """Draws from posteriors and their orbits, all of them admissible.
+
+    Returns
+    -------
+    rho, rho_dot : ndarray, shape (M, n)
+        NaN of arcs without a posterior, or of one that has next to no admissible orbit.
+    orbits : Completion
+        Columns of shape (M * n, ...), in the same order.
+    """
+    rho, rho_dot = (draws.ravel() for draws in posterior.draw(n, rng))
+    row = np.repeat(np.arange(len(posterior)), n)
+    orbits = completed(answers, arcs, row, rho, rho_dot, refit, rng)
+    for _ in range(_ROUNDS):
+        place = np.flatnonzero(~orbits.admissible & np.isfinite(rho))
+        if not len(place):
+            break
+        # all draws of these arcs once more, of which those in place of the bad ones are taken
+        some, line = np.unique(row[place], return_inverse=True)
+        again = posterior.take(some).draw(n, rng)
+        rho[place], rho_dot[place] = (values[line, place % n] for values in again)
+        part = completed(answers, arcs, row[place], rho[place], rho_dot[place], refit, rng)
+        columns: list[AnyArray] = list(orbits)
+        for column, values in zip(columns, part, strict=True):
+            column[place] = values
+    for number in (rho, rho_dot, orbits.r, orbits.v, orbits.epoch):
+        number[~orbits.admissible] = np.nan
+    return rho.reshape(len(posterior), n), rho_dot.reshape(len(posterior), n), orbits
+
+
+def orbits_of_nodes(
+    answers: Answers, posterior: Posterior, arcs: Arcs, refit: Refit | None = None
+) -> Iterator[tuple[IntArray, Completion]]:
+    """Nodes whose weight counts, some at a time, and their orbits."""
+    heaviest = np.zeros(len(posterior))
+    np.maximum.at(heaviest, posterior.arc, posterior.weights)
+    nodes = np.flatnonzero(posterior.weights > _NEGLIGIBLE * heaviest[posterior.arc])
+    for start in range(0, len(nodes), _NODES_AT_ONCE):
+        rows = nodes[start : start + _NODES_AT_ONCE]
+        points = posterior.rho[rows], posterior.rho_dot[rows]
+        yield rows, completed(answers, arcs, posterior.arc[rows], *points, refit)
