@@ -18,8 +18,8 @@ kete as it comes divides chi2 by a temperature of 10. The other row is its likel
 draws of orbits that are bound to the Sun only. Its prior is uniform in range, and in range-rate
 uniform over the cells of each row of its grid, whose width varies with the range; beyond the
 parabola it decreases, near the Earth it is not cut. So the row that is alike among ours is the
-uniform prior. Its range is that of the reference epoch of its attributable; the draws are propagated
-to that of ours before they are compared.
+uniform prior. Its range is that of the reference epoch of its attributable; the draws are
+propagated to that of ours before they are compared.
 """
 
 from __future__ import annotations
