@@ -35,8 +35,8 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{'':32s} {'':11s}{'ln rho':>8s}{'error':>8s}{'rho_dot':>9s}{'error':>8s}")
     for name in options.names or CASES:
-        force = BruteForce(CASES[name].night()).run()
-        for prior in ("log-uniform", "uniform"):
+        force = BruteForce(CASES[name].night(), flat_in="attributable").run()
+        for prior in ("log-uniform", "phase space"):
             rng = np.random.default_rng(7)
             walkers = first_walkers(force, prior, options.walkers, rng)
             chain = markov_chain(force.night, walkers, PRIORS[prior], options.steps, rng)

@@ -31,7 +31,7 @@ from neoranging.constants import C_AU_PER_DAY, GM_EARTH, GM_MOON, GM_SUN, MJD_JD
 from neoranging.core.admissible import is_admissible, range_rate_interval
 from neoranging.core.arcs import Arcs, visits
 from neoranging.core.attributable import from_fit
-from neoranging.core.geometry import sky_basis
+from neoranging.core.geometry import line_of_sight, line_of_sight_rate, sky_basis
 from neoranging.core.noise import (
     LARGEST_SHARE,
     LEAST_CLAIM_RAD,
@@ -79,17 +79,28 @@ class Night:
         return np.stack(sky_basis(self.arc.ra, self.arc.dec), axis=1)
 
     @cached_property
+    def motion(self) -> np.ndarray:
+        """Motion of the fitted parabola at each observation to east and north, shape (n, 2)."""
+        a, arc = self.attributable, self.arc
+        t = arc.t - arc.t[self.middle]
+        u = line_of_sight(a.ra, a.dec)[0]
+        rate = line_of_sight_rate(a.ra, a.dec, a.ra_rate, a.dec_rate)[0]
+        along = rate / np.linalg.norm(rate)
+        bend = np.nan_to_num(a.curvature[0])
+        change = bend[0] * along + bend[1] * np.cross(u, along)
+        return np.einsum("nij,nj->ni", self.basis, rate + t[:, None] * change)
+
+    @cached_property
     def turn(self) -> np.ndarray:
-        """From (east, north) to (along, across), shape (2, 2)."""
-        a = self.attributable
-        east, north = a.ra_rate[0] * np.cos(a.dec[0]), a.dec_rate[0]
-        return np.array([[east, north], [-north, east]]) / np.hypot(east, north)
+        """From (east, north) to (along, across) at each observation, shape (n, 2, 2)."""
+        east, north = self.motion.T / np.linalg.norm(self.motion, axis=1)
+        return np.moveaxis(np.array([[east, north], [-north, east]]), 2, 0)
 
     @cached_property
     def sigma(self) -> np.ndarray:
         """Claimed errors along and across, shape (2, n)."""
         claims = np.stack([self.arc.sigma_ra, self.arc.sigma_dec]) ** 2 + LEAST_CLAIM_RAD**2
-        return np.sqrt(self.turn**2 @ claims)
+        return np.sqrt(np.einsum("nab,bn->an", self.turn**2, claims))
 
     @cached_property
     def visits(self) -> list[np.ndarray]:
@@ -105,9 +116,9 @@ class Night:
     def noise(self, axis: int, visit: int) -> tuple[np.ndarray, np.ndarray, float]:
         """Claimed errors, errors of times, and variance of the common offset, of one axis."""
         sigma = self.sigma[axis, self.visits[visit]]
-        motion = self.attributable.proper_motion[0] if axis == 0 else 0.0
-        common = (OFFSET**2) * np.mean(sigma**2) + (motion * VISIT_TIMING_D) ** 2
-        return sigma, np.full(len(sigma), motion * TIMING_D), common
+        motion = np.linalg.norm(self.motion[self.visits[visit]], axis=1) * (axis == 0)
+        common = OFFSET**2 * np.mean(sigma**2) + np.mean(motion**2) * VISIT_TIMING_D**2
+        return sigma, motion * TIMING_D, common
 
     # ---------------------------------------------------------------- dynamics
 
@@ -216,7 +227,7 @@ class Night:
             shift = (rho - distance) / C_AU_PER_DAY
         offset = arc.direction[:, :, None] - path / distance
         sky = np.einsum("nij,njk->kin", self.basis, offset)
-        return self.turn @ sky
+        return np.einsum("nab,kbn->kan", self.turn, sky)
 
     def linearised(self, rho: np.ndarray, rho_dot: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Observations about the best attributable of each of K nodes.
@@ -603,7 +614,7 @@ class Case:
         gone = night.residuals(np.zeros((1, 4)), made.rho, made.rho_dot)[0]
         sigma = np.stack([arc.sigma_ra, arc.sigma_dec])
         error = Errors("measured").draw(sigma, arc.visit, rng)
-        ra, dec = displaced(arc.direction, error - night.turn.T @ gone)
+        ra, dec = displaced(arc.direction, error - np.einsum("nab,an->bn", night.turn, gone))
         return Night(replace(arc, ra=ra, dec=dec))
 
 

@@ -50,7 +50,7 @@ from neoranging.typing import FloatArray, IntArray
 N_SCALES: Final = 12
 """Nodes of the grid of ln s."""
 
-_LOWEST_SCALE: Final = 2.8
+_LOWEST_SCALE: Final = 3.0
 """Least ln s, in its own standard deviations below the median."""
 
 _FAINT_PULL: Final = 1.0e-8
@@ -71,8 +71,11 @@ _LEAST_REACH_D: Final = 1.0e-5
 _SINGULAR: Final = 1.0e-13
 """Part of a diagonal element below which what is left of it is rounding."""
 
-_NONLINEARITY: Final = 0.01
+_NONLINEARITY: Final = 0.002
 """Error by second order that ends the rounds of a fit, in units of the claimed sigma."""
+
+_FARTHEST_CHANGE: Final = 2.0
+"""Square of the change of a logarithm of a weight up to which the second order is followed."""
 
 _MOST_FITS: Final = 5
 """Rounds of Gauss and Newton at most."""
@@ -139,7 +142,12 @@ class Space(NamedTuple):
     sums: FloatArray
     """Of visit and axis: sum of the mean weights, and weight of the mean, shape (visits, 2, 2)."""
     lever: FloatArray
-    """Leverage of visit and axis: of the scatter, of the mean; shape (visits, 2, 2)."""
+    """Leverage of visit and axis, of the scatter and of the mean, and twice the factor of second
+    order; shape (visits, 2, 3)."""
+    part: FloatArray
+    """Part of a visit and axis in the normal matrix and in its right-hand side, shape (4, 5)."""
+    share: FloatArray
+    """The same over the whole normal matrix, shape (4, 4)."""
     normal: FloatArray
     """Normal matrix, then its Cholesky factor, and the right-hand side, shape (5, 6)."""
     root: FloatArray
@@ -154,14 +162,17 @@ class Space(NamedTuple):
     """Corrections of the attributable, and of the range-rate, shape (5,)."""
 
 
-LOG_SCALES: Final = np.linspace(
-    math.log(SHARE_OF_CLAIM) - _LOWEST_SCALE * SHARE_SPREAD, math.log(LARGEST_SHARE), N_SCALES
-)
-"""Grid of ln s."""
+def _scale_grid() -> tuple[FloatArray, FloatArray]:
+    """Nodes of ln s by Gauss and Legendre, and the logarithms of their probabilities."""
+    low = math.log(SHARE_OF_CLAIM) - _LOWEST_SCALE * SHARE_SPREAD
+    high = math.log(LARGEST_SHARE)
+    x, weight = np.polynomial.legendre.leggauss(N_SCALES)
+    log_s = 0.5 * (low + high) + 0.5 * (high - low) * x
+    return log_s, np.log(weight) - 0.5 * ((log_s - math.log(SHARE_OF_CLAIM)) / SHARE_SPREAD) ** 2
 
-LOG_PRIOR_OF_SCALES: Final = -0.5 * ((LOG_SCALES - math.log(SHARE_OF_CLAIM)) / SHARE_SPREAD) ** 2
-"""Logarithm of its density, up to a constant; the end nodes stand for half a cell."""
-LOG_PRIOR_OF_SCALES[[0, -1]] += math.log(0.5)
+
+# the nodes crowd at the largest errors, which decide on nodes that fit badly
+LOG_SCALES, LOG_PRIOR_OF_SCALES = _scale_grid()
 
 
 def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> Nights:
@@ -179,41 +190,54 @@ def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> 
     a, owner, middle = attributables, arcs.owner, arcs.triplet[:, 1]
     u, (east, north) = line_of_sight(a.ra, a.dec), sky_basis(a.ra, a.dec)
     rate = (a.ra_rate * np.cos(a.dec))[:, None] * east + a.dec_rate[:, None] * north
-    motion = np.where(a.proper_motion[:, None] > 0.0, rate, east)[owner]
-    direction = arcs.direction
-    along = motion - dot(motion, direction)[:, None] * direction
+    time = arcs.t - arcs.t[middle][owner]
+    direction, motion = arcs.direction, _motion(a, u, rate)
+    motion = motion[0][owner] + time[:, None] * motion[1][owner]
+    motion -= dot(motion, direction)[:, None] * direction
+    speed = norm(motion)
+    along = np.where(speed[:, None] > 0.0, motion, east[owner])
     along /= norm(along)[:, None]
     axes = np.stack([along, cross(direction, along)], axis=1)
     here = np.stack(sky_basis(arcs.ra, arcs.dec), axis=1)
     turn = np.einsum("nai,nbi->nab", axes, here)
     variance = np.stack([arcs.sigma_ra**2, arcs.sigma_dec**2], axis=1) + LEAST_CLAIM_RAD**2
     sigma = np.sqrt(np.einsum("nab,nb->na", turn**2, variance))
-    speed = a.proper_motion[owner]
     clock = np.stack([TIMING_D * speed, np.zeros_like(speed)], axis=1)
     n = len(owner) + 1
     ranks = np.unique(arcs.visit, return_inverse=True)[1]
     labels, visit = np.unique(owner * n + ranks, return_inverse=True)
-    squares = np.stack([np.bincount(visit, s**2) for s in sigma.T], axis=1)
-    mean_square = squares / np.bincount(visit)[:, None]
-    offset = OFFSET**2 * mean_square[visit]
-    offset[:, 0] += (VISIT_TIMING_D * speed) ** 2
+    shared = (OFFSET * sigma) ** 2
+    shared[:, 0] += (VISIT_TIMING_D * speed) ** 2
+    offset = np.stack([np.bincount(visit, s) / np.bincount(visit) for s in shared.T], axis=1)
     begins = np.searchsorted(labels, np.arange(len(arcs) + 1) * n)
     return Nights(
         arcs.offsets,
-        middle,
-        arcs.t - arcs.t[middle][owner],
+        np.ascontiguousarray(middle),
+        time,
         np.ascontiguousarray(arcs.position),
         direction,
         axes,
         sigma,
         clock,
-        offset,
+        offset[visit],
         visit - begins[:-1][owner],
         np.diff(begins),
         np.stack([u, rate, east, north], axis=1),
         np.stack([arcs.position[middle], arcs.velocity[middle]], axis=1),
         np.ascontiguousarray(attractors),
     )
+
+
+def _motion(
+    attributables: Attributables, direction: FloatArray, rate: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Motion on the sky and its change, along which clocks displace an object, each (M, 3)."""
+    speed = norm(rate)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        along = rate / speed[:, None]
+    bend = attributables.curvature
+    change = bend[:, :1] * along + bend[:, 1:] * cross(direction, along)
+    return rate, np.where(np.isfinite(change), change, 0.0)
 
 
 @compiled
@@ -233,7 +257,9 @@ def make_space(n: int, n_visits: int) -> Space:
         np.zeros((n_visits, N_SCALES)),
         np.zeros((n, 2)),
         np.zeros((n_visits, 2, 2)),
-        np.zeros((n_visits, 2, 2)),
+        np.zeros((n_visits, 2, 3)),
+        np.zeros((4, 5)),
+        np.zeros((4, 4)),
         np.zeros((5, 6)),
         np.zeros((5, 5)),
         np.zeros((5, 5)),
@@ -422,6 +448,11 @@ def differentiate(night: Nights, arc: int, rho: float, rho_dot: float, space: Sp
     frame, axes, direction = night.frame, night.axes, night.direction
     sight, slope, miss = space.sight, space.slope, space.miss
     stretch = 1.0 / (1.0 - rho_dot / C_AU_PER_DAY)
+    # a rate stays across the direction when that is moved
+    east_rate, north_rate = 0.0, 0.0
+    for j in range(3):
+        east_rate += frame[arc, 1, j] * frame[arc, 2, j]
+        north_rate += frame[arc, 1, j] * frame[arc, 3, j]
     for i in range(n):
         row = first + i
         distance = sight[i, 3]
@@ -438,11 +469,12 @@ def differentiate(night: Nights, arc: int, rho: float, rho_dot: float, space: Sp
                 east += across * frame[arc, 2, j]
                 north += across * frame[arc, 3, j]
             miss[i, axis] = off
-            slope[i, axis, 0] = east * (rho + rho_dot * drift)
-            slope[i, axis, 1] = north * (rho + rho_dot * drift)
+            radial *= drift
+            slope[i, axis, 0] = east * (rho + rho_dot * drift) - rho * east_rate * radial
+            slope[i, axis, 1] = north * (rho + rho_dot * drift) - rho * north_rate * radial
             slope[i, axis, 2] = east * rho * drift
             slope[i, axis, 3] = north * rho * drift
-            slope[i, axis, 4] = radial * drift
+            slope[i, axis, 4] = radial
 
 
 @compiled
@@ -564,32 +596,54 @@ def take_step(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> 
 
 @compiled
 def find_leverages(night: Nights, arc: int, space: Space) -> None:
-    """Leverage of each visit and axis upon the attributable: of the scatter, and of the mean."""
+    """Leverages of each visit and axis upon the attributable, and what is beyond them.
+
+    To second order in the logarithm of a weight the integral over the attributable has the factor
+    ``t / 2 - (h - g) / 4``: t is the square of what the visit pulls the fit by, h and g are the
+    traces of its part of the normal matrix over the whole, and of the square of that.
+    """
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
-    inverse, gathered, slope = space.inverse, space.gathered, space.slope
-    mean_weight, lever = space.mean_weight, space.lever
+    inverse, gathered, slope, miss = space.inverse, space.gathered, space.slope, space.miss
+    mean_weight, lever, part, share = space.mean_weight, space.lever, space.part, space.share
     for v in range(night.n_visits[arc]):
         for axis in range(2):
-            if night.n_visits[arc] == 1:  # four numbers, two on each axis
-                lever[v, axis, 0] = lever[v, axis, 1] = 1.0
-                continue
             gathered[:] = 0.0
-            spread = 0.0
+            part[:] = 0.0
             for i in range(n):
                 if night.visit[first + i] != v:
                     continue
                 w = mean_weight[i, axis]
                 for p in range(4):
-                    gathered[p] += w * slope[i, axis, p]
+                    weighted = w * slope[i, axis, p]
+                    gathered[p] += weighted
                     for q in range(4):
-                        spread += w * slope[i, axis, p] * inverse[p, q] * slope[i, axis, q]
-            mean = 0.0
+                        part[p, q] += weighted * slope[i, axis, q]
+                    part[p, 4] += weighted * miss[i, axis]
+                gathered[5] += w * miss[i, axis]
+            total, of_mean = space.sums[v, axis, 0], space.sums[v, axis, 1]
+            spread, mean = 0.0, 0.0
+            # the weight of a mean grows the less with those of its observations, the more they are
+            lost = (1.0 - (of_mean / total) ** 2) / total
             for p in range(4):
                 for q in range(4):
-                    mean += gathered[p] * inverse[p, q] * gathered[q]
-            total = space.sums[v, axis, 0]
+                    spread += inverse[p, q] * part[p, q]
+                    mean += inverse[p, q] * gathered[p] * gathered[q]
+                    part[p, q] -= lost * gathered[p] * gathered[q]
+                part[p, 4] -= lost * gathered[p] * gathered[5]
+            pull, trace, trace2 = 0.0, 0.0, 0.0
+            for p in range(4):
+                for q in range(4):
+                    pull += part[p, 4] * inverse[p, q] * part[q, 4]
+                    share[p, q] = 0.0
+                    for j in range(4):
+                        share[p, q] += inverse[p, j] * part[j, q]
+                trace += share[p, p]
+            for p in range(4):
+                for q in range(4):
+                    trace2 += share[p, q] * share[q, p]
             lever[v, axis, 0] = spread - mean / total
-            lever[v, axis, 1] = mean * space.sums[v, axis, 1] / total**2
+            lever[v, axis, 1] = mean * of_mean / total**2
+            lever[v, axis, 2] = pull - 0.5 * (trace - trace2)
 
 
 @compiled
@@ -616,12 +670,15 @@ def weigh_scales(night: Nights, arc: int, space: Space) -> float:
                         by_scale[0, k] += weighted * off
                         by_scale[1, k] += weighted
             scatter, mean = lever[v, axis, 0], lever[v, axis, 1]
-            constant = scatter * math.log(sums[v, axis, 0]) + mean * math.log(sums[v, axis, 1])
+            log_total, second = math.log(sums[v, axis, 0]), lever[v, axis, 2]
+            constant = scatter * log_total + mean * math.log(sums[v, axis, 1])
             for k in range(N_SCALES):
                 total = scale[v, axis, 0, k]
                 shared = by_scale[1, k] * by_scale[1, k] * (total - scale[v, axis, 1, k])
+                change = min((scale[v, axis, 2, k] - log_total) ** 2, _FARTHEST_CHANGE)
                 by_scale[2, k] += (
                     constant
+                    + second * change
                     - by_scale[0, k]
                     + shared / (total * total)
                     - scatter * scale[v, axis, 2, k]
@@ -676,8 +733,10 @@ def fit_node(
         if pull > _STRONG_PULL:
             differentiate_paths(night, arc, rho, rho_dot, n_bodies, space)
         shift = 0.0
-        # weights and fit depend on each other; of one visit the weights are one factor
-        for _ in range(1 if night.n_visits[arc] == 1 else 2):
+        # weights and fit depend on each other: together they settle once the path has
+        for again in range(2):
+            if again > 0 and (shift > enough or n == 2):
+                break
             if not solve_normal(night, arc, n_free, space):
                 return -np.inf, rho_dot
             shift = max(shift, take_step(night, arc, n_free, space))

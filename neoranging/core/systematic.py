@@ -61,8 +61,14 @@ _RESOLVED: Final = 1.0
 _MASS_DEPTH: Final = 9.0
 """Logarithm of the mass of a column, below the largest of a prior, that is worth neighbours."""
 
-_MASS_STEP: Final = 0.7
+_MASS_STEP: Final = 1.0
 """Difference of the logarithms of the masses of neighbours that gets a column in between."""
+
+_MASS_BEND: Final = 1.0
+"""Eight times the same difference of the middle from the mean of two neighbours."""
+
+_CORE_DEPTH: Final = 5.0
+"""Logarithm of the mass below the largest from which all of this may be thrice as coarse."""
 
 _COARSEST_STEP: Final = 0.1
 """Distance in ln rho of columns with mass: what populations show."""
@@ -294,31 +300,39 @@ def add_column(
 @compiled
 def needs_between(columns: Columns, order: IntArray, j: int, tops: FloatArray) -> bool:
     """Flag of a pair of neighbours, ``order[j]`` and the next, that needs a column between them."""
+    n = len(order)
     a, b = order[j], order[j + 1]
-    step = columns.log_rho[b] - columns.log_rho[a]
+    before, after = order[max(j - 1, 0)], order[min(j + 2, n - 1)]
+    x, best = columns.log_rho, columns.best
+    step = x[b] - x[a]
     if step < 2.0 * _FINEST_STEP:
         return False
-    best_a, best_b = columns.best[a], columns.best[b]
-    if step > _FINEST_STEP and abs(best_a - best_b) > _RESOLVED:
-        before = columns.best[order[j - 1]] if j > 0 else -np.inf
-        after = columns.best[order[j + 2]] if j + 2 < len(order) else -np.inf
-        if (best_a > best_b and best_a >= before) or (best_b > best_a and best_b >= after):
-            return True
+    if abs(best[a] - best[b]) > _RESOLVED and (
+        (best[a] > best[b] and (j == 0 or best[a] >= best[before]))
+        or (best[b] > best[a] and (j == n - 2 or best[b] >= best[after]))
+    ):
+        return True
     for which in range(3):
         # the third prior is uniform in range: a power of rho more than the likelihood alone
-        tilt = 1.0 if which == 2 else 0.0
-        mass_a = columns.mass[a, which % 2] + tilt * columns.log_rho[a]
-        mass_b = columns.mass[b, which % 2] + tilt * columns.log_rho[b]
-        depth = tops[which] - max(mass_a, mass_b)
-        if depth < _MASS_DEPTH:
-            allowed = _MASS_STEP if depth < 5.0 else 2.0 * _MASS_STEP
-            if step > _COARSEST_STEP:
-                return True
-            # at the end of the region, where nothing is bound, the edge itself is not sought
-            if abs(mass_a - mass_b) > allowed and (
-                step > 0.2 * _COARSEST_STEP or min(mass_a, mass_b) > -np.inf
-            ):
-                return True
+        tilt, mass = 1.0 if which == 2 else 0.0, columns.mass[:, which % 2]
+        low, high = mass[a] + tilt * x[a], mass[b] + tilt * x[b]
+        depth = tops[which] - max(low, high)
+        if depth > _MASS_DEPTH:
+            continue
+        # at the end of the region, where nothing is bound, the edge itself is not sought
+        if step > _COARSEST_STEP or (min(low, high) == -np.inf and step > 0.2 * _COARSEST_STEP):
+            return True
+        coarseness = 1.0 if depth < _CORE_DEPTH else 3.0
+        if min(low, high) > -np.inf and abs(low - high) > coarseness * _MASS_STEP:
+            return True
+        # by how much the neighbours' slopes let the middle differ from the mean of the two
+        bend = 0.0
+        if j > 0 and mass[before] > -np.inf and mass[a] > -np.inf:
+            bend += (mass[a] - mass[before]) / (x[a] - x[before])
+        if j < n - 2 and mass[after] > -np.inf and mass[b] > -np.inf:
+            bend -= (mass[after] - mass[b]) / (x[after] - x[b])
+        if abs(bend) * step > coarseness * _MASS_BEND:
+            return True
     return False
 
 
@@ -338,8 +352,9 @@ def range_arc(
     for p in range(4):
         columns.fit[0, p] = columns.rate[0] = 0.0
     n_planned = int((math.log(_FARTHEST_AU) - math.log(_NEAREST_AU)) / _FIRST_STEP)
+    # inwards, for far away the fitted attributable is right, and parallax grows from there on
     for k in range(n_planned):
-        planned[k] = math.log(_NEAREST_AU) + k * _FIRST_STEP
+        planned[k] = math.log(_FARTHEST_AU) - (k + 1) * _FIRST_STEP
         near[k] = max(k - 1, 0)
     n = 0
     while n_planned > 0:
