@@ -74,7 +74,7 @@ class PosteriorView(OneOrMany):
         """Fit of the attributable to all observations at a range and range-rate, if there is."""
         if self.method != "systematic":
             return None
-        from neoranging.core.likelihood import nights
+        from neoranging.core.sightings import nights
         from neoranging.core.systematic import complete
 
         # of arcs that were not ranged the place of the observer may be missing

@@ -22,18 +22,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY, GM_EARTH, GM_SUN, OBLIQUITY_J2000, R_EARTH
-from neoranging.core.compiled import compiled
-from neoranging.core.likelihood import (
-    Nights,
-    Space,
-    begin_arc,
-    fit_node,
-    largest_errors,
-    make_space,
-    node_state,
-)
+from neoranging.core.compiled import announced, compiled
+from neoranging.core.likelihood import begin_arc, fit_node, largest_errors
 from neoranging.core.posterior import Posterior
 from neoranging.core.priors import PriorTable, log_density
+from neoranging.core.sightings import Nights, Space, make_space, node_state
 from neoranging.typing import FloatArray, IntArray
 
 N_RATES: Final = 24
@@ -381,6 +374,7 @@ def range_arc(
     return n
 
 
+@announced("the kernel of systematic ranging", 40)
 @compiled
 def _range_all(
     night: Nights, magnitudes: FloatArray, prior: PriorTable, longest: int, kept: FloatArray
@@ -428,6 +422,7 @@ class Completed(NamedTuple):
     """Chi-square of the observations with the largest errors that the law knows, shape (K,)."""
 
 
+@announced("the fit of orbits to nights", 15)
 @compiled
 def _complete_all(
     night: Nights, arc: IntArray, nodes: FloatArray, longest: int, completed: Completed

@@ -103,7 +103,7 @@ class SystematicRangingEstimator(RangingEstimator):
 
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         # numba takes half a second to import: methods without it do not wait for it
-        from neoranging.core.likelihood import nights
+        from neoranging.core.sightings import nights
         from neoranging.core.systematic import complete, simple_prior, systematic
 
         night = nights(arcs, attributables, attractors(attributables.epoch, arcs.span))
