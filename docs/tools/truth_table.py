@@ -31,8 +31,10 @@ from neoranging.observations import observatories
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "docs" / "guide" / "truth_table.inc"
 CLASSICAL, LEARNED = ("gauss", "laplace"), ("mlp", "pinn")
-METHODS = {"topocenter": (*CLASSICAL, *LEARNED), "geocenter": CLASSICAL}
+SYSTEMATIC = ("systematic@population", "systematic@log-uniform")
+METHODS = {"topocenter": (*CLASSICAL, *LEARNED, *SYSTEMATIC), "geocenter": CLASSICAL}
 LEVEL = 0.68
+POSTERIOR_LEVELS = (0.68, 0.99)
 CLOSE = 0.1  # relative error of the range that the summary counts as right
 
 
@@ -122,6 +124,32 @@ def learned(
     return _csv_table("Range [au] by the networks, from the topocenter", header, rows)
 
 
+def posteriors(
+    tracklets: nr.TrackletSet, estimates: dict[str, RangeEstimate], truth: Truth
+) -> list[str]:
+    """Table of all tracklets for systematic ranging under two priors, with intervals."""
+    header = ["object", "station", "n", "JPL"]
+    for method in SYSTEMATIC:
+        levels = [f"{100 * level:g} %" for level in POSTERIOR_LEVELS]
+        header += [method.partition("@")[2], "ratio", *levels, "status"]
+    expected = truth.at(estimates[SYSTEMATIC[0]].epoch.tdb.mjd, "topocenter")
+    bounds = {
+        method: [estimates[method].interval(level).value for level in POSTERIOR_LEVELS]
+        for method in SYSTEMATIC
+    }
+    rows = []
+    for k, tracklet in enumerate(tracklets):
+        row = [tracklet.designation, tracklet.station[0], str(len(tracklet))]
+        row.append(f"{expected[k]:#.3g}")
+        for method in SYSTEMATIC:
+            rho = estimates[method].range[k].value
+            row += [f"{rho:#.3g}", f"{rho / expected[k]:#.2g}"]
+            row += [f"{ends[k, 0]:#.3g} to {ends[k, 1]:#.3g}" for ends in bounds[method]]
+            row.append(str(estimates[method].status[k]))
+        rows.append(row)
+    return _csv_table("Range [au] by systematic ranging under two priors", header, rows)
+
+
 def summary(estimates: dict[tuple[str, str], RangeEstimate], truth: Truth) -> list[str]:
     """Table of counts for every method and origin."""
     rows = []
@@ -132,7 +160,7 @@ def summary(estimates: dict[tuple[str, str], RangeEstimate], truth: Truth) -> li
         worst = f"{error[ok].max():.3f}" if ok.any() else ""
         counts = (np.isfinite(rho), error < CLOSE, ok, ok & (error < CLOSE))
         dex = np.nanmedian(np.abs(np.log10(rho / truth.at(estimate.epoch.tdb.mjd, origin))))
-        name = method.upper() if method in LEARNED else method.capitalize()
+        name = method.upper() if method in LEARNED else method.capitalize().replace("@", ", ")
         cells = [str(np.sum(count)) for count in counts]
         rows.append([name, origin, *cells, worst, f"{dex:.2f}"])
     header = ["method", "origin", "a range", "within 10 %", "OK", "OK and within 10 %"]
@@ -155,6 +183,7 @@ def page(path: Path) -> str:
         lines += comparison(tracklets, chosen, truth, origin)
         if origin == "topocenter":
             lines += learned(tracklets, chosen, truth)
+            lines += posteriors(tracklets, chosen, truth)
     return "\n".join(lines)
 
 
