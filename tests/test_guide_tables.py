@@ -13,7 +13,9 @@ GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guide"
 WEIGHTS = Path(neoranging.__file__).parent / "data" / "weights"
 
 
-@pytest.mark.parametrize("part", ["study_headline.inc", "study_coverage.inc"])
+@pytest.mark.parametrize(
+    "part", ["study_headline.inc", "study_coverage.inc", "study_posterior.inc"]
+)
 def test_studies_are_of_the_weights_that_ship(part):
     told = set(re.findall(r"``([\w-]+)`` ``([0-9a-f]{8})``", (GUIDE / part).read_text()))
     assert {"mlp", "pinn"} <= {name for name, _ in told}
@@ -31,4 +33,16 @@ def test_printed_commands_name_methods_that_ship(part):
     assert printed
     for methods in printed:
         labels = [each.label for each in study_methods(methods.split(","))]
-        assert labels == ["gauss", "laplace", "mlp", "pinn", "mlp-paper", "pinn-paper"]
+        assert labels[:6] == ["gauss", "laplace", "mlp", "pinn", "mlp-paper", "pinn-paper"]
+        assert all(label.startswith("systematic-") for label in labels[6:])
+
+
+def test_posteriors_are_judged_under_the_priors_that_their_labels_name():
+    text = (GUIDE / "study_posterior.inc").read_text()
+    printed = re.findall(r"neoranging study .*--methods (\S+)", text)
+    assert len(printed) == 2  # of simulated arcs and of real ones
+    for methods in printed:
+        judged = [one for one in study_methods(methods.split(",")) if "systematic" in one.label]
+        assert judged
+        for one in judged:
+            assert one.label == f"systematic-{one.estimator.prior}"

@@ -3,8 +3,9 @@
 The tables of ``docs/guide/study.rst`` and ``docs/guide/intervals.rst`` come from nothing but the
 ``study.json`` of folders that ``neoranging study`` wrote, the first of them the one to read first::
 
-    python docs/tools/study_tables.py study-twin study-real
+    python docs/tools/study_tables.py study-twin study-real --posteriors posteriors-twin
 
+Posteriors take a thousand times as long as networks: they have studies of fewer arcs of an object.
 Above each table stand the arcs, the command, and the weights of networks by the first digits of
 their SHA-256, so that nobody takes numbers of other weights for those of these.
 """
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neoranging.estimators import LearnedEstimator
+from neoranging.estimators import LearnedEstimator, SystematicRangingEstimator
 from neoranging.estimators.learned import default_weights
 from neoranging.lab.study import strata as evaluation
 from neoranging.lab.study.published import SOURCE
@@ -32,6 +33,8 @@ GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
 MINUS = "\N{MINUS SIGN}"
 DIGEST = 8
 """Digits by which weights are told apart."""
+
+DEFAULT_PRIOR = SystematicRangingEstimator().prior
 
 Row = Mapping[str, Any]
 
@@ -166,7 +169,7 @@ class Study(NamedTuple):
                 argument += f"-{representation}.safetensors"
             elif representation != LearnedEstimator.representations[0]:
                 argument += f"@{representation}"
-        if (prior := identity.get("prior")) is not None and label != argument:
+        if (prior := identity.get("prior", DEFAULT_PRIOR)) != DEFAULT_PRIOR:
             argument += f"@{prior}"
         if identity["origin"] != native:
             argument += f"@{identity['origin']}"
@@ -404,15 +407,25 @@ def coverage_by_tercile(study: Study) -> str:
     return csv_table(f"Inside by tercile [%], per arc, {study.data['kind']} arcs", header, lines)
 
 
-def scores(study: Study) -> str:
+def scores(study: Study) -> Iterable[str]:
     """Interval scores of every method, beside how often and how wide its intervals are."""
-    rows = study.tables.get("scores", [])
+    kind = study.data["kind"]
+    yield _scores(f"Interval scores, {kind} arcs", study.tables.get("scores", []))
+    near = study.tables.get("near", [])
+    for limit in dict.fromkeys(row["below_au"] for row in near):
+        rows = [row for row in near if row["below_au"] == limit]
+        n = max(row["n_arcs"] for row in rows)
+        title = f"For information: the {n:,} {kind} arcs of a true range below {limit} au"
+        yield _scores(title, rows)
+
+
+def _scores(title: str, rows: Sequence[Row]) -> str:
+    """One row for each method, one column for each score."""
     by_figure = {(row["method"], row["metric"]): row for row in rows}
     lines = []
     for method in dict.fromkeys(row["method"] for row in rows):
         cells = (by_figure[method, name] for name in SCORES)
         lines.append([method, *(figure(row["value"], row["low"], row["high"]) for row in cells)])
-    title = f"Interval scores, {study.data['kind']} arcs"
     return csv_table(title, ["method", *SCORES.values()], lines) if lines else ""
 
 
@@ -448,6 +461,16 @@ def posteriors(study: Study) -> Iterable[str]:
         yield csv_table(title, ["method", *map(str, range(1, 11))], lines)
 
 
+def statuses(study: Study) -> str:
+    """Shares of the arcs by status of their answer."""
+    rows = study.tables["status"]
+    names = list(dict.fromkeys(row["status"] for row in rows))
+    share = {(row["method"], row["status"]): number(row["percent"]) for row in rows}
+    methods = dict.fromkeys(row["method"] for row in rows)
+    lines = [[method, *(share.get((method, name), "") for name in names)] for method in methods]
+    return csv_table(f"Status [%], {study.data['kind']} arcs", ["method", *names], lines)
+
+
 def _independent(study: Study) -> list[Row]:
     """Rows of coverage, but for calibrations of the package on arcs that they may be made of."""
     simulated = study.data["kind"] == "simulated"
@@ -471,9 +494,9 @@ def _is_listed(row: Row, study: Study) -> bool:
 # ---------------------------------------------------------------------- files
 
 
-def parts(studies: Sequence[Study]) -> dict[str, list[str]]:
+def parts(studies: Sequence[Study], of_posteriors: Sequence[Study]) -> dict[str, list[str]]:
     """Page parts by name of their file."""
-    return {
+    pieces = {
         "study_headline": [
             piece for s in studies for piece in (description(s), *headline(s), remarks(s))
         ],
@@ -482,28 +505,31 @@ def parts(studies: Sequence[Study]) -> dict[str, list[str]]:
         "study_coverage": [
             piece
             for s in studies
-            for piece in (
-                description(s),
-                scores(s),
-                coverage(s),
-                coverage_by_tercile(s),
-                *posteriors(s),
-            )
+            for piece in (description(s), coverage(s), coverage_by_tercile(s))
         ],
     }
+    if of_posteriors:
+        pieces["study_posterior"] = [
+            piece
+            for s in of_posteriors
+            for piece in (description(s), *scores(s), statuses(s), *posteriors(s))
+        ]
+    return pieces
 
 
 def main() -> None:
     """Write the page parts."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("studies", nargs="+", type=Path, metavar="STUDY")
+    parser.add_argument("--posteriors", nargs="+", default=[], type=Path, metavar="STUDY")
     parser.add_argument("--output", type=Path, default=GUIDE)
     arguments = parser.parse_args()
     studies = [Study.read(folder) for folder in arguments.studies]
-    for study in studies:
+    of_posteriors = [Study.read(folder) for folder in arguments.posteriors]
+    for study in (*studies, *of_posteriors):
         if study.tables["published"][0]["source"] != SOURCE:
             parser.error("a study of another version: make it anew")
-    for name, pieces in parts(studies).items():
+    for name, pieces in parts(studies, of_posteriors).items():
         path = arguments.output / f"{name}.inc"
         head = ".. made by docs/tools/study_tables.py; do not edit\n"
         path.write_text("\n".join([head, *filter(None, pieces)]), encoding="utf-8")

@@ -48,6 +48,9 @@ POSTERIORS: Final = (
 )
 """Figures of merit of posteriors, by stratum."""
 
+NEAR_AU: Final = (0.03, 0.1)
+"""True ranges [au] below which scores of intervals are also given, for information."""
+
 MEDIAN_OF_ALL: Final = "the median range, always"
 """Label of a method that gives the distribution of all true ranges to every arc."""
 
@@ -78,9 +81,9 @@ def study_tables(
     Returns
     -------
     dict of str to DataFrame
-        ``figures``, ``headline``, ``scores``, ``published``, ``status``, ``strata``,
-        ``posteriors`` and ``pit``, the last two of methods with posteriors; ``cross`` if two
-        methods can be compared, and ``classical`` if there is a classical one.
+        ``figures``, ``headline``, ``scores``, ``near`` (the same of near arcs), ``published``,
+        ``status``, ``strata``, ``posteriors`` and ``pit``, the last two of methods with posteriors;
+        ``cross`` if two methods can be compared, and ``classical`` if there is a classical one.
     """
     options: dict[str, Any] = {"n_boot": n_boot, "rng": rng}
     main = [scored[method.label] for method in methods]
@@ -93,6 +96,13 @@ def study_tables(
     if main[0].interval_score_95.notna().any():
         parts.append(summarise(_reference(main[0]), metrics=SCORES, **options))
     tables["scores"] = pd.concat(parts, ignore_index=True)
+    tables["near"] = pd.DataFrame(
+        {"below_au": limit} | row
+        for limit in NEAR_AU
+        for scores in main
+        if (near := scores.rho_true.to_numpy() < limit).any()
+        for row in summarise(scores, rows=near, metrics=SCORES, **options).to_dict("records")
+    )
     tables["published"] = pd.DataFrame(
         {"method": p.method, "origin": "geocenter", "source": SOURCE, "n_arcs": p.n_arcs}
         | dict(p.values)

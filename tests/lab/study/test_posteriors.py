@@ -21,7 +21,7 @@ from neoranging.lab.study.report import render
 from neoranging.lab.study.run import run_study
 from neoranging.lab.study.scores import STUDY_LEVELS, interval_score, with_intervals
 from neoranging.lab.study.strata import Strata
-from neoranging.lab.study.tables import MEDIAN_OF_ALL, pit_deciles
+from neoranging.lab.study.tables import MEDIAN_OF_ALL, NEAR_AU, pit_deciles
 
 
 def gaussian(middle, spread, n=121, reach=6.0):
@@ -289,6 +289,11 @@ def test_a_study_judges_posteriors_beside_calibrated_intervals(judged_study):
     assert wide["inside_95"][MEDIAN_OF_ALL] == pytest.approx(95.0, abs=2.0)
     assert wide["crps"]["sure@catalogue"] < wide["crps"][MEDIAN_OF_ALL]
     assert np.isnan(wide["crps"]["honest"])
+    near = study.tables["near"]
+    assert set(near["below_au"]) <= set(NEAR_AU)
+    of_near = near[(near["below_au"] == 0.1) & (near["metric"] == "interval_score_95")]
+    assert of_near["method"].tolist() == ["honest", "sure@catalogue"]
+    assert set(of_near["n_arcs"]) == {int((study.scored["honest"].rho_true < 0.1).sum())}
     scored = study.scored["sure@catalogue"]
     np.testing.assert_allclose(scored.rho_median, scored.rho, rtol=0.01)
     assert scored.low.lt(scored.rho).all()
