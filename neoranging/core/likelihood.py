@@ -48,8 +48,8 @@ from neoranging.typing import FloatArray
 _LOWEST_SCALE: Final = 3.0
 """Least ln s, in its own standard deviations below the median."""
 
-_FAINT_PULL: Final = 1.0e-8
-"""Angle [rad] by which the Earth may bend an arc and not be reckoned with: 2 mas."""
+_FAINT_PULL: Final = 3.0e-8
+"""Angle [rad] by which the Earth may bend an arc and not be reckoned with: 3 mas at most."""
 
 _STRONG_PULL: Final = 0.03
 """Bend from which partial derivatives feel it too, and are differences of whole paths."""
