@@ -366,7 +366,8 @@ def fit_node(
         elif not predict_in_steps(night, arc, rho, rho_dot, n_bodies, space):
             return -np.inf, rho_dot
         differentiate(night, arc, rho, rho_dot, space)
-        if pull > _STRONG_PULL:
+        # two directions are met exactly, whatever the derivatives
+        if pull > _STRONG_PULL and n > 2:
             differentiate_paths(night, arc, rho, rho_dot, n_bodies, space)
         if not solve_normal(night, arc, n_free, space):
             return -np.inf, rho_dot
