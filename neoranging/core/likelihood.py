@@ -241,7 +241,7 @@ def find_leverages(night: Nights, arc: int, space: Space) -> None:
     """
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     inverse, gathered, slope, miss = space.inverse, space.gathered, space.slope, space.miss
-    mean_weight, lever, part, share = space.mean_weight, space.lever, space.part, space.share
+    mean_weight, lever, part = space.mean_weight, space.lever, space.part
     for v in range(night.n_visits[arc]):
         for axis in range(2):
             gathered[:] = 0.0
@@ -267,20 +267,26 @@ def find_leverages(night: Nights, arc: int, space: Space) -> None:
                     mean += inverse[p, q] * gathered[p] * gathered[q]
                     part[p, q] -= lost * gathered[p] * gathered[q]
                 part[p, 4] -= lost * gathered[p] * gathered[5]
-            pull, trace, trace2 = 0.0, 0.0, 0.0
-            for p in range(4):
-                for q in range(4):
-                    pull += part[p, 4] * inverse[p, q] * part[q, 4]
-                    share[p, q] = 0.0
-                    for j in range(4):
-                        share[p, q] += inverse[p, j] * part[j, q]
-                trace += share[p, p]
-            for p in range(4):
-                for q in range(4):
-                    trace2 += share[p, q] * share[q, p]
             lever[v, axis, 0] = spread - mean / total
             lever[v, axis, 1] = mean * of_mean / total**2
-            lever[v, axis, 2] = pull - 0.5 * (trace - trace2)
+            lever[v, axis, 2] = second_order(inverse, part, space.share)
+
+
+@compiled
+def second_order(inverse: FloatArray, part: FloatArray, share: FloatArray) -> float:
+    """Twice the factor of second order of a visit and axis, as `find_leverages` explains it."""
+    pull, trace, trace2 = 0.0, 0.0, 0.0
+    for p in range(4):
+        for q in range(4):
+            pull += part[p, 4] * inverse[p, q] * part[q, 4]
+            share[p, q] = 0.0
+            for j in range(4):
+                share[p, q] += inverse[p, j] * part[j, q]
+        trace += share[p, p]
+    for p in range(4):
+        for q in range(4):
+            trace2 += share[p, q] * share[q, p]
+    return pull - 0.5 * (trace - trace2)
 
 
 @compiled
