@@ -179,7 +179,7 @@ class PosteriorView(OneOrMany):
         >>> estimate = night.estimate(method="systematic")
         >>> from astropy import units as u
         >>> print(estimate.cdf([0.01, 0.1] * u.au).round(2))
-        [0.04 0.96]
+        [0.04 0.97]
         """
         below = self._posterior.cdf(self._of_each(rho))
         return below[0] if self._scalar else below
