@@ -94,7 +94,7 @@ class RangeEstimate(PosteriorView):
     def range_error(self) -> u.Quantity:
         """Root mean square error of the range, linearised from the errors of the observations.
 
-        These are as large as the scatter of the arc has them (`neoranging.core.noise`), which is
+        These are as large as the scatter of the arc has them (``neoranging.core.noise``), which is
         mostly less than they claim.
         """
         return self._quantity(self._answers.rho_error, u.au)
