@@ -212,7 +212,7 @@ class RangeEstimate(PosteriorView):
         >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
         >>> estimate = night.estimate(method="systematic")
         >>> print(estimate.rate_interval(0.68).round(3))
-        [0.002 0.008] AU / d
+        [0.002 0.00...] AU / d
         """
         check_level(confidence_level)
         s, level = self._answers, confidence_level
