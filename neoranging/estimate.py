@@ -211,8 +211,8 @@ class RangeEstimate(PosteriorView):
         >>> import neoranging as nr
         >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
         >>> estimate = night.estimate(method="systematic")
-        >>> print(estimate.rate_interval(0.68).round(3))
-        [0.002 0.00...] AU / d
+        >>> print(estimate.rate_interval(0.95).round(2))
+        [0.   0.01] AU / d
         """
         check_level(confidence_level)
         s, level = self._answers, confidence_level
