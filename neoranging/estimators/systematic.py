@@ -57,6 +57,8 @@ class SystematicRangingEstimator(RangingEstimator):
     prior : str, path-like or callable
         - ``"population"``: all objects of the solar system as they are, corrected for what surveys
           miss; with a magnitude, by their size. What a discovery deserves.
+        - ``"near-earth"``: the part of it that comes within 1.3 au of the Sun. For an object that
+          is taken for a near-Earth object for other reasons than this night.
         - ``"catalogue"``: the near-Earth objects that are known, each counted once.
         - ``"log-uniform"``: uniform in the logarithm of the range: near objects are taken for as
           likely as distant ones. What a watch for impacts wants.

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import neoranging
 from neoranging.cli import main
 from neoranging.ephemeris import states as ephemeris
-from neoranging.estimators import registry
+from neoranging.estimators import SystematicRangingEstimator, registry
 from neoranging.samples import sample
 
 IMPACTORS = str(sample("impactors"))
@@ -338,6 +338,8 @@ def test_methods_are_listed_with_what_they_need():
     assert gauss.split()[1:4] == ["3", "epochs", "no"]
     needs = {line.split()[0]: line.split()[1] for line in lines if " epochs " in line}
     assert (needs["mlp"], needs["mlp@paper"], needs["pinn@paper"]) == ("2", "3", "3")
+    priors = {name.partition("@")[2] for name in needs if name.startswith("systematic@")}
+    assert priors == set(SystematicRangingEstimator.priors[1:])
     assert gauss.endswith(
         "Gauss's method on the first, middle and last observation of each tracklet."
     )
