@@ -98,10 +98,17 @@ class SystematicRangingEstimator(RangingEstimator):
         """Class, origin and prior; a file of a table by its digest, a function by its name."""
         prior: Any = self.prior
         if self._table is not None:
-            prior = hashlib.sha256(self._table.log_density.tobytes()).hexdigest()
+            # the axes too: the same densities on others are another prior
+            columns = b"".join(column.tobytes() for column in self._table)
+            prior = hashlib.sha256(columns).hexdigest()
         elif callable(prior):
-            prior = f"{prior.__module__}:{prior.__qualname__}"
+            # objects that can be called, as partial functions, have the name of their class alone
+            home = prior if hasattr(prior, "__qualname__") else type(prior)
+            prior = f"{home.__module__}:{home.__qualname__}"
         return {**super().identity, "prior": prior}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(prior={self.prior!r}, origin={self.origin!r})"
 
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         # numba takes half a second to import: methods without it do not wait for it
@@ -110,8 +117,9 @@ class SystematicRangingEstimator(RangingEstimator):
 
         night = nights(arcs, attributables, attractors(attributables.epoch, arcs.span))
         with np.errstate(invalid="ignore", divide="ignore"):
-            seen = np.isfinite(arcs.mag)
-            magnitude = arcs.sum(np.where(seen, arcs.mag, 0.0)) / arcs.sum(seen + 0)
+            has_magnitude = np.isfinite(arcs.mag)
+            magnitude = arcs.sum(np.where(has_magnitude, arcs.mag, 0.0))
+            magnitude /= arcs.sum(has_magnitude + 0.0)
         if self._table is not None:
             table = self._table
         elif self.prior in PRIORS:
