@@ -197,13 +197,18 @@ class Night:
         now, rate, bend = (self._bodies[0] @ powers)[..., None]
         return np.stack([now - delay * (rate - 0.5 * delay * bend), rate - delay * bend])
 
-    def integrated(self, r: np.ndarray, v: np.ndarray, delay: float) -> np.ndarray:
-        """Positions (n, 3) of one path by an integrator of the eighth order, to judge `_path`."""
+    def integrated(
+        self, r: np.ndarray, v: np.ndarray, delay: float, after: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Positions (n, 3) of one path by an integrator of the eighth order, to judge `_path`.
+
+        At the observations, or at times ``after`` the middle one.
+        """
 
         def rate(tau: float, y: np.ndarray) -> np.ndarray:
             return np.concatenate([y[3:], self._pull(y[:3, None], tau, np.array([delay]))[:, 0]])
 
-        after = self.arc.t - self.arc.t[self.middle]
+        after = self.arc.t - self.arc.t[self.middle] if after is None else after
         path = np.empty((len(after), 3))
         for row, tau in enumerate(after):
             options = {"method": "DOP853", "rtol": 1e-13, "atol": 1e-16}

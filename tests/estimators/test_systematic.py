@@ -106,7 +106,10 @@ class TestPriors:
 
     def test_of_a_file(self, night, tmp_path):
         path = tmp_path / "flat.npz"
-        table = {"start": np.array([-4.0, 0.0, 0.0, -20.0]), "step": np.array([5.0, 1.0, 1.0, 60.0])}
+        table = {
+            "start": np.array([-4.0, 0.0, 0.0, -20.0]),
+            "step": np.array([5.0, 1.0, 1.0, 60.0]),
+        }
         np.savez(path, log_density=np.zeros((2, 2, 2, 2)), **table)
         bright = with_magnitude(night, 20.0)
         by_file = bright.estimate("systematic", prior=path)
@@ -413,6 +416,99 @@ class TestRealTracklets:
             assert ((low <= rho) & (rho <= high)).any()
 
 
+@pytest.fixture(scope="module")
+def impactors():
+    """Five tracklets next to the Earth, three objects."""
+    return nr.read_tracklets(nr.sample("impactors")).estimate("systematic@log-uniform")
+
+
+def sky_offsets(estimate, samples):
+    """Predicted minus observed positions of samples of one tracklet, shape (n, observations) [rad].
+
+    The Earth bends the paths that are compared here.
+    """
+    arcs = estimate._arcs
+    r, v = samples.r.to_value(u.au), samples.v.to_value(AU_D)
+    epoch, n = samples.epoch.mjd, len(arcs.t)
+    owner = np.repeat(np.arange(len(r)), n)
+    place, t = np.tile(arcs.position, (len(r), 1)), np.tile(arcs.t, len(r))
+    paths, delay = attractors(epoch, np.full(len(r), 0.3)), np.zeros(len(t))
+    for _ in range(4):
+        path = move_near_earth(r, v, owner, t - epoch[owner] - delay, paths)[0] - place
+        delay = norm(path) / C_AU_PER_DAY
+    off = path / norm(path)[:, None] - np.tile(arcs.direction, (len(r), 1))
+    return off.reshape(len(r), n, 3)
+
+
+class TestWhatFollows:
+    def test_samples_are_admissible_orbits(self, impactors):
+        samples = impactors.samples(200, 1)
+        assert samples.shape == (len(impactors), 200)
+        energy = 0.5 * norm(samples.v.to_value(AU_D)) ** 2
+        energy -= GM_SUN / norm(samples.r.to_value(u.au))
+        assert (energy < 0.0).all()
+        assert (samples.elements.ecc < 1.0).all()
+        np.testing.assert_allclose(samples.weights.sum(axis=1), 1.0)
+        again = impactors.samples(200, 1)
+        np.testing.assert_array_equal(samples.range, again.range)
+
+    def test_samples_are_where_the_object_was_seen(self, impactors):
+        """What is left to the attributable is drawn too, and less than the observations err."""
+        for k in range(len(impactors)):
+            estimate = impactors[k]
+            off = sky_offsets(estimate, estimate.samples(100, 2))
+            sigma = np.sqrt(np.mean(estimate._arcs.sigma_ra**2 + estimate._arcs.sigma_dec**2))
+            spread = np.sqrt(np.sum(np.var(off, axis=0), axis=1))
+            assert (spread > 0.05 * sigma).all()
+            assert (spread < 1.2 * sigma).all()
+            # 2008 EK68 ran at 9 deg/d past clocks that are good to a second
+            assert np.sqrt(np.mean(np.sum(off**2, axis=2))) < 2.0 * sigma
+
+    def test_samples_follow_the_posterior(self, impactors):
+        samples = impactors.samples(2000, 3)
+        for k, estimate in enumerate(impactors):
+            share = np.sort(estimate.cdf(samples.range[k]))
+            even = (np.arange(2000) + 0.5) / 2000
+            # Kolmogorov's distance is exceeded by chance once in 10 000
+            assert np.abs(share - even).max() < 2.2 / np.sqrt(2000)
+            middle = estimate._posterior.rate_quantile(0.5)[0]
+            below = np.mean(samples.range_rate[k].value < middle)
+            assert below == pytest.approx(0.5, abs=0.05)
+
+    def test_numbers_agree_with_each_other(self, impactors):
+        quantiles = impactors.quantile([0.005, 0.16, 0.5, 0.84, 0.995]).value
+        np.testing.assert_allclose(impactors.range.value, quantiles[:, 2], rtol=1e-9)
+        np.testing.assert_allclose(impactors.interval(0.68).value, quantiles[:, [1, 3]], rtol=1e-6)
+        for k, estimate in enumerate(impactors):
+            region = estimate.credible_region(0.9)
+            inside = estimate.cdf(region[:, 1]) - estimate.cdf(region[:, 0])
+            assert inside.sum() == pytest.approx(0.9, abs=0.02)
+            table = estimate.to_table()
+            assert table["range"][0] == impactors.range[k]
+            assert repr(estimate).startswith("<RangeEstimate systematic, topocenter: 0.0")
+        assert impactors.to_table().meta["method"] == "systematic"
+        assert repr(impactors).startswith("<RangeEstimate systematic, topocenter: 5 tracklets (")
+
+    def test_probabilities(self, impactors):
+        neo = impactors.probability("neo")
+        assert ((neo >= 0.0) & (neo <= 1.0)).all()
+        assert (neo[impactors.ok] > 0.99).all()
+        parts = sum(impactors.probability(name) for name in ("aten", "apollo", "amor", "atira"))
+        np.testing.assert_allclose(parts, neo, atol=1e-9)
+        samples = impactors.samples(2000, 4)
+        by_samples = np.mean(samples.elements.ecc < 0.5, axis=1)
+        by_nodes = impactors.probability(lambda orbits: orbits.ecc < 0.5)
+        np.testing.assert_allclose(by_samples, by_nodes, atol=0.08)
+
+    def test_the_figure(self, impactors, tmp_path):
+        ax = impactors[0].plot()
+        path = tmp_path / "posterior.png"
+        ax.figure.savefig(path)
+        assert path.stat().st_size > 10_000
+        assert ax.get_xlabel()
+        assert ax.get_ylabel()
+
+
 def spread_about_the_earth(orbits):
     """Density of orbits to draw from: nearly even in the logarithm of the distance, and smooth."""
     r, _ = orbits.state()
@@ -452,7 +548,9 @@ def observed(r, v, epoch, times, codes, claim, rng):
     offsets, station = np.arange(m + 1) * n, codes.ravel()
     visit = visits(offsets, t, station)
     position, velocity = observer_state(itrf_positions(station), t)
-    clock = TIMING_D * rng.standard_normal(m * n) + VISIT_TIMING_D * rng.standard_normal(m * n)[visit]
+    clock = (
+        TIMING_D * rng.standard_normal(m * n) + VISIT_TIMING_D * rng.standard_normal(m * n)[visit]
+    )
     seen_from, _ = observer_state(itrf_positions(station), t + clock)
     paths = attractors(epoch, np.full(m, 0.3))
     path = []
