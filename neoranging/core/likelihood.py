@@ -116,6 +116,10 @@ def begin_arc(night: Nights, arc: int, space: Space) -> None:
             norm_ += mixture[v, k]
         for k in range(N_SCALES):
             mixture[v, k] /= norm_
+    # of one visit without errors of clocks: four numbers, two on each axis
+    for axis in range(2):
+        space.lever[0, axis, 0] = space.lever[0, axis, 1] = 1.0
+        space.lever[0, axis, 2] = 0.0
     average_weights(night, arc, space)
 
 
@@ -354,7 +358,6 @@ def fit_node(
     pull = GM_EARTH * half * half / rho**3
     n_bodies = 1 if pull < _FAINT_PULL else (3 if rho < _MOON_RANGE else 2)
     enough = math.sqrt(_NONLINEARITY * night.sigma[first, 0])
-    log_likelihood = -np.inf
     space.fit[4] = 0.0
     for _ in range(_MOST_FITS):
         node_state(night, arc, rho, rho_dot, space)
@@ -365,23 +368,28 @@ def fit_node(
         differentiate(night, arc, rho, rho_dot, space)
         if pull > _STRONG_PULL:
             differentiate_paths(night, arc, rho, rho_dot, n_bodies, space)
-        shift = 0.0
-        # weights and fit depend on each other: together they settle once the path has
-        for again in range(2):
-            if again > 0 and (shift > enough or n == 2):
-                break
-            if not solve_normal(night, arc, n_free, space):
-                return -np.inf, rho_dot
-            shift = max(shift, take_step(night, arc, n_free, space))
+        if not solve_normal(night, arc, n_free, space):
+            return -np.inf, rho_dot
+        shift = take_step(night, arc, n_free, space)
+        if not night.is_plain[arc]:  # weights and fit depend on each other
             find_leverages(night, arc, space)
-            log_likelihood = weigh_scales(night, arc, space)
-            for p in range(n_free):
-                log_likelihood -= math.log(space.normal[p, p])
+            weigh_scales(night, arc, space)
             average_weights(night, arc, space)
         rho_dot += space.fit[4]
         space.fit[4] = 0.0
         if shift < enough:
             break
+    if not night.is_plain[arc]:
+        if not solve_normal(night, arc, n_free, space):
+            return -np.inf, rho_dot
+        take_step(night, arc, n_free, space)
+        rho_dot += space.fit[4]
+        find_leverages(night, arc, space)
+    log_likelihood = weigh_scales(night, arc, space)
+    for p in range(n_free):
+        log_likelihood -= math.log(space.normal[p, p])
+    if not night.is_plain[arc]:
+        average_weights(night, arc, space)
     node_state(night, arc, rho, rho_dot, space)
     space.fit[4] = log_sky_measure(n, space)
     return log_likelihood + space.fit[4], rho_dot

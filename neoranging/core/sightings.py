@@ -20,11 +20,20 @@ from neoranging.core.compiled import compiled
 from neoranging.core.ephemeris import ATTRACTOR_TERMS
 from neoranging.core.geometry import cross, dot, line_of_sight, norm, sky_basis
 from neoranging.core.motion import ORDER, advance, evaluate, expand, series_space, shifted
-from neoranging.core.noise import LEAST_CLAIM_RAD, OFFSET, TIMING_D, VISIT_TIMING_D
-from neoranging.typing import FloatArray, IntArray
+from neoranging.core.noise import (
+    LEAST_CLAIM_RAD,
+    OFFSET,
+    SHARE_OF_CLAIM,
+    TIMING_D,
+    VISIT_TIMING_D,
+)
+from neoranging.typing import BoolArray, FloatArray, IntArray
 
 BRIEF_D: Final = 1.0
 """Time from the reference epoch [d] within which four powers of it hold the pull of the Sun."""
+
+_FAINT_CLOCK: Final = 0.3 * SHARE_OF_CLAIM
+"""Error by the clock, in claimed sigmas, that makes no weight differ by a tenth."""
 
 _LEAST_REACH_D: Final = 1.0e-5
 """Reach of a series below which the object has come down on the Earth."""
@@ -58,6 +67,8 @@ class Nights(NamedTuple):
     """Visit of each observation, counted from 0 within its arc, shape (n,)."""
     n_visits: IntArray
     """Visits of each arc, shape (M,)."""
+    is_plain: BoolArray
+    """Flags of arcs whose weights are all one factor: of one visit, without errors of clocks."""
     frame: FloatArray
     """Direction, its rate, east and north of the attributables, shape (M, 4, 3)."""
     place: FloatArray
@@ -162,6 +173,7 @@ def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> 
         offset[visit],
         visit - begins[:-1][owner],
         np.diff(begins),
+        (np.diff(begins) == 1) & (arcs.sum(clock[:, 0] > _FAINT_CLOCK * sigma[:, 0]) == 0),
         np.stack([u, rate, east, north], axis=1),
         np.stack([arcs.position[middle], arcs.velocity[middle]], axis=1),
         np.ascontiguousarray(attractors),

@@ -63,7 +63,7 @@ _MASS_BEND: Final = 1.0
 _CORE_DEPTH: Final = 5.0
 """Logarithm of the mass below the largest from which all of this may be thrice as coarse."""
 
-_COARSEST_STEP: Final = 0.1
+_COARSEST_STEP: Final = 0.18
 """Distance in ln rho of columns with mass: what populations show."""
 
 _CORE_SIGMAS: Final = 2.0
@@ -133,18 +133,12 @@ def strip(night: Nights, arc: int, rho: float, space: Space) -> tuple[float, flo
 
 @compiled
 def log_prior(
-    night: Nights,
-    arc: int,
-    rho: float,
-    rho_dot: float,
-    magnitude: float,
-    prior: PriorTable,
-    space: Space,
+    rho: float, rho_dot: float, size: float, least: float, prior: PriorTable, space: Space
 ) -> float:
     """Logarithm of the prior density over (rho, rho_dot), minus infinity if not admissible.
 
-    ``magnitude`` is the apparent one, NaN if unknown. A table with one node stands for a
-    `simple_prior`.
+    ``size`` is the absolute magnitude, NaN if unknown, and ``least`` that of the faintest
+    object that could have been seen. A table with one node stands for a `simple_prior`.
     """
     state = space.state
     x, y, z = state[0, 0], state[0, 1], state[0, 2]
@@ -168,13 +162,10 @@ def log_prior(
     ecc = math.sqrt(max(1.0 + 2.0 * energy * slr / GM_SUN, 0.0))
     inc = math.acos(min(max((_COS * hz - _SIN * hy) / math.sqrt(h2), -1.0), 1.0))
     orbit = slr / (1.0 + ecc), ecc, inc
-    shift = magnitude_shift(night, arc, rho, space)
-    if math.isnan(magnitude):
-        density = log_density(
-            prior.log_cumulative, prior.start, prior.step, *orbit, _LIMITING_MAGNITUDE - shift
-        )
+    if math.isnan(size):
+        density = log_density(prior.log_cumulative, prior.start, prior.step, *orbit, least)
     else:
-        density = log_density(prior.log_density, prior.start, prior.step, *orbit, magnitude - shift)
+        density = log_density(prior.log_density, prior.start, prior.step, *orbit, size)
     return density + in_phase_space
 
 
@@ -215,6 +206,9 @@ def fill_column(
     last = math.asinh(min((high - rate) / unit, _REACH_SIGMAS)) if unit < np.inf else high
     step = (last - first) / N_RATES
     nearest = min(max(int(-first / step), 0), N_RATES - 1) if unit < np.inf else N_RATES // 2
+    # sizes are those of the range, whatever its rate
+    node_state(night, arc, rho, rate, space)
+    shift = magnitude_shift(night, arc, rho, space)
     # from the node of the best fit outwards, each fit beginning at that of its neighbour
     for direction in (1, -1):
         for p in range(4):
@@ -229,7 +223,9 @@ def fill_column(
             nodes[column, k, 0] = rho_dot
             nodes[column, k, 1] = right - left
             nodes[column, k, 2] = likelihood
-            nodes[column, k, 3] = log_prior(night, arc, rho, rho_dot, magnitude, prior, space)
+            nodes[column, k, 3] = log_prior(
+                rho, rho_dot, magnitude - shift, _LIMITING_MAGNITUDE - shift, prior, space
+            )
             if likelihood == -np.inf:
                 for p in range(4):
                     fit[p] = columns.fit[column, p]
