@@ -113,6 +113,11 @@ class Night:
         step = np.mean(self.sigma)
         return np.array([step, step, step / self.arc.span[0], step / self.arc.span[0]])
 
+    @property
+    def earth_reach(self) -> float:
+        """Range [au] below which a path may lead through the Earth: at 87 km/s."""
+        return 2.0 * R_EARTH + 0.05 * self.arc.span[0]
+
     def noise(self, axis: int, visit: int) -> tuple[np.ndarray, np.ndarray, float]:
         """Claimed errors, errors of times, and variance of the common offset, of one axis."""
         sigma = self.sigma[axis, self.visits[visit]]
@@ -330,9 +335,6 @@ class BruteForce:
     COUNTS: ClassVar = {1: 24, 2: 16, 3: 10}
     """Nodes in each scale, by the number of visits."""
 
-    NEAR_AU: ClassVar = 0.03
-    """Range below which a path may lead through the Earth within a night."""
-
     def __init__(self, night: Night, scales: int | None = None, rates: int = 41) -> None:
         self.night, self.rates = night, rates
         self.scales = scales or self.COUNTS[len(night.visits)]
@@ -387,7 +389,7 @@ class BruteForce:
                 chi2 = np.maximum(square[..., 4, 4] - best, 0.0)
                 log_l = log_l - 0.5 * (np.linalg.slogdet(normal)[1] + chi2)
                 total = np.logaddexp(total, np.logaddexp.reduce(log_l, axis=1))
-            if rho[rows[0]] < self.NEAR_AU:
+            if rho[rows].min() < self.night.earth_reach:
                 total[self.night.closest(x, rho[rows], rho_dot[rows]) < R_EARTH] = -np.inf
             design = augmented[..., :4].reshape(len(rows), -1, 4)
             measure = 0.5 * np.linalg.slogdet(np.swapaxes(design, 1, 2) @ design)[1]
@@ -576,7 +578,7 @@ def log_posterior(night: Night, z: np.ndarray, power: float) -> np.ndarray:
             square = (part**2 / variance).sum(axis=1)
             square -= (part / variance).sum(axis=1) ** 2 / information
             total -= 0.5 * (square + np.log(variance).sum(axis=1) + np.log(information))
-    near = np.flatnonzero(ln_rho < np.log(BruteForce.NEAR_AU))
+    near = np.flatnonzero(np.exp(ln_rho) < night.earth_reach)
     closest = night.closest(z[near, :4], np.exp(ln_rho[near]), rho_dot[near])
     total[near[closest < R_EARTH]] = -np.inf
     result[inside] = total

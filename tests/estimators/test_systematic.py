@@ -124,7 +124,7 @@ class TestPriors:
     def test_of_a_file_that_is_none(self, tmp_path):
         path = tmp_path / "broken.npz"
         path.write_bytes(b"nothing")
-        with pytest.raises(CorruptFileError, match="broken.npz is no table of orbits"):
+        with pytest.raises(CorruptFileError, match=r"broken\.npz is no table of orbits"):
             get_estimator("systematic", prior=path)
         with pytest.raises(FileNotFoundError):
             get_estimator("systematic", prior=tmp_path / "missing.npz")
