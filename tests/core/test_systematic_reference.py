@@ -108,7 +108,7 @@ def judged_nights():
         yield pytest.param(name, prior, marks=marks, id=f"{name}-{prior}")
 
 
-@pytest.mark.parametrize(("name", "prior"), judged_nights())
+@pytest.mark.parametrize(("name", "prior"), list(judged_nights()))
 def test_systematic_ranging_agrees_with_brute_force(name, prior):
     force = brute_force(name)
     arc = force.night.arc
