@@ -23,7 +23,7 @@ from neoranging.core.posterior import Posterior
 from neoranging.core.status import RangeStatus
 from neoranging.ephemeris.states import attractors
 from neoranging.estimators.base import RangingEstimator
-from neoranging.exceptions import EstimationError
+from neoranging.exceptions import EstimationError, NeoRangingError
 from neoranging.orbits.elements import OrbitalElements
 from neoranging.orbits.population import PRIORS, load_prior, read_prior
 from neoranging.typing import FloatArray
@@ -152,11 +152,21 @@ class SystematicRangingEstimator(RangingEstimator):
     def _density_of(self, r: FloatArray, v: FloatArray, epoch: FloatArray) -> FloatArray:
         """Density of orbits by the function of the user."""
         states = r << u.au, v << u.au / u.d, Time(epoch, format="mjd", scale="tdb")
-        density = np.asarray(self.prior(OrbitalElements.from_state(*states)))  # type: ignore[operator]
-        if density.shape != (len(r),) or not (density >= 0.0).all():
+        orbits = OrbitalElements.from_state(*states)
+        try:
+            density = np.asarray(self.prior(orbits), dtype=np.float64)  # type: ignore[operator]
+        except NeoRangingError:
+            raise
+        except Exception as error:  # of whoever wrote the function
             raise EstimationError(
-                f"the prior must give {len(r)} orbits one density each, zero or positive; got an "
-                f"array of shape {density.shape} with the least value {np.min(density, initial=0)}"
+                f"the prior failed ({type(error).__name__}: {error}); it must take OrbitalElements "
+                "of many orbits and return an array, the density of each"
+            ) from error
+        if density.shape != (len(r),) or not ((density >= 0.0) & (density < np.inf)).all():
+            least, most = np.min(density, initial=0.0), np.max(density, initial=0.0)
+            raise EstimationError(
+                f"the prior must give {len(r)} orbits one density each, zero or positive and "
+                f"finite; got an array of shape {density.shape} with values from {least} to {most}"
             )
         return density
 
