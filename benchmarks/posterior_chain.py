@@ -35,7 +35,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{'':32s} {'':11s}{'ln rho':>8s}{'error':>8s}{'rho_dot':>9s}{'error':>8s}")
     for name in options.names or CASES:
-        force = BruteForce(CASES[name].night(), flat_in="attributable").run()
+        force = BruteForce(CASES[name].night()).run()
         for prior in ("log-uniform", "phase space"):
             rng = np.random.default_rng(7)
             walkers = first_walkers(force, prior, options.walkers, rng)

@@ -32,9 +32,9 @@ class RangeEstimate(PosteriorView):
     """Range and range-rate of one tracklet (scalars) or of M tracklets (arrays), with a verdict.
 
     Look at `status` first: only ``OK`` means that the observations determine the range.
-    ``POPULATION``, the usual status of learned methods, means that the answer rests on where
-    near-Earth objects that move like this mostly are: quote `interval`. Any other status says what
-    happened and what to try, and the numbers beside it are what the method printed.
+    ``POPULATION``, the usual status of learned methods and of posteriors, means that the answer
+    rests on where objects that move like this mostly are: quote `interval`. Any other status says
+    what happened and what to try, and the numbers beside it are what the method printed.
 
     Made by estimators; immutable. An estimate of M tracklets has a length, can be iterated and
     indexed, and ``QTable(estimate)`` or ``estimate.to_table()`` makes a table of it.
@@ -94,7 +94,7 @@ class RangeEstimate(PosteriorView):
     def range_error(self) -> u.Quantity:
         """Root mean square error of the range, linearised from the errors of the observations.
 
-        These are as large as the scatter of the arc has them (`neoranging.core.noise`), which is
+        These are as large as the scatter of the arc has them (``neoranging.core.noise``), which is
         mostly less than they claim.
         """
         return self._quantity(self._answers.rho_error, u.au)
@@ -165,6 +165,14 @@ class RangeEstimate(PosteriorView):
             If the level does not lie between 0 and 1.
         ConformalError
             If the method was calibrated on too few arcs for the level, for an answer that is OK.
+
+        Examples
+        --------
+        >>> import neoranging as nr
+        >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
+        >>> estimate = night.estimate(method="systematic")
+        >>> print(estimate.interval(0.95).round(2))
+        [0.01 0.1 ] AU
         """
         check_level(confidence_level)
         calibration = self.calibration if calibrated else None
@@ -197,6 +205,14 @@ class RangeEstimate(PosteriorView):
         -------
         Quantity, shape (..., 2)
             Lower and upper bound; NaN where no range is admissible.
+
+        Examples
+        --------
+        >>> import neoranging as nr
+        >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
+        >>> estimate = night.estimate(method="systematic")
+        >>> print(estimate.rate_interval(0.95).round(2))
+        [0.   0.01] AU / d
         """
         check_level(confidence_level)
         s, level = self._answers, confidence_level

@@ -113,6 +113,17 @@ class PosteriorView(OneOrMany):
         ------
         EstimationError
             If the method gives no posterior.
+
+        Examples
+        --------
+        >>> import neoranging as nr
+        >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
+        >>> estimate = night.estimate(method="systematic")
+        >>> orbits = estimate.samples(1000, rng=1)
+        >>> orbits
+        <OrbitSamples: 1000 orbits>
+        >>> orbits.elements
+        <OrbitalElements of 1000 orbits, 1000 elliptic, ecliptic J2000>
         """
         s, posterior, arcs = self._answers, self._posterior, self._arcs
         generator = np.random.default_rng(rng)
@@ -139,6 +150,15 @@ class PosteriorView(OneOrMany):
         rho : Quantity
             Ranges: any shape for one tracklet; for M tracklets a scalar, or shape (M, ...), a row
             for each.
+
+        Examples
+        --------
+        >>> import neoranging as nr
+        >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
+        >>> estimate = night.estimate(method="systematic")
+        >>> from astropy import units as u
+        >>> print(estimate.pdf([0.02, 0.2] * u.au).round())
+        [21.  0.] 1 / AU
         """
         au = self._of_each(rho)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -151,6 +171,15 @@ class PosteriorView(OneOrMany):
         ----------
         rho : Quantity
             As for `pdf`.
+
+        Examples
+        --------
+        >>> import neoranging as nr
+        >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
+        >>> estimate = night.estimate(method="systematic")
+        >>> from astropy import units as u
+        >>> print(estimate.cdf([0.01, 0.1] * u.au).round(1))
+        [0. 1.]
         """
         below = self._posterior.cdf(self._of_each(rho))
         return below[0] if self._scalar else below
@@ -166,6 +195,14 @@ class PosteriorView(OneOrMany):
         Returns
         -------
         Quantity, shape (...) or (M, ...)
+
+        Examples
+        --------
+        >>> import neoranging as nr
+        >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
+        >>> estimate = night.estimate(method="systematic")
+        >>> print(estimate.quantile([0.05, 0.5, 0.95]).round(2))
+        [0.01 0.04 0.1 ] AU
         """
         q = np.asarray(q, dtype=np.float64)
         if not ((q >= 0.0) & (q <= 1.0)).all():
@@ -210,6 +247,16 @@ class PosteriorView(OneOrMany):
             If the method gives no posterior, or the function does not return one value per orbit.
         OrbitError
             If there is no statement of that name.
+
+        Examples
+        --------
+        >>> import neoranging as nr
+        >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
+        >>> estimate = night.estimate(method="systematic")
+        >>> round(estimate.probability("apollo"), 1)
+        0.9
+        >>> round(estimate.probability(lambda orbit: orbit.ecc > 0.5), 1)
+        0.7
         """
         s, posterior = self._answers, self._posterior
         holds = np.zeros(len(posterior.rho))
@@ -290,6 +337,14 @@ class PosteriorView(OneOrMany):
         ------
         EstimationError
             If the method gives no posterior.
+
+        Examples
+        --------
+        >>> import neoranging as nr
+        >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
+        >>> estimate = night.estimate(method="systematic")
+        >>> print(estimate.credible_region(0.95).round(2))
+        [[0.01 0.11]] AU
         """
         check_level(level)
         arc, bounds = self._posterior.region(level)

@@ -113,6 +113,11 @@ class Night:
         step = np.mean(self.sigma)
         return np.array([step, step, step / self.arc.span[0], step / self.arc.span[0]])
 
+    @property
+    def earth_reach(self) -> float:
+        """Range [au] below which a path may lead through the Earth: at 87 km/s."""
+        return 2.0 * R_EARTH + 0.05 * self.arc.span[0]
+
     def noise(self, axis: int, visit: int) -> tuple[np.ndarray, np.ndarray, float]:
         """Claimed errors, errors of times, and variance of the common offset, of one axis."""
         sigma = self.sigma[axis, self.visits[visit]]
@@ -161,10 +166,12 @@ class Night:
     def _path(self, r: np.ndarray, v: np.ndarray, delay: np.ndarray) -> tuple[np.ndarray, ...]:
         """States (3, N) at as long after their epochs as the observations after the middle one.
 
-        Kutta and Nystrom's step of the fourth order, half an hour at most.
+        Kutta and Nystrom's step of the fourth order, half an hour at most. With them the least
+        distance from the centre of the Earth, shape (N,).
         """
         after = self.arc.t - self.arc.t[self.middle]
         path = np.empty((len(after), 2, *r.shape))
+        least = np.linalg.norm(r - self._earth(0.0, delay)[0], axis=0)
         path[self.middle] = r, v
         for rows in (range(self.middle - 1, -1, -1), range(self.middle + 1, len(after))):
             now, tau = path[self.middle], 0.0
@@ -182,17 +189,31 @@ class Night:
                             v + h / 6.0 * (first + 4.0 * half + last),
                         ]
                     )
+                    ends = (r, v, tau), (*now, tau + h)
+                    gaps = [np.stack([x, w]) - self._earth(at, delay) for x, w, at in ends]
+                    least = np.minimum(least, _least_distance(*gaps, h))
                     tau += h
                 path[row] = now
-        return path[:, 0], path[:, 1]
+        return path[:, 0], path[:, 1], least
 
-    def integrated(self, r: np.ndarray, v: np.ndarray, delay: float) -> np.ndarray:
-        """Positions (n, 3) of one path by an integrator of the eighth order, to judge `_path`."""
+    def _earth(self, tau: float, delay: np.ndarray) -> np.ndarray:
+        """Position and velocity of the Earth ``tau - delay`` after the middle, shape (2, 3, N)."""
+        powers = tau ** np.arange(self._bodies.shape[-1] - 1, -1, -1)
+        now, rate, bend = (self._bodies[0] @ powers)[..., None]
+        return np.stack([now - delay * (rate - 0.5 * delay * bend), rate - delay * bend])
+
+    def integrated(
+        self, r: np.ndarray, v: np.ndarray, delay: float, after: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Positions (n, 3) of one path by an integrator of the eighth order, to judge `_path`.
+
+        At the observations, or at times ``after`` the middle one.
+        """
 
         def rate(tau: float, y: np.ndarray) -> np.ndarray:
             return np.concatenate([y[3:], self._pull(y[:3, None], tau, np.array([delay]))[:, 0]])
 
-        after = self.arc.t - self.arc.t[self.middle]
+        after = self.arc.t - self.arc.t[self.middle] if after is None else after
         path = np.empty((len(after), 3))
         for row, tau in enumerate(after):
             options = {"method": "DOP853", "rtol": 1e-13, "atol": 1e-16}
@@ -205,6 +226,26 @@ class Night:
         ``x``, shape (N, 4), corrects the fitted attributable in units of ``unit``: the direction to
         the east and to the north, and the motion.
         """
+        arc = self.arc
+        r_t, v_t, _ = self._path(*self._states(x, rho, rho_dot), rho / C_AU_PER_DAY)  # (n, 3, N)
+        # the light time changes by seconds over a night, in which nothing bends
+        shift = np.zeros((len(arc.t), 1, len(rho)))
+        for _ in range(3):
+            path = r_t + shift * v_t - arc.position[:, :, None]
+            distance = np.sqrt(np.sum(path * path, axis=1))[:, None]
+            shift = (rho - distance) / C_AU_PER_DAY
+        offset = arc.direction[:, :, None] - path / distance
+        sky = np.einsum("nij,njk->kin", self.basis, offset)
+        return np.einsum("nab,kbn->kan", self.turn, sky)
+
+    def closest(self, x: np.ndarray, rho: np.ndarray, rho_dot: np.ndarray) -> np.ndarray:
+        """Least distance from the centre of the Earth between first and last observation, (N,)."""
+        return self._path(*self._states(x, rho, rho_dot), rho / C_AU_PER_DAY)[2]
+
+    def _states(
+        self, x: np.ndarray, rho: np.ndarray, rho_dot: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """States (3, N) of corrected attributables, as of `residuals`."""
         arc, a = self.arc, self.attributable
         east, north = sky_basis(a.ra, a.dec)
         cos_dec = np.cos(a.dec)
@@ -218,16 +259,7 @@ class Night:
         r = position + rho[:, None] * direction
         v = velocity + rho_dot[:, None] * direction + rho[:, None] * motion
         v /= (1.0 - rho_dot / C_AU_PER_DAY)[:, None]
-        r_t, v_t = self._path(r.T, v.T, rho / C_AU_PER_DAY)  # (n, 3, N)
-        # the light time changes by seconds over a night, in which nothing bends
-        shift = np.zeros((len(arc.t), 1, len(rho)))
-        for _ in range(3):
-            path = r_t + shift * v_t - arc.position[:, :, None]
-            distance = np.sqrt(np.sum(path * path, axis=1))[:, None]
-            shift = (rho - distance) / C_AU_PER_DAY
-        offset = arc.direction[:, :, None] - path / distance
-        sky = np.einsum("nij,njk->kin", self.basis, offset)
-        return np.einsum("nab,kbn->kan", self.turn, sky)
+        return r.T, v.T
 
     def linearised(self, rho: np.ndarray, rho_dot: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Observations about the best attributable of each of K nodes.
@@ -257,6 +289,20 @@ class Night:
             x = x + change
         y = y - np.einsum("kant,kt->kan", design, change)
         return np.concatenate([design, y[..., None]], axis=-1), x
+
+
+def _least_distance(first: np.ndarray, last: np.ndarray, h: float) -> np.ndarray:
+    """Least length of a vector that runs from one state (2, 3, N) to another in ``h``, (N,).
+
+    A cubic in time, and straight between nine of its points.
+    """
+    s = np.linspace(0.0, 1.0, 9)[:, None, None]
+    way = (1.0 + 2.0 * s) * (1.0 - s) ** 2 * first[0] + s**2 * (3.0 - 2.0 * s) * last[0]
+    way += h * s * (1.0 - s) * ((1.0 - s) * first[1] - s * last[1])
+    piece = np.diff(way, axis=0)
+    share = -np.sum(way[:-1] * piece, axis=1) / np.sum(piece**2, axis=1)
+    nearest = way[:-1] + np.clip(share, 0.0, 1.0)[:, None] * piece
+    return np.sqrt(np.sum(nearest**2, axis=1)).min(axis=0)
 
 
 def _cube(r: np.ndarray) -> np.ndarray:
@@ -289,12 +335,12 @@ class BruteForce:
     COUNTS: ClassVar = {1: 24, 2: 16, 3: 10}
     """Nodes in each scale, by the number of visits."""
 
-    def __init__(
-        self, night: Night, scales: int | None = None, rates: int = 25, *, flat_in: str = "sky"
-    ) -> None:
-        self.night, self.rates, self.flat_in = night, rates, flat_in
+    def __init__(self, night: Night, scales: int | None = None, rates: int = 41) -> None:
+        self.night, self.rates = night, rates
         self.scales = scales or self.COUNTS[len(night.visits)]
-        self.columns: dict[float, tuple[np.ndarray, np.ndarray, float]] = {}
+        self.columns: dict[float, tuple[np.ndarray, np.ndarray]] = {}
+        """By ln rho: range-rates, shape (J,), and logarithms of the likelihood, shape (2, J): flat
+        in the directions as they are seen, and flat in the attributable."""
 
     # ---------------------------------------------------------------- likelihood
 
@@ -314,15 +360,18 @@ class BruteForce:
         return np.log(scale_weight), visits
 
     def log_likelihood(self, rho: np.ndarray, rho_dot: np.ndarray, scales: int) -> np.ndarray:
-        """Logarithm of the likelihood of nodes (K,), attributable and scales integrated over."""
-        result = np.empty(len(rho))
+        """Logarithms of the likelihood of nodes (K,), attributable and scales integrated over.
+
+        Shape (2, K), as in ``columns``; none where the path leads through the Earth.
+        """
+        result = np.empty((2, len(rho)))
         log_weight, inverses = self._inverses(scales)
         # those of like range take like steps through time
         order = np.argsort(rho)
         cuts = np.flatnonzero(np.diff(np.floor(np.log(rho[order])))) + 1
         cuts = np.union1d(cuts, np.arange(400, len(rho), 400))
         for rows in np.split(order, cuts):
-            augmented, _ = self.night.linearised(rho[rows], rho_dot[rows])
+            augmented, x = self.night.linearised(rho[rows], rho_dot[rows])
             parts = []
             for visit, (inverse, log_det) in zip(self.night.visits, inverses, strict=True):
                 some = augmented[:, None, :, visit]
@@ -340,10 +389,11 @@ class BruteForce:
                 chi2 = np.maximum(square[..., 4, 4] - best, 0.0)
                 log_l = log_l - 0.5 * (np.linalg.slogdet(normal)[1] + chi2)
                 total = np.logaddexp(total, np.logaddexp.reduce(log_l, axis=1))
-            if self.flat_in == "sky":
-                design = augmented[..., :4].reshape(len(rows), -1, 4)
-                total += 0.5 * np.linalg.slogdet(np.swapaxes(design, 1, 2) @ design)[1]
-            result[rows] = total
+            if rho[rows].min() < self.night.earth_reach:
+                total[self.night.closest(x, rho[rows], rho_dot[rows]) < R_EARTH] = -np.inf
+            design = augmented[..., :4].reshape(len(rows), -1, 4)
+            measure = 0.5 * np.linalg.slogdet(np.swapaxes(design, 1, 2) @ design)[1]
+            result[:, rows] = total + measure, total
         return result
 
     # ---------------------------------------------------------------- grids
@@ -358,7 +408,7 @@ class BruteForce:
         rho = np.exp(ln_rho)
         limits = np.stack(range_rate_interval(c, rho), axis=-1)
         for one in ln_rho[np.isnan(limits[:, 0])]:
-            self.columns[one] = (np.zeros(0), np.zeros(0), -np.inf)
+            self.columns[one] = (np.zeros(0), np.zeros((2, 0)))
         bounds = limits.copy()
         known = np.array(sorted(k for k, column in self.columns.items() if len(column[0])))
         after = np.searchsorted(known, ln_rho)
@@ -372,6 +422,11 @@ class BruteForce:
             if not len(todo):
                 return
             rate, log_l = self._column(rho[todo], bounds[todo], 11, 6)
+            log_l = log_l[0]
+            gone = ~np.isfinite(log_l.max(axis=1))
+            for one in ln_rho[todo[gone]]:
+                self.columns[one] = (np.zeros(0), np.zeros((2, 0)))
+            todo, rate, log_l = todo[~gone], rate[~gone], log_l[~gone]
             width = bounds[todo, 1] - bounds[todo, 0]
             near = log_l > log_l.max(axis=1)[:, None] - 15.0
             low = np.where(near, rate, np.inf).min(axis=1) - width / 11
@@ -391,36 +446,29 @@ class BruteForce:
             return
         rho, c = np.exp(ln_rho), self.night.attributable.energy_coefficients
         rate, log_l = self._column(rho, bounds, self.rates, self.scales)
-        log_l[~is_admissible(c, rho[:, None], rate)] = -np.inf
-        width = (bounds[:, 1] - bounds[:, 0]) / self.rates
-        top = log_l.max(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            weight = np.nan_to_num(np.exp(log_l - top[:, None]))
-            integral = top + np.log(weight.sum(axis=1) * width)
-        integral = np.nan_to_num(integral, nan=-np.inf, neginf=-np.inf)
+        log_l[:, ~is_admissible(c, rho[:, None], rate)] = -np.inf
         for k, one in enumerate(ln_rho):
-            self.columns[one] = (rate[k], weight[k], integral[k])
+            self.columns[one] = (rate[k], log_l[:, k])
 
     def _column(
         self, rho: np.ndarray, bounds: np.ndarray, count: int, scales: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Range-rates at the middles of equal cells, and their likelihood, shape (J, count)."""
+        """Range-rates at the middles of equal cells, (J, count), and likelihoods, (2, J, count)."""
         share = (np.arange(count) + 0.5) / count
         rate = bounds[:, :1] + share * (bounds[:, 1:] - bounds[:, :1])
         flat = self.log_likelihood(np.repeat(rho, count), rate.ravel(), scales)
-        return rate, flat.reshape(rate.shape)
+        return rate, flat.reshape(2, *rate.shape)
 
-    def run(self, start: int = 48, step: float = 0.5, rounds: int = 16) -> BruteForce:
+    def run(self, start: int = 48, step: float = 0.2, rounds: int = 16) -> BruteForce:
         """Add columns until the marginal density changes by ``step`` from one to the next."""
         low, high = self.night.attributable.range_limits[0]
         low = max(low, 4.3e-5)
         self._measure(np.linspace(np.log(low) + 1e-9, np.log(high) - 1e-9, start))
         for turn in range(rounds):
-            at, marginal = self.marginal
-            gap = np.diff(at)
+            gap = np.diff(sorted(self.columns))
             wanted = np.zeros(len(gap), dtype=bool)
-            for power in PRIORS.values():
-                log_density = marginal + (power + 1.0) * at
+            for prior in PRIORS:
+                at, log_density = self.marginal(prior)
                 upper = np.maximum(log_density[1:], log_density[:-1])
                 with np.errstate(invalid="ignore"):
                     change = np.nan_to_num(np.abs(np.diff(log_density)), nan=0.0, posinf=1e9)
@@ -438,11 +486,16 @@ class BruteForce:
             self._measure(0.5 * (at[1:] + at[:-1])[wanted])
         return self
 
-    @property
-    def marginal(self) -> tuple[np.ndarray, np.ndarray]:
-        """Values of ln rho in order, and the logarithm of the likelihood integrated over rates."""
+    def marginal(self, prior: str) -> tuple[np.ndarray, np.ndarray]:
+        """Values of ln rho in order, and the logarithm of the density there."""
         at = np.array(sorted(self.columns))
-        return at, np.array([self.columns[one][2] for one in at])
+        integral = np.full(len(at), -np.inf)
+        for k, one in enumerate(at):
+            rate, log_l = self.columns[one]
+            if len(rate):
+                step = np.log(rate[1] - rate[0])
+                integral[k] = step + np.logaddexp.reduce(log_l[int(prior == "phase space")])
+        return at, integral + (PRIORS[prior] + 1.0) * at
 
     def points(self, prior: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Points (ln rho, rho_dot) and weights that stand for the posterior.
@@ -450,8 +503,7 @@ class BruteForce:
         Between columns the logarithm of the marginal density and the quantiles of the range-rate
         are interpolated.
         """
-        at, marginal = self.marginal
-        log_density = marginal + (PRIORS[prior] + 1.0) * at
+        at, log_density = self.marginal(prior)
         good = log_density > log_density.max() - 40.0
         inner, log_density = at[good], log_density[good]
         # lobes are not joined: an interval between columns far apart in the list has no mass
@@ -460,7 +512,9 @@ class BruteForce:
         share = (np.arange(101) + 0.5) / 101
         quantiles = np.empty((len(inner), len(share)))
         for k, one in enumerate(inner):
-            rate, weight, _ = self.columns[one]
+            rate, log_l = self.columns[one]
+            log_l = log_l[int(prior == "phase space")]
+            weight = np.exp(log_l - log_l.max())
             below = np.concatenate([[0.0], np.cumsum(weight)])
             edges = np.concatenate([[1.5 * rate[0] - 0.5 * rate[1]], 0.5 * (rate[1:] + rate[:-1])])
             edges = np.append(edges, 1.5 * rate[-1] - 0.5 * rate[-2])
@@ -524,6 +578,9 @@ def log_posterior(night: Night, z: np.ndarray, power: float) -> np.ndarray:
             square = (part**2 / variance).sum(axis=1)
             square -= (part / variance).sum(axis=1) ** 2 / information
             total -= 0.5 * (square + np.log(variance).sum(axis=1) + np.log(information))
+    near = np.flatnonzero(np.exp(ln_rho) < night.earth_reach)
+    closest = night.closest(z[near, :4], np.exp(ln_rho[near]), rho_dot[near])
+    total[near[closest < R_EARTH]] = -np.inf
     result[inside] = total
     return result
 

@@ -45,13 +45,23 @@ def nothing():
 
 
 class TestInterval:
-    def test_of_an_ok_estimate_is_normal(self, one):
-        low, high = one.interval(0.6827, calibrated=False)
-        assert ((high - low) / 2.0).to_value(u.au) == pytest.approx(
-            one.range_error.to_value(u.au), rel=1e-3
+    def test_of_an_ok_estimate_has_longer_tails_than_a_normal_law(self, one):
+        """The size of the errors is uncertain: many are smaller than their root mean square."""
+        half = {}
+        for level in (0.6827, 0.95, 0.9973):
+            low, high = one.interval(level, calibrated=False)
+            assert u.isclose((low + high) / 2.0, one.range, rtol=1e-9)
+            half[level] = ((high - low) / 2.0 / one.range_error).to_value(u.one)
+        assert 0.5 < half[0.6827] < 1.0 < half[0.95]
+        assert half[0.9973] > 3.0
+
+    def test_is_normal_where_the_size_of_the_errors_is_certain(self, one):
+        certain = nr.RangeEstimate(
+            replace(one._answers, error_scales=None), one._tracklets, scalar=True
         )
-        wide = one.interval(0.95, calibrated=False)
-        assert wide[0] < low < one.range < high < wide[1]
+        low, high = certain.interval(0.6827)
+        half = ((high - low) / 2.0).to_value(u.au)
+        assert half == pytest.approx(one.range_error.to_value(u.au), rel=1e-3)
 
     def test_grows_with_the_level(self, estimate):
         intervals = [estimate.interval(level, calibrated=False) for level in (0.1, 0.5, 0.9)]

@@ -4,7 +4,8 @@
 
 One row of the table is an observation: arc, MJD TDB, direction and errors [rad], heliocentric state
 of the observer in ICRS axes [au, au/d]. Each arc leaves a file of its draws in FOLDER, heliocentric
-positions and velocities in ICRS axes as kete gives them; arcs that have one are not asked again.
+positions and velocities in ICRS axes as kete gives them; arcs that have one are not asked again,
+and the rest comes in an order by chance.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def main() -> None:
 
     table = np.genfromtxt(options.observations, delimiter=",", names=True)
     options.folder.mkdir(parents=True, exist_ok=True)
-    for arc in np.unique(table["arc"]).astype(int):
+    arcs = np.unique(table["arc"]).astype(int)
+    # by chance, so that what is there after an interruption is a sample of all
+    for arc in np.random.default_rng(0).permutation(arcs):
         path = options.folder / f"{arc}.npz"
         if path.exists():
             continue

@@ -49,8 +49,10 @@ OURS = {
     "neoranging: gauss": ("gauss", {}),
     "neoranging: mlp": ("mlp", {}),
     "neoranging: pinn": ("pinn", {}),
-    "neoranging: systematic": ("systematic", {"prior": "population"}),
-    "neoranging: systematic, uniform prior": ("systematic", {"prior": "uniform"}),
+    **{
+        f"neoranging: systematic, {prior}": ("systematic", {"prior": prior})
+        for prior in ("near-earth", "population", "catalogue", "uniform", "log-uniform")
+    },
 }
 KETE = {
     10: "kete, as it comes (temperature 10)",
@@ -132,21 +134,7 @@ def interval(
 ) -> tuple[float, float]:
     """Interval of one arc: of its posterior, with equal tails; else that of the calibration."""
     if (posterior := getattr(solved, "posterior", None)) is not None:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            weight = posterior.log_likelihood + posterior.log_prior + np.log(posterior.rho)
-            weight = np.exp(weight - np.max(weight, initial=-np.inf))
-        weight = weight * posterior.log_width * posterior.rate_width
-        starts = np.flatnonzero(np.diff(posterior.rho, prepend=-1.0))
-        if not len(starts):
-            return np.nan, np.nan
-        mass = np.add.reduceat(weight, starts)
-        half = 0.5 * posterior.log_width[starts]
-        centre = np.log(posterior.rho[starts])
-        edges = np.stack([centre - half, centre + half], axis=1).ravel()
-        below = np.repeat(np.cumsum(mass), 2)
-        below[::2] -= mass
-        tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
-        return tuple(np.exp(np.interp(tails, below / below[-1], edges)))
+        return tuple(posterior.quantile([0.5 - 0.5 * level, 0.5 + 0.5 * level])[0])
     if method.calibration is None:
         return np.nan, np.nan
     return tuple(method.calibration.bounds(solved, arc.span, solved.limits, level)[0])
@@ -241,11 +229,11 @@ def main() -> None:
             figures[label] = judged(whole, true)
             everything.append(whole.assign(sample=sample, method=label, truth=true))
         summary = pd.DataFrame(figures).T
-        objects = len(np.unique(some["designation"]))
-        print(f"{sample}: {len(rows)} arcs of {objects} objects\n{summary.round(3)}\n", flush=True)
-        parts.append(
-            page_part(f"{sample.capitalize()}: {len(rows)} arcs of {objects} objects", summary)
-        )
+        judged_rows = np.isin(rows, list(common))
+        objects = len(np.unique(some["designation"][judged_rows]))
+        title = f"{sample.capitalize()}: {judged_rows.sum()} arcs of {objects} objects"
+        print(f"{title}\n{summary.round(3).to_string()}\n", flush=True)
+        parts.append(page_part(title, summary))
     pd.concat(everything).to_csv(options.out / "answers.csv", index=False, float_format="%.6g")
     if options.table:
         options.table.write_text("\n".join(parts))

@@ -6,6 +6,7 @@ ORDER = tuple(
     f"plot_{name}.py"
     for name in (
         "discovery_night",
+        "posterior",
         "networks",
         "admissible_region",
         "collapse",

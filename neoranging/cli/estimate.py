@@ -77,16 +77,19 @@ def estimate(
     VOTable, JSON); plain or compressed, and "-" is standard input. One row per tracklet goes to
     standard output or --out, the account of the reading to standard error.
 
-    Look at the status first. OK means that the observations determine the range, POPULATION that a
-    network tells where objects that move like this mostly are; every number but those with OK
-    stands in parentheses. The interval is the one that held for this share of calibration arcs, OK
-    or not; of a method without calibration it is that of the observations' errors where the status
-    is OK, and the whole range of orbits bound to the Sun elsewhere.
+    Look at the status first. OK means that the observations determine the range, POPULATION that
+    the answer rests on where objects that move like this mostly are; every number but those with OK
+    stands in parentheses. The interval of a posterior (method systematic) holds this share of its
+    probability. That of another method is the one that held for this share of calibration arcs, OK
+    or not; without calibration it is that of the observations' errors where the status is OK, and
+    the whole range of orbits bound to the Sun elsewhere.
 
     \b
     Examples:
       neoranging estimate night.obs80
       neoranging estimate night.obs80 --report --method laplace
+      neoranging estimate night.obs80 --method systematic --level 0.95
+      neoranging estimate night.obs80 --method systematic@log-uniform
       neoranging estimate night.obs80 --method run/network.safetensors --calibration mine.json
       neoranging estimate *.psv --out ranges.csv
       neoranging estimate night.parquet --out ranges.parquet

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 NOTE: Final = """\
 Every command and estimate(method=...) take these names. With @geocenter behind it, as in
 gauss@geocenter, a method puts the observer at the centre of the Earth, where the paper form of a
-network always has it. A network of your own is named by its file: FILE.safetensors."""
+network always has it. A network of your own is named by its file: FILE.safetensors. A prior of
+your own is named by the file of its table: systematic@FILE.npz."""
 
 
 @click.command()
@@ -41,7 +42,7 @@ def methods() -> None:
 
 
 def _rows(name: str, method: type[RangingEstimator]) -> list[tuple[str, str, str, str]]:
-    """One row for the method, one more for each representation that is not its default."""
+    """One row for the method, one more for each representation and prior that is no default."""
     from neoranging.estimators.registry import get_estimator
 
     learned = "yes" if method.is_learned else "no"
@@ -51,4 +52,7 @@ def _rows(name: str, method: type[RangingEstimator]) -> list[tuple[str, str, str
         full = f"{name}@{representation}"
         needs = get_estimator(full).min_observations
         rows.append((full, f"{needs} epochs", learned, f"{name} in its {representation} form."))
+    for prior in method.priors[1:]:
+        what = f"{name} under the prior {prior}; {method.priors[0]} is the usual one."
+        rows.append((f"{name}@{prior}", rows[0][1], learned, what))
     return rows

@@ -72,8 +72,8 @@ def method_option(**attributes: Any) -> Decorator:
     return click.option(
         "--method",
         metavar="NAME",
-        help="Method, as listed by 'neoranging methods': NAME[@REPRESENTATION][@ORIGIN], or a file "
-        "of weights (.safetensors).",
+        help="Method, as listed by 'neoranging methods': NAME[@REPRESENTATION][@PRIOR][@ORIGIN], "
+        "or a file of weights (.safetensors).",
         **attributes,
     )
 

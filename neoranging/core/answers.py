@@ -99,7 +99,7 @@ class Answers:
         Where the ranges count from.
     error_scales : ndarray, shape (M, 10), optional
         Standard errors at the levels of their scale, relative to those that the covariance has:
-        the mixture that `neoranging.core.noise.quantile` is of. A normal law without.
+        the mixture that ``neoranging.core.noise.quantile`` is of. A normal law without.
     seconds : float
         Wall time for all arcs; NaN where nobody looked at the clock.
     """

@@ -44,7 +44,7 @@ class Arcs:
     position, velocity : ndarray, shape (n, 3)
         Heliocentric state of the observer, ICRS axes [au, au/d]; NaN where it is not known.
     visit : ndarray of int, shape (n,), optional
-        Label of the visit, by `visits`: observations of an arc with one label share what is wrong
+        Label of the visit, by ``visits``: observations of an arc with one label share what is wrong
         with their station in their night. One visit to an arc by default.
     mag : ndarray, shape (n,), optional
         Apparent magnitudes in the band V; NaN where there is none, as by default.

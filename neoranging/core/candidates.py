@@ -74,7 +74,7 @@ class Thresholds:
         How much worse than the best candidate one may fit the observations and still be a rival.
     misfit : float
         Largest reduced chi-square of the observations beyond the three a method satisfies, in
-        units of the largest errors that are no blunders (`neoranging.core.noise.largest`).
+        units of the largest errors that are no blunders (``neoranging.core.noise.largest``).
     """
 
     exclusion: float = 3.2

@@ -48,8 +48,8 @@ from neoranging.typing import FloatArray
 _LOWEST_SCALE: Final = 3.0
 """Least ln s, in its own standard deviations below the median."""
 
-_FAINT_PULL: Final = 1.0e-8
-"""Angle [rad] by which the Earth may bend an arc and not be reckoned with: 2 mas."""
+_FAINT_PULL: Final = 3.0e-8
+"""Angle [rad] by which the Earth may bend an arc and not be reckoned with: 3 mas at most."""
 
 _STRONG_PULL: Final = 0.03
 """Bend from which partial derivatives feel it too, and are differences of whole paths."""
@@ -241,7 +241,7 @@ def find_leverages(night: Nights, arc: int, space: Space) -> None:
     """
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     inverse, gathered, slope, miss = space.inverse, space.gathered, space.slope, space.miss
-    mean_weight, lever, part, share = space.mean_weight, space.lever, space.part, space.share
+    mean_weight, lever, part = space.mean_weight, space.lever, space.part
     for v in range(night.n_visits[arc]):
         for axis in range(2):
             gathered[:] = 0.0
@@ -267,20 +267,26 @@ def find_leverages(night: Nights, arc: int, space: Space) -> None:
                     mean += inverse[p, q] * gathered[p] * gathered[q]
                     part[p, q] -= lost * gathered[p] * gathered[q]
                 part[p, 4] -= lost * gathered[p] * gathered[5]
-            pull, trace, trace2 = 0.0, 0.0, 0.0
-            for p in range(4):
-                for q in range(4):
-                    pull += part[p, 4] * inverse[p, q] * part[q, 4]
-                    share[p, q] = 0.0
-                    for j in range(4):
-                        share[p, q] += inverse[p, j] * part[j, q]
-                trace += share[p, p]
-            for p in range(4):
-                for q in range(4):
-                    trace2 += share[p, q] * share[q, p]
             lever[v, axis, 0] = spread - mean / total
             lever[v, axis, 1] = mean * of_mean / total**2
-            lever[v, axis, 2] = pull - 0.5 * (trace - trace2)
+            lever[v, axis, 2] = second_order(inverse, part, space.share)
+
+
+@compiled
+def second_order(inverse: FloatArray, part: FloatArray, share: FloatArray) -> float:
+    """Twice the factor of second order of a visit and axis, as `find_leverages` explains it."""
+    pull, trace, trace2 = 0.0, 0.0, 0.0
+    for p in range(4):
+        for q in range(4):
+            pull += part[p, 4] * inverse[p, q] * part[q, 4]
+            share[p, q] = 0.0
+            for j in range(4):
+                share[p, q] += inverse[p, j] * part[j, q]
+        trace += share[p, p]
+    for p in range(4):
+        for q in range(4):
+            trace2 += share[p, q] * share[q, p]
+    return pull - 0.5 * (trace - trace2)
 
 
 @compiled
@@ -366,7 +372,8 @@ def fit_node(
         elif not predict_in_steps(night, arc, rho, rho_dot, n_bodies, space):
             return -np.inf, rho_dot
         differentiate(night, arc, rho, rho_dot, space)
-        if pull > _STRONG_PULL:
+        # two directions are met exactly, whatever the derivatives
+        if pull > _STRONG_PULL and n > 2:
             differentiate_paths(night, arc, rho, rho_dot, n_bodies, space)
         if not solve_normal(night, arc, n_free, space):
             return -np.inf, rho_dot

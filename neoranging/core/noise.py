@@ -191,8 +191,10 @@ def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
         mean = np.stack([np.bincount(visit, axis) for axis in residual.T], axis=1) / size[:, None]
         residual = residual - mean[visit]
     # errors of time stand along the track, where residuals tell so much less of the scatter
-    square, freedom = _about_the_path(residual, rate, claim, path.independence)
-    square, freedom = np.bincount(visit, square), np.bincount(visit, freedom)
+    square, freedom = (
+        np.bincount(visit, column).astype(np.float64, copy=False)
+        for column in _about_the_path(residual, rate, claim, path.independence)
+    )
     freedom = np.where(freedom > 1.0e-6, freedom, 0.0)
     if several:
         freedom = freedom * (1.0 - 1.0 / size)

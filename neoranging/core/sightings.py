@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from neoranging.constants import C_AU_PER_DAY, GM_SUN
+from neoranging.constants import C_AU_PER_DAY, GM_EARTH, GM_SUN
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.compiled import compiled
@@ -31,6 +31,10 @@ from neoranging.typing import BoolArray, FloatArray, IntArray
 
 BRIEF_D: Final = 1.0
 """Time from the reference epoch [d] within which four powers of it hold the pull of the Sun."""
+
+_WEAK_PULL: Final = 1.0e-4
+_WEAK_ORDER: Final = 5
+"""Bend of a path by the Earth up to which a series of this order holds it."""
 
 _FAINT_CLOCK: Final = 0.3 * SHARE_OF_CLAIM
 """Error by the clock, in claimed sigmas, that makes no weight differ by a tenth."""
@@ -296,13 +300,16 @@ def predict_in_steps(
     position, velocity = state[2], state[3]
     start = begun = -rho / C_AU_PER_DAY
     reach = 0.0
+    half = max(night.time[first + n - 1], -night.time[first])
+    # the pull of the Earth on a path that it hardly bends has few terms that show
+    order = ORDER if GM_EARTH * half * half > _WEAK_PULL * rho**3 or half > BRIEF_D else _WEAK_ORDER
     for sign in (1, -1):
         if sign > 0 or begun != start:
             begun = start
             for axis in range(3):
                 path[0, axis], path[1, axis] = state[0, axis], state[1, axis]
             shifted(attractors, start, local)
-            reach = expand(path, local, n_bodies, ORDER, space.series)
+            reach = expand(path, local, n_bodies, order, space.series)
         i = middle if sign > 0 else middle - 1
         while 0 <= i < n:
             time = night.time[first + i]
@@ -314,7 +321,7 @@ def predict_in_steps(
                 reach = advance(path, attractors, begun, n_bodies, step, local, space.series)
                 if reach < _LEAST_REACH_D:
                     return False
-            evaluate(path, ORDER, emitted - begun, position, velocity)
+            evaluate(path, order, emitted - begun, position, velocity)
             square = 0.0
             for axis in range(3):
                 position[axis] -= night.observer[first + i, axis]

@@ -14,8 +14,9 @@ class RangeStatus(Enum):
 
     ``OK`` has one meaning for every method: the observations determine the range. The root of a
     classical method is then admissible, fits all observations, and every other range is excluded by
-    their errors; the answer of a learned method agrees with such a root. ``POPULATION`` is a usable
-    answer that rests on something else. The integer `code` is what arrays carry.
+    their errors; the answer of a learned method agrees with such a root; a posterior is narrow
+    under any prior. ``POPULATION`` is a usable answer that rests on something else. The integer
+    `code` is what arrays carry.
     """
 
     OK = "The observations determine the range: they exclude all others."
@@ -25,8 +26,8 @@ class RangeStatus(Enum):
     )
     UNDETERMINED = (
         "The observations leave many ranges possible, and a number beside this status, if there is "
-        "one, means nothing: use the interval or the admissible region, ask a network "
-        "(method='pinn'), or observe a longer arc."
+        "one, means nothing: use the interval or the admissible region, ask for the posterior "
+        "(method='systematic'), or observe a longer arc."
     )
     INADMISSIBLE = (
         "The solution is not bound to the Sun, or is bound to the Earth, or lies inside it: "
@@ -47,7 +48,7 @@ class RangeStatus(Enum):
     )
     TOO_FEW_OBSERVATIONS = (
         "Fewer distinct epochs than the method needs: use the interval or the admissible region, "
-        "ask a network (method='pinn' in its invariant form takes two epochs), or add observations."
+        "ask for the posterior (method='systematic', which takes two epochs), or add observations."
     )
     UNKNOWN_OBSERVER = (
         "The position of an observer is not known: see the diagnostics for the station and what "
@@ -58,8 +59,8 @@ class RangeStatus(Enum):
         "admissible region."
     )
     POPULATION = (
-        "The answer rests on where near-Earth objects that move like this mostly are, not on the "
-        "observations alone: quote the interval, not the number."
+        "The answer rests on where objects that move like this mostly are, not on the observations "
+        "alone: quote the interval, not the number."
     )
 
     code: int

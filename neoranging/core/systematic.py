@@ -29,13 +29,13 @@ from neoranging.core.priors import PriorTable, log_density
 from neoranging.core.sightings import Nights, Space, make_space, node_state
 from neoranging.typing import FloatArray, IntArray
 
-N_RATES: Final = 24
+N_RATES: Final = 20
 """Nodes of a column."""
 
 _MOST_COLUMNS: Final = 200
 """Columns of an arc at most."""
 
-_FIRST_STEP: Final = 0.35
+_FIRST_STEP: Final = 0.36
 """Distance of the first columns in ln rho."""
 
 _NEAREST_AU: Final = 1.01 * R_EARTH
@@ -64,7 +64,7 @@ _CORE_DEPTH: Final = 5.0
 """Logarithm of the mass below the largest from which all of this may be thrice as coarse."""
 
 _COARSEST_STEP: Final = 0.18
-"""Distance in ln rho of columns with mass: what populations show."""
+"""Distance in ln rho of columns with mass under the prior asked for: what populations show."""
 
 _CORE_SIGMAS: Final = 2.0
 """Standard errors within which nodes are spread evenly."""
@@ -308,10 +308,12 @@ def needs_between(columns: Columns, order: IntArray, j: int, tops: FloatArray) -
         depth = tops[which] - max(low, high)
         if depth > _MASS_DEPTH:
             continue
+        # the priors that were not asked for only have to show whether they would answer otherwise
+        coarseness = 1.0 if which == 1 and depth < _CORE_DEPTH else 3.0
+        coarsest = _COARSEST_STEP if which == 1 else _FIRST_STEP
         # at the end of the region, where nothing is bound, the edge itself is not sought
-        if step > _COARSEST_STEP or (min(low, high) == -np.inf and step > 0.2 * _COARSEST_STEP):
+        if step > coarsest or (min(low, high) == -np.inf and step > 0.2 * coarsest):
             return True
-        coarseness = 1.0 if depth < _CORE_DEPTH else 3.0
         if min(low, high) > -np.inf and abs(low - high) > coarseness * _MASS_STEP:
             return True
         # by how much the neighbours' slopes let the middle differ from the mean of the two

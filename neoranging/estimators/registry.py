@@ -3,7 +3,8 @@
 Wherever a method is named, in Python and by every command, the name is
 
 - ``NAME[@REPRESENTATION][@PRIOR][@ORIGIN]`` of a registered method, such as ``gauss``,
-  ``gauss@geocenter``, ``mlp@paper`` or ``systematic@log-uniform``;
+  ``gauss@geocenter``, ``mlp@paper`` or ``systematic@log-uniform``; a prior may be a file of a
+  table, ``systematic@FILE.npz``;
 - ``FILE.safetensors[@ORIGIN]`` of a trained network.
 """
 
@@ -177,6 +178,8 @@ def _named(text: str, options: dict[str, Any]) -> RangingEstimator:
     cls = estimator_class(name)
     meanings = dict.fromkeys(cls.representations, "representation")
     meanings |= dict.fromkeys(cls.priors, "prior")
+    if cls.priors:
+        meanings |= {word: "prior" for word in words if word.endswith(".npz")}
     return cls(**_words(text, words, meanings, options))
 
 

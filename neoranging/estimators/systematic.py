@@ -23,7 +23,7 @@ from neoranging.core.posterior import Posterior
 from neoranging.core.status import RangeStatus
 from neoranging.ephemeris.states import attractors
 from neoranging.estimators.base import RangingEstimator
-from neoranging.exceptions import EstimationError
+from neoranging.exceptions import EstimationError, NeoRangingError
 from neoranging.orbits.elements import OrbitalElements
 from neoranging.orbits.population import PRIORS, load_prior, read_prior
 from neoranging.typing import FloatArray
@@ -57,6 +57,8 @@ class SystematicRangingEstimator(RangingEstimator):
     prior : str, path-like or callable
         - ``"population"``: all objects of the solar system as they are, corrected for what surveys
           miss; with a magnitude, by their size. What a discovery deserves.
+        - ``"near-earth"``: the part of it that comes within 1.3 au of the Sun. For an object that
+          is taken for a near-Earth object for other reasons than this night.
         - ``"catalogue"``: the near-Earth objects that are known, each counted once.
         - ``"log-uniform"``: uniform in the logarithm of the range: near objects are taken for as
           likely as distant ones. What a watch for impacts wants.
@@ -96,10 +98,17 @@ class SystematicRangingEstimator(RangingEstimator):
         """Class, origin and prior; a file of a table by its digest, a function by its name."""
         prior: Any = self.prior
         if self._table is not None:
-            prior = hashlib.sha256(self._table.log_density.tobytes()).hexdigest()
+            # the axes too: the same densities on others are another prior
+            columns = b"".join(column.tobytes() for column in self._table)
+            prior = hashlib.sha256(columns).hexdigest()
         elif callable(prior):
-            prior = f"{prior.__module__}:{prior.__qualname__}"
+            # objects that can be called, as partial functions, have the name of their class alone
+            home = prior if hasattr(prior, "__qualname__") else type(prior)
+            prior = f"{home.__module__}:{home.__qualname__}"
         return {**super().identity, "prior": prior}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(prior={self.prior!r}, origin={self.origin!r})"
 
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         # numba takes half a second to import: methods without it do not wait for it
@@ -108,8 +117,9 @@ class SystematicRangingEstimator(RangingEstimator):
 
         night = nights(arcs, attributables, attractors(attributables.epoch, arcs.span))
         with np.errstate(invalid="ignore", divide="ignore"):
-            seen = np.isfinite(arcs.mag)
-            magnitude = arcs.sum(np.where(seen, arcs.mag, 0.0)) / arcs.sum(seen + 0)
+            has_magnitude = np.isfinite(arcs.mag)
+            magnitude = arcs.sum(np.where(has_magnitude, arcs.mag, 0.0))
+            magnitude /= arcs.sum(has_magnitude + 0.0)
         if self._table is not None:
             table = self._table
         elif self.prior in PRIORS:
@@ -142,11 +152,21 @@ class SystematicRangingEstimator(RangingEstimator):
     def _density_of(self, r: FloatArray, v: FloatArray, epoch: FloatArray) -> FloatArray:
         """Density of orbits by the function of the user."""
         states = r << u.au, v << u.au / u.d, Time(epoch, format="mjd", scale="tdb")
-        density = np.asarray(self.prior(OrbitalElements.from_state(*states)))  # type: ignore[operator]
-        if density.shape != (len(r),) or not (density >= 0.0).all():
+        orbits = OrbitalElements.from_state(*states)
+        try:
+            density = np.asarray(self.prior(orbits), dtype=np.float64)  # type: ignore[operator]
+        except NeoRangingError:
+            raise
+        except Exception as error:  # of whoever wrote the function
             raise EstimationError(
-                f"the prior must give {len(r)} orbits one density each, zero or positive; got an "
-                f"array of shape {density.shape} with the least value {np.min(density, initial=0)}"
+                f"the prior failed ({type(error).__name__}: {error}); it must take OrbitalElements "
+                "of many orbits and return an array, the density of each"
+            ) from error
+        if density.shape != (len(r),) or not ((density >= 0.0) & (density < np.inf)).all():
+            least, most = np.min(density, initial=0.0), np.max(density, initial=0.0)
+            raise EstimationError(
+                f"the prior must give {len(r)} orbits one density each, zero or positive and "
+                f"finite; got an array of shape {density.shape} with values from {least} to {most}"
             )
         return density
 

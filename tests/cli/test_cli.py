@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import neoranging
 from neoranging.cli import main
 from neoranging.ephemeris import states as ephemeris
-from neoranging.estimators import registry
+from neoranging.estimators import SystematicRangingEstimator, registry
 from neoranging.samples import sample
 
 IMPACTORS = str(sample("impactors"))
@@ -158,10 +158,11 @@ def test_grouping_and_sigma_reach_the_reader():
     )
     assert "G96,854" in [row["stations"] for row in grouped["tracklets"]]
     errors = [
-        json.loads(good("estimate", IMPACTORS, "--sigma", s, "--format", "json").stdout)
+        json.loads(good("estimate", YR4, "--sigma", s, "--format", "json").stdout)
         for s in ("0.5", "1")  # so large that nothing else contributes
     ]
-    small, large = (e["tracklets"][-1]["range_error_au"] for e in errors)
+    # three observations: their scatter does not tell how large their errors are
+    small, large = (e["tracklets"][1]["range_error_au"] for e in errors)
     assert large == pytest.approx(2.0 * small, rel=0.05)
 
 
@@ -338,6 +339,8 @@ def test_methods_are_listed_with_what_they_need():
     assert gauss.split()[1:4] == ["3", "epochs", "no"]
     needs = {line.split()[0]: line.split()[1] for line in lines if " epochs " in line}
     assert (needs["mlp"], needs["mlp@paper"], needs["pinn@paper"]) == ("2", "3", "3")
+    priors = {name.partition("@")[2] for name in needs if name.startswith("systematic@")}
+    assert priors == set(SystematicRangingEstimator.priors[1:])
     assert gauss.endswith(
         "Gauss's method on the first, middle and last observation of each tracklet."
     )

@@ -16,6 +16,7 @@ from neoranging.estimators.gauss import GaussEstimator
 from neoranging.estimators.laplace import LaplaceEstimator
 from neoranging.estimators.learned import default_weights
 from neoranging.exceptions import EstimationError, NotTrainedError, UnknownMethodError
+from neoranging.orbits.population import PRIORS_FOLDER
 
 
 class Shy(GaussEstimator):
@@ -122,6 +123,18 @@ class TestWordsAfterAName:
         placed = nr.get_estimator("pinn@invariant@geocenter")
         assert (placed.representation, placed.origin) == ("invariant", "geocenter")
         assert nr.get_estimator("gauss@geocenter", refine=False).origin == "geocenter"
+
+    def test_prior_by_name_or_by_file(self):
+        made = nr.get_estimator("systematic@log-uniform@geocenter")
+        assert (made.prior, made.origin) == ("log-uniform", "geocenter")
+        path = PRIORS_FOLDER / "catalogue.npz"
+        table = nr.get_estimator(f"systematic@{path}")
+        assert table.prior == str(path)
+        assert table.identity == nr.get_estimator("systematic", prior=path).identity
+
+    def test_a_method_without_priors_takes_no_table(self):
+        with pytest.raises(UnknownMethodError, match=r"'mine\.npz' is none of"):
+            nr.get_estimator("gauss@mine.npz")
 
     def test_default_is_the_invariant_one(self):
         plain, named = nr.get_estimator("pinn"), nr.get_estimator("pinn@invariant")
