@@ -308,6 +308,8 @@ def predict_in_steps(
             begun = start
             for axis in range(3):
                 path[0, axis], path[1, axis] = state[0, axis], state[1, axis]
+            for power in range(order + 1, ORDER + 1):  # what another path has left
+                path[power, 0] = path[power, 1] = path[power, 2] = 0.0
             shifted(attractors, start, local)
             reach = expand(path, local, n_bodies, order, space.series)
         i = middle if sign > 0 else middle - 1
@@ -319,6 +321,7 @@ def predict_in_steps(
                 step = math.copysign(reach, emitted - begun)
                 begun += step
                 reach = advance(path, attractors, begun, n_bodies, step, local, space.series)
+                order = ORDER
                 if reach < _LEAST_REACH_D:
                     return False
             evaluate(path, order, emitted - begun, position, velocity)

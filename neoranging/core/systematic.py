@@ -72,6 +72,10 @@ _CORE_SIGMAS: Final = 2.0
 _REACH_SIGMAS: Final = 80.0
 """Standard errors of the range-rate to which nodes go: the heavy tails of unknown scales."""
 
+_MOST_TRIES: Final = 8
+_GOLDEN: Final = 0.618034
+"""Range-rates tried for a column without a best one, and their distance in widths of the strip."""
+
 _LIMITING_MAGNITUDE: Final = 21.5
 """Magnitude that objects without one could have had at most."""
 
@@ -262,17 +266,21 @@ def add_column(
         space.fit[p] = columns.fit[near, p]
     node_state(night, arc, rho, 0.0, space)
     low, high = strip(night, arc, rho, space)
-    # the best range-rate of all, then the fit at the nearest one that is bound to the Sun
-    for round_ in range(2):
-        if not low < high:
+    # the best range-rate of all, then the fit at the nearest one that is bound to the Sun; where
+    # there is no best one, the middle, and if that leads into the Earth others
+    for round_ in range(2 + _MOST_TRIES):
+        if not low < high or (round_ > 1 and best > -np.inf):
             break
+        if round_ > 1:
+            rate = low + (high - low) * ((_GOLDEN * round_) % 1.0)
         rate = min(max(rate, low), high)
-        best, optimum = fit_node(night, arc, rho, rate, 5 - round_, space)
+        best, optimum = fit_node(night, arc, rho, rate, 5 if round_ == 0 else np.int64(4), space)
         if round_ == 0 and best > -np.inf and abs(optimum) < C_AU_PER_DAY:
             rate, error = optimum, math.sqrt(space.inverse[4, 4])
             low, high = strip(night, arc, rho, space)
         elif round_ == 0:
             rate = 0.5 * (low + high)
+        if error == np.inf and (round_ == 0 or best == -np.inf):
             for p in range(4):
                 space.fit[p] = columns.fit[near, p]
     if not low < high:

@@ -7,7 +7,6 @@ Differences of quantiles are relative to the width of the 90 % interval. The gri
 from __future__ import annotations
 
 from functools import cache
-from itertools import product
 
 import numpy as np
 import pytest
@@ -98,17 +97,8 @@ def test_grid_and_chain_agree():
         assert np.all(error < 0.04 * width[k])
 
 
-def judged_nights():
-    """Pairs of a name and a prior."""
-    lost = pytest.mark.xfail(
-        strict=True, reason="columns whose middle range-rate leads into the Earth are lost"
-    )
-    for name, prior in product(CASES, ("log-uniform", "phase space")):
-        marks = [lost] if (name, prior) == ("a pair", "log-uniform") else []
-        yield pytest.param(name, prior, marks=marks, id=f"{name}-{prior}")
-
-
-@pytest.mark.parametrize(("name", "prior"), list(judged_nights()))
+@pytest.mark.parametrize("prior", ["log-uniform", "phase space"])
+@pytest.mark.parametrize("name", CASES)
 def test_systematic_ranging_agrees_with_brute_force(name, prior):
     force = brute_force(name)
     arc = force.night.arc
