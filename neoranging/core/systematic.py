@@ -350,10 +350,11 @@ def range_arc(
     tops, planned, near = np.empty(3), np.empty(_MOST_COLUMNS), np.zeros(_MOST_COLUMNS, np.int64)
     for p in range(4):
         columns.fit[0, p] = columns.rate[0] = 0.0
-    n_planned = int((math.log(_FARTHEST_AU) - math.log(_NEAREST_AU)) / _FIRST_STEP)
+    span = math.log(_FARTHEST_AU) - math.log(_NEAREST_AU)
+    n_planned = int(span / _FIRST_STEP) + 2
     # inwards, for far away the fitted attributable is right, and parallax grows from there on
     for k in range(n_planned):
-        planned[k] = math.log(_FARTHEST_AU) - (k + 1) * _FIRST_STEP
+        planned[k] = math.log(_FARTHEST_AU) - k * span / (n_planned - 1)
         near[k] = max(k - 1, 0)
     n = 0
     while n_planned > 0:
