@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 from typing import NoReturn
 
@@ -22,7 +24,14 @@ def run() -> NoReturn:
         # a late import that is interrupted may end as any error
         if not isinstance(error, SystemExit):
             sys.stderr.write("\nInterrupted\n")
-    sys.exit(128 + _interrupts.arrived[0] if _interrupts.arrived else 0)
+    if _interrupts.arrived:
+        # one that came while compiled code ran Python, as some imports do, would make the
+        # interpreter end by the signal after all
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(128 + _interrupts.arrived[0])
+    sys.exit(0)
 
 
 if __name__ == "__main__":

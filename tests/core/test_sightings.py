@@ -119,8 +119,9 @@ class TestPredictions:
             emitted = time - distance[i] / C_AU_PER_DAY
             path = integrated(night.attractors[0], start, begun, emitted) - arcs.position[i]
             assert abs(norm(path) - distance[i]) < 1e-7 * rho
-            # next to the Earth, 30 000 km away, steps are of the size of the change
-            allowed = 1e-3 if rho > 5e-4 else 3e-3
+            # a path that the Earth hardly bends is a series of few terms; next to the Earth,
+            # 30 000 km away, steps are of the size of the change
+            allowed = 2e-3 if rho > 5e-4 else 3e-3
             assert norm(path / norm(path) - direction[i]) < allowed * ARCSEC
 
     def test_a_path_into_the_earth_is_none(self, simulate):

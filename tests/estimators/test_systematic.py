@@ -368,7 +368,7 @@ class TestManyAtOnce:
             out = ~attributables.complete(p.rho, p.rho_dot).admissible
             # fits that begin elsewhere end elsewhere, of two observations next to the Earth
             assert out.mean() < 1e-3
-            assert p.average(out).max() < 1e-4
+            assert p.average(out).max() < 1e-3
             assert (p.log_width > 0.0).all()
             assert (p.rate_width > 0.0).all()
             assert np.isfinite(p.log_likelihood + p.log_prior).all()
