@@ -83,7 +83,7 @@ class PosteriorView(OneOrMany):
         night = nights(arcs, attributables, attractors(attributables.epoch, arcs.span))
 
         def refit(
-            _: Arcs, row: IntArray, rho: FloatArray, rho_dot: FloatArray
+            row: IntArray, rho: FloatArray, rho_dot: FloatArray
         ) -> tuple[FloatArray, FloatArray]:
             change, covariance = np.full((len(row), 4), np.nan), np.full((len(row), 4, 4), np.nan)
             some = np.isfinite(rho)
@@ -125,9 +125,9 @@ class PosteriorView(OneOrMany):
         >>> orbits.elements
         <OrbitalElements of 1000 orbits, 1000 elliptic, ecliptic J2000>
         """
-        s, posterior, arcs = self._answers, self._posterior, self._arcs
+        s, posterior = self._answers, self._posterior
         generator = np.random.default_rng(rng)
-        rho, rho_dot, orbits = drawn(s, posterior, arcs, n, generator, self._refit)
+        rho, rho_dot, orbits = drawn(s, posterior, n, generator, self._refit)
         shape = rho.shape[1:] if self._scalar else rho.shape
         # a tracklet without a posterior keeps the epoch of its attributable, as in `state`
         reception = np.broadcast_to(s.attributables.epoch[:, None], rho.shape).ravel()
@@ -219,7 +219,8 @@ class PosteriorView(OneOrMany):
     def evidence(self) -> Any:
         """Natural logarithm of the evidence: of the integral of likelihood times prior.
 
-        Its differences between two priors, or two sets of observations, count.
+        It has a constant of the prior and of the number of observations: under one prior its
+        differences count, as between two ways to take as many observations for one object.
         """
         return self._value(self._posterior.log_evidence)
 
@@ -260,7 +261,7 @@ class PosteriorView(OneOrMany):
         """
         s, posterior = self._answers, self._posterior
         holds = np.zeros(len(posterior.rho))
-        for nodes, orbits in orbits_of_nodes(s, posterior, self._arcs, self._refit):
+        for nodes, orbits in orbits_of_nodes(s, posterior, self._refit):
             epoch = Time(orbits.epoch, format="mjd", scale="tdb")
             elements = OrbitalElements.from_state(orbits.r << u.au, orbits.v << AU_D, epoch)
             if isinstance(statement, str):
@@ -295,12 +296,8 @@ class PosteriorView(OneOrMany):
 
     def _magnitude_at(self, rho: FloatArray) -> FloatArray:
         """Absolute magnitudes at ranges [au] of each tracklet, (M, n) -> (M, n)."""
-        arcs = self._arcs
-        given = np.isfinite(arcs.mag)
-        with np.errstate(invalid="ignore"):
-            mean = arcs.sum(np.where(given, arcs.mag, 0.0)) / arcs.sum(given.astype(float))
         c = self._answers.attributables.energy_coefficients
-        return absolute_magnitude(c[:, None], rho, mean[:, None])
+        return absolute_magnitude(c[:, None], rho, self._arcs.mean_mag[:, None])
 
     def _of_each(self, rho: u.Quantity) -> FloatArray:
         """Ranges [au] as rows of the tracklets, shape (M, ...)."""

@@ -208,14 +208,14 @@ class TestSamples:
     def test_take_the_fit_to_the_observations_and_its_errors(self, estimate):
         """A refit that moves all by 5 arcsec to the east, give or take one."""
 
-        def refit(arcs, row, rho, rho_dot):
+        def refit(row, rho, rho_dot):
             change, covariance = np.zeros((len(row), 4)), np.zeros((len(row), 4, 4))
             change[:, 0], covariance[:, 0, 0] = 5 * ARCSEC, ARCSEC**2
             return change, covariance
 
         s = estimate._answers
         rng = np.random.default_rng(8)
-        rho, _, orbits = drawn(s, s.posterior, estimate._arcs, 3000, rng, refit)
+        rho, _, orbits = drawn(s, s.posterior, 3000, rng, refit)
         a = s.attributables
         sight = (orbits.r[:3000] - a.position[0]) / rho[0][:, None]
         east = np.array([-np.sin(a.ra[0]), np.cos(a.ra[0]), 0.0])

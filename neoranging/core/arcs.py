@@ -107,6 +107,27 @@ class Arcs:
         return self.t[self.offsets[1:] - 1] - self.t[self.offsets[:-1]]
 
     @cached_property
+    def visit_number(self) -> IntArray:
+        """Number of the visit of each observation, from 0 on in order of the arcs, shape (n,)."""
+        owner, changed = self.owner, np.diff(self.visit) != 0
+        if not np.any(changed & (np.diff(owner) == 0)):
+            return owner
+        order = np.lexsort((self.visit, owner))
+        new = np.zeros(len(order), dtype=np.int64)
+        new[1:] = (np.diff(owner[order]) != 0) | (np.diff(self.visit[order]) != 0)
+        number = np.empty_like(new)
+        number[order] = np.cumsum(new)
+        return number
+
+    @cached_property
+    def mean_mag(self) -> FloatArray:
+        """Mean of the magnitudes of each arc, shape (M,); NaN where there is none."""
+        has_magnitude = np.isfinite(self.mag)
+        total = self.sum(np.where(has_magnitude, self.mag, 0.0))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return total / self.sum(has_magnitude + 0.0)
+
+    @cached_property
     def n_epochs(self) -> IntArray:
         """Number of distinct epochs of each arc, shape (M,); a millionth of the arc tells apart."""
         new = np.ones(len(self.t), dtype=np.int64)

@@ -182,7 +182,8 @@ def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
     rate = fit.sky[owner, :, 1] + (arcs.t - fit.epoch[owner])[:, None] * fit.sky[owner, :, 2]
     claim = np.stack([arcs.sigma_ra, arcs.sigma_dec], axis=1) ** 2 + LEAST_CLAIM_RAD**2
     residual = path.rest if rest is None else np.where(np.isfinite(rest), rest, path.rest)
-    visit, size = _numbered(arcs)
+    visit = arcs.visit_number
+    size = np.bincount(visit)
     several = len(size) > len(arcs)
     # to one visit a wrong clock is a wrong epoch, to several a displacement of each
     others = (size[visit] < arcs.counts[owner])[:, None]
@@ -235,19 +236,6 @@ def _about_the_path(
     telling = along_claim / with_timing
     square = across / across_claim + telling * along / with_timing
     return square, independence * (1.0 + telling)
-
-
-def _numbered(arcs: Arcs) -> tuple[IntArray, IntArray]:
-    """Number of the visit of each observation, from 0 on, and the size of each visit."""
-    changed = np.diff(arcs.visit) != 0
-    if not np.any(changed & (np.diff(arcs.owner) == 0)):
-        return arcs.owner, arcs.counts
-    order = np.lexsort((arcs.visit, arcs.owner))
-    new = np.zeros(len(order), dtype=np.int64)
-    new[1:] = (np.diff(arcs.owner[order]) != 0) | (np.diff(arcs.visit[order]) != 0)
-    visit = np.empty_like(new)
-    visit[order] = np.cumsum(new)
-    return visit, np.bincount(visit)
 
 
 _LOG_FREEDOM: Final = np.linspace(0.0, np.log1p(400.0), 16)

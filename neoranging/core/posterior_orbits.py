@@ -13,16 +13,14 @@ from typing import TypeAlias
 import numpy as np
 
 from neoranging.core.answers import Answers
-from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Completion
 from neoranging.core.posterior import Posterior
 from neoranging.typing import AnyArray, FloatArray, IntArray
 
-Refit: TypeAlias = Callable[[Arcs, IntArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
-"""Function of arcs and of K points, each of an arc, a range and a range-rate, those of one arc
-together. It gives what has to
-be added to their attributables, as `Attributables.corrected` takes it, and the covariance of that:
-shapes (K, 4) and (K, 4, 4)."""
+Refit: TypeAlias = Callable[[IntArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+"""Function of K points: numbers of their arcs, those of one together, ranges [au] and range-rates
+[au/d]. It gives what has to be added to their attributables, as `Attributables.corrected` takes it,
+and the covariance of that: shapes (K, 4) and (K, 4, 4)."""
 
 _ROUNDS = 100
 """Rounds in which draws that are not admissible are drawn again; most are after the first."""
@@ -34,7 +32,6 @@ _NEGLIGIBLE = 1e-7
 
 def completed(
     answers: Answers,
-    arcs: Arcs,
     row: IntArray,
     rho: FloatArray,
     rho_dot: FloatArray,
@@ -47,7 +44,6 @@ def completed(
     ----------
     answers : Answers
         Of the arcs: their attributables.
-    arcs : Arcs
     row : ndarray of int, shape (K,)
     rho, rho_dot : ndarray, shape (K,)
     refit : callable, optional
@@ -57,7 +53,7 @@ def completed(
     """
     attributables = answers.attributables.take(row)
     if refit is not None:
-        change, covariance = refit(arcs, row, rho, rho_dot)
+        change, covariance = refit(row, rho, rho_dot)
         if rng is not None:
             # where no path is there are no numbers, and the orbit is not admissible
             some = np.isfinite(covariance).all(axis=(1, 2))
@@ -72,7 +68,6 @@ def completed(
 def drawn(
     answers: Answers,
     posterior: Posterior,
-    arcs: Arcs,
     n: int,
     rng: np.random.Generator,
     refit: Refit | None = None,
@@ -88,7 +83,7 @@ def drawn(
     """
     rho, rho_dot = (draws.ravel() for draws in posterior.draw(n, rng))
     row = np.repeat(np.arange(len(posterior)), n)
-    orbits = completed(answers, arcs, row, rho, rho_dot, refit, rng)
+    orbits = completed(answers, row, rho, rho_dot, refit, rng)
     for _ in range(_ROUNDS):
         place = np.flatnonzero(~orbits.admissible & np.isfinite(rho))
         if not len(place):
@@ -97,7 +92,7 @@ def drawn(
         some, line = np.unique(row[place], return_inverse=True)
         again = posterior.take(some).draw(n, rng)
         rho[place], rho_dot[place] = (values[line, place % n] for values in again)
-        part = completed(answers, arcs, row[place], rho[place], rho_dot[place], refit, rng)
+        part = completed(answers, row[place], rho[place], rho_dot[place], refit, rng)
         columns: list[AnyArray] = list(orbits)
         for column, values in zip(columns, part, strict=True):
             column[place] = values
@@ -107,7 +102,7 @@ def drawn(
 
 
 def orbits_of_nodes(
-    answers: Answers, posterior: Posterior, arcs: Arcs, refit: Refit | None = None
+    answers: Answers, posterior: Posterior, refit: Refit | None = None
 ) -> Iterator[tuple[IntArray, Completion]]:
     """Nodes whose weight counts, some at a time, and their orbits."""
     heaviest = np.zeros(len(posterior))
@@ -116,4 +111,4 @@ def orbits_of_nodes(
     for start in range(0, len(nodes), _NODES_AT_ONCE):
         rows = nodes[start : start + _NODES_AT_ONCE]
         points = posterior.rho[rows], posterior.rho_dot[rows]
-        yield rows, completed(answers, arcs, posterior.arc[rows], *points, refit)
+        yield rows, completed(answers, posterior.arc[rows], *points, refit)

@@ -158,13 +158,12 @@ def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> 
     variance = np.stack([arcs.sigma_ra**2, arcs.sigma_dec**2], axis=1) + LEAST_CLAIM_RAD**2
     sigma = np.sqrt(np.einsum("nab,nb->na", turn**2, variance))
     clock = np.stack([TIMING_D * speed, np.zeros_like(speed)], axis=1)
-    n = len(owner) + 1
-    ranks = np.unique(arcs.visit, return_inverse=True)[1]
-    labels, visit = np.unique(owner * n + ranks, return_inverse=True)
+    visit = arcs.visit_number
+    ends = np.maximum.reduceat(visit, arcs.offsets[:-1]) + 1
+    n_visits = np.diff(ends, prepend=0)
     shared = (OFFSET * sigma) ** 2
     shared[:, 0] += (VISIT_TIMING_D * speed) ** 2
     offset = np.stack([np.bincount(visit, s) / np.bincount(visit) for s in shared.T], axis=1)
-    begins = np.searchsorted(labels, np.arange(len(arcs) + 1) * n)
     return Nights(
         arcs.offsets,
         np.ascontiguousarray(middle),
@@ -175,9 +174,9 @@ def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> 
         sigma,
         clock,
         offset[visit],
-        visit - begins[:-1][owner],
-        np.diff(begins),
-        (np.diff(begins) == 1) & (arcs.sum(clock[:, 0] > _FAINT_CLOCK * sigma[:, 0]) == 0),
+        visit - (ends - n_visits)[owner],
+        n_visits,
+        (n_visits == 1) & (arcs.sum(clock[:, 0] > _FAINT_CLOCK * sigma[:, 0]) == 0),
         np.stack([u, rate, east, north], axis=1),
         np.stack([arcs.position[middle], arcs.velocity[middle]], axis=1),
         np.ascontiguousarray(attractors),

@@ -384,9 +384,9 @@ def range_arc(
 @announced("the kernel of systematic ranging", 40)
 @compiled
 def _range_all(
-    night: Nights, magnitudes: FloatArray, prior: PriorTable, longest: int, kept: FloatArray
+    night: Nights, magnitudes: FloatArray, prior: PriorTable, longest: int, rows: FloatArray
 ) -> IntArray:
-    """Nodes of all arcs, written to ``kept`` one after the other; their numbers by arc."""
+    """Nodes of all arcs, written to ``rows`` one after the other; their numbers by arc."""
     m = len(night.first)
     counts = np.zeros(m, dtype=np.int64)
     space, columns = make_space(longest, longest), make_columns()
@@ -403,12 +403,12 @@ def _range_all(
             after = columns.log_rho[order[j + 1]] if j + 1 < n else columns.log_rho[k]
             for i in range(N_RATES):
                 if columns.nodes[k, i, 3] > -np.inf and columns.nodes[k, i, 2] > -np.inf:
-                    kept[at, 0] = math.exp(columns.log_rho[k])
-                    kept[at, 1] = columns.nodes[k, i, 0]
-                    kept[at, 2] = 0.5 * (after - before)
-                    kept[at, 3] = columns.nodes[k, i, 1]
-                    kept[at, 4] = columns.nodes[k, i, 2]
-                    kept[at, 5] = columns.nodes[k, i, 3]
+                    rows[at, 0] = math.exp(columns.log_rho[k])
+                    rows[at, 1] = columns.nodes[k, i, 0]
+                    rows[at, 2] = 0.5 * (after - before)
+                    rows[at, 3] = columns.nodes[k, i, 1]
+                    rows[at, 4] = columns.nodes[k, i, 2]
+                    rows[at, 5] = columns.nodes[k, i, 3]
                     at += 1
         counts[arc] = at - begin
     return counts
@@ -498,11 +498,11 @@ def systematic(night: Nights, magnitude: FloatArray, prior: PriorTable) -> Poste
     Posterior
         Admissible nodes alone; an arc without any has none.
     """
-    kept = np.empty((len(magnitude) * _MOST_COLUMNS * N_RATES, 6))
+    rows = np.empty((len(magnitude) * _MOST_COLUMNS * N_RATES, 6))
     longest = int(np.diff(night.offsets).max(initial=0))
-    counts = _range_all(night, magnitude, prior, longest, kept)
+    counts = _range_all(night, magnitude, prior, longest, rows)
     offsets = np.concatenate([[0], np.cumsum(counts)])
-    return Posterior(offsets, *kept[: offsets[-1]].T.copy())
+    return Posterior(offsets, *rows[: offsets[-1]].T.copy())
 
 
 def simple_prior(kind: str) -> PriorTable:

@@ -116,17 +116,13 @@ class SystematicRangingEstimator(RangingEstimator):
         from neoranging.core.systematic import complete, simple_prior, systematic
 
         night = nights(arcs, attributables, attractors(attributables.epoch, arcs.span))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            has_magnitude = np.isfinite(arcs.mag)
-            magnitude = arcs.sum(np.where(has_magnitude, arcs.mag, 0.0))
-            magnitude /= arcs.sum(has_magnitude + 0.0)
         if self._table is not None:
             table = self._table
         elif self.prior in PRIORS:
             table = load_prior(str(self.prior))
         else:
             table = simple_prior("phase space" if callable(self.prior) else str(self.prior))
-        posterior = systematic(night, magnitude, table)
+        posterior = systematic(night, arcs.mean_mag, table)
         if callable(self.prior):
             nodes = complete(night, posterior.arc, posterior.rho, posterior.rho_dot)
             epoch = attributables.epoch[posterior.arc] - posterior.rho / C_AU_PER_DAY

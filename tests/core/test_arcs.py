@@ -137,3 +137,16 @@ def test_visits_are_of_one_station_in_one_night():
     np.testing.assert_array_equal(label[[0, 1]], label[[2, 3]])
     assert len(set(label[[0, 1, 4, 5]].tolist())) == 4
     assert len(np.unique(label[5:])) == 1
+
+
+def test_visits_are_numbered_in_order_of_the_arcs():
+    arcs = dataclasses.replace(ragged([3, 2, 4]), visit=np.array([7, 3, 7, 7, 7, 9, 2, 9, 2]))
+    np.testing.assert_array_equal(arcs.visit_number, [1, 0, 1, 2, 2, 4, 3, 4, 3])
+    plain = dataclasses.replace(arcs, visit=None)
+    np.testing.assert_array_equal(plain.visit_number, plain.owner)
+
+
+def test_mean_magnitude_is_of_those_that_are_given():
+    mag = np.array([20.0, np.nan, 21.0, np.nan, np.nan, 18.0, 18.5, 19.0, 18.5])
+    arcs = dataclasses.replace(ragged([3, 2, 4]), mag=mag)
+    np.testing.assert_array_equal(arcs.mean_mag, [20.5, np.nan, 18.5])

@@ -134,8 +134,7 @@ def make_training_arcs(
         rows = noisy[arcs.owner]
         ra, dec = (np.where(rows, *pair) for pair in ((clean.ra, arcs.ra), (clean.dec, arcs.dec)))
         clean, errors = replace(arcs, ra=ra, dec=dec), errors or Errors()
-        visit = np.unique(clean.owner * len(clean.t) + clean.visit, return_inverse=True)[1]
-        variants += [arc_inputs(redrawn(clean, visit, noisy, errors, rng)) for _ in range(drawings)]
+        variants += [arc_inputs(redrawn(clean, noisy, errors, rng)) for _ in range(drawings)]
     columns = {"rho": rho, "rho_dot": rho_dot}
     for number, inputs in enumerate(variants):
         suffix = f" of drawing {number}" if number else ""

@@ -25,7 +25,7 @@ from neoranging.lab.sets.motion import near_earth_states
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.truth import NEAR_EARTH
 from neoranging.lab.simulation.astrometric_errors import Errors, displaced
-from neoranging.typing import BoolArray, FloatArray, IntArray
+from neoranging.typing import BoolArray, FloatArray
 
 ORBIT: Final = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
 """Columns of the orbit; `noise_free` needs them and ``truth_dynamics``."""
@@ -83,7 +83,6 @@ def noise_free(table: ArcTable, arcs: Arcs) -> tuple[Arcs, BoolArray]:
 
 def redrawn(
     arcs: Arcs,
-    visit: IntArray,
     noisy: BoolArray,
     errors: Errors,
     rng: np.random.Generator,
@@ -93,9 +92,7 @@ def redrawn(
     Parameters
     ----------
     arcs : Arcs
-        M arcs without errors.
-    visit : ndarray of int, shape (n,)
-        Label of the visit, from 0 on: observations of one visit share an offset.
+        M arcs without errors; observations of one visit share an offset.
     noisy : ndarray of bool, shape (M,)
         Arcs that are to have errors.
     errors : Errors
@@ -103,7 +100,7 @@ def redrawn(
     rng : numpy.random.Generator
     """
     sigma = np.stack([arcs.sigma_ra, arcs.sigma_dec])
-    ra, dec = displaced(arcs.direction, errors.draw(sigma, visit, rng))
+    ra, dec = displaced(arcs.direction, errors.draw(sigma, arcs.visit_number, rng))
     rows = noisy[arcs.owner]  # the others stay to the last bit
     return replace(arcs, ra=np.where(rows, ra, arcs.ra), dec=np.where(rows, dec, arcs.dec))
 
