@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -26,9 +27,10 @@ import numba
 from numba.core import event
 from numba.core.caching import FunctionCache
 
-from neoranging import constants
-
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_IMPORT: Final = re.compile(r"^from (neoranging[.\w]*) import \(?([\w,\s]+?)(?:\)|$)", re.MULTILINE)
+"""An import of the package at the margin of a module: where from, and all that it names."""
 
 _LOG: Final = logging.getLogger("neoranging")
 
@@ -79,7 +81,7 @@ class _Cache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         file = self._cache_file
-        file._source_stamp = file._source_stamp, _digest_of_sources()
+        file._source_stamp = file._source_stamp, _digest_of_sources(function.__module__)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep compiled code where that is possible; without, it is compiled again next time."""
@@ -90,11 +92,26 @@ class _Cache(FunctionCache):
 
 
 @cache
-def _digest_of_sources() -> str:
-    """Digest of all modules whose functions and constants compiled code may hold."""
+def _digest_of_sources(module: str) -> str:
+    """Digest of all sources of the package that compiled code of a module may hold.
+
+    These are the module, what it imports of the package, and what that imports in turn.
+    """
+    pending, sources = [module], dict[str, bytes]()
+    while pending:
+        name = pending.pop()
+        if name in sources or name not in sys.modules:
+            continue
+        source = sources[name] = Path(str(sys.modules[name].__file__)).read_bytes()
+        for package, parts in _IMPORT.findall(source.decode()):
+            # what stands behind "import" may be a module or a name in one
+            pending += [
+                package,
+                *(f"{package}.{part.split()[0]}" for part in parts.split(",") if part.strip()),
+            ]
     digest = hashlib.sha256()
-    for path in (Path(constants.__file__), *sorted(Path(__file__).parent.glob("*.py"))):
-        digest.update(path.name.encode() + path.read_bytes())
+    for name in sorted(sources):
+        digest.update(name.encode() + sources[name])
     return digest.hexdigest()
 
 

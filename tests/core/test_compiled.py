@@ -14,6 +14,7 @@ import neoranging
 PROGRAM = '''
 """Two functions, of which Python calls one."""
 import sys
+from neoranging.constants import GM_SUN
 from neoranging.core.compiled import announced, compiled
 from scale import SCALE
 
@@ -92,14 +93,22 @@ def test_division_by_zero_is_an_infinity(folder):
     assert run(folder, "1.0")[0] == float("inf")
 
 
-def test_a_change_in_another_module_of_the_core_compiles_anew(folder):
+def test_a_change_in_a_module_that_it_imports_compiles_anew(folder):
     run(folder)
     constants = folder / "site" / "neoranging" / "constants.py"
     constants.write_text(constants.read_text() + "\n# changed\n")
     assert run(folder)[1:3] == (0, 1)
     assert run(folder)[1:3] == (1, 0)
-    (folder / "site" / "neoranging" / "core" / "other.py").write_text("")
+    # one that it knows nothing of does not, but its import by a module between does
+    other = folder / "site" / "neoranging" / "core" / "other.py"
+    other.write_text("PI = 3.0\n")
+    assert run(folder)[1:3] == (1, 0)
+    by_name = "\nfrom neoranging.core.other import (\n    PI,\n)\n"
+    constants.write_text(constants.read_text() + by_name)
     assert run(folder)[1:3] == (0, 1)
+    other.write_text("PI = 3.1\n")
+    assert run(folder)[1:3] == (0, 1)
+    assert run(folder)[1:3] == (1, 0)
 
 
 def test_a_read_only_package_is_kept_in_the_home(folder):
