@@ -273,17 +273,25 @@ def absolute_magnitude(
 ) -> FloatArray:
     """Absolute magnitude H of an object seen at magnitude ``mag`` at range ``rho`` [au].
 
-    The two-parameter H-G system (Bowell et al. 1989, in Asteroids II, eqs. A4): the phase angle
-    follows from range and line of sight alone, ``cos(phase) = (2 rho + c5) / (2 r)``.
+    By `phase_magnitude`; the phase angle follows from range and line of sight alone,
+    ``cos(phase) = (2 rho + c5) / (2 r)``.
     """
     rho = np.asarray(rho, dtype=np.float64)
     distance = heliocentric_distance(c, rho)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         cos_phase = np.clip((rho + 0.5 * c[..., 5]) / distance, -1.0, 1.0)
-        tan_half = np.sqrt((1.0 - cos_phase) / (1.0 + cos_phase))
-        bright = (1.0 - slope) * np.exp(-3.33 * tan_half**0.63)
-        bright += slope * np.exp(-1.87 * tan_half**1.22)
-        return np.asarray(mag) - 5.0 * np.log10(rho * distance) + 2.5 * np.log10(bright)
+        return np.asarray(mag) - 5.0 * np.log10(rho * distance) - phase_magnitude(cos_phase, slope)
+
+
+def phase_magnitude(cos_phase: FloatArray, slope: float = 0.15) -> FloatArray:
+    """Magnitudes by which an object is fainter at a phase angle than at opposition.
+
+    The two-parameter H-G system (Bowell et al. 1989, in Asteroids II, eqs. A4).
+    """
+    tan_half = np.sqrt((1.0 - cos_phase) / (1.0 + cos_phase))
+    bright = (1.0 - slope) * np.exp(-3.33 * tan_half**0.63)
+    bright += slope * np.exp(-1.87 * tan_half**1.22)
+    return -2.5 * np.log10(bright)
 
 
 def _transverse_square(c: FloatArray, rho: npt.ArrayLike) -> FloatArray:

@@ -26,7 +26,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import astropy.units as u
 import erfa
@@ -42,6 +42,9 @@ from neoranging.core import ephemeris as core
 from neoranging.core.ephemeris import ATTRACTOR_TERMS
 from neoranging.exceptions import EphemerisError, NeoRangingWarning
 from neoranging.typing import FloatArray, StrArray
+
+if TYPE_CHECKING:
+    from neoranging.core.flight import Almanac
 
 KERNEL: Final = Path(__file__).parents[1] / "data" / "ephemeris" / "de440_1950_2060.bsp"
 """The excerpt of DE440: an SPK file that astropy and jplephem read as well."""
@@ -286,6 +289,27 @@ def attractors(mjd_tdb: ArrayLike, reach: ArrayLike) -> FloatArray:
     terms = np.linalg.inv(np.vander(nodes, increasing=True))
     coefficients = np.einsum("pn,bmni->mbip", terms, paths)
     return coefficients / unit[:, None, None, None] ** np.arange(ATTRACTOR_TERMS)
+
+
+def almanac(first: float, last: float) -> Almanac:
+    """Paths of Earth and Moon from one epoch to another [MJD TDB], for `neoranging.core.flight`.
+
+    The polynomials keep the Earth to a metre and the Moon to 20 m of the series used.
+
+    Raises
+    ------
+    EphemerisError
+        If an epoch is not finite or outside ``EPHEMERIS_SPAN``.
+    """
+    from neoranging.core.flight import Almanac
+
+    if not (EPHEMERIS_SPAN[0] <= first <= last < EPHEMERIS_SPAN[1]):
+        raise EphemerisError(
+            f"an object cannot be followed from MJD {first:.1f} to {last:.1f}: the ephemeris "
+            f"reaches from {EPHEMERIS_SPAN[0]:.1f} to {EPHEMERIS_SPAN[1]:.1f} (1800 to 2200)"
+        )
+    days = np.arange(np.floor(first), np.floor(last) + 1.0)
+    return Almanac(float(days[0]), attractors(days + 0.5, 0.5))
 
 
 def site_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[FloatArray, FloatArray]:

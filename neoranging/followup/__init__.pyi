@@ -1,0 +1,1 @@
+from .ephemeris import Ephemeris as Ephemeris
