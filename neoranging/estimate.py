@@ -519,7 +519,7 @@ class RangeEstimate(PosteriorView):
               the range, by one position with an error of 0.3 arcseconds
             - ``neo``: chance that it is a near-Earth object
             - ``impact``, ``impact_log_uniform``: chances that it hits the Earth, under the prior of
-              this estimate and under the log-uniform one; ``possible_impactor``: the first is 0.001
+              this estimate and under the log-uniform one; ``possible_impactor``: the first is 0.01
               or more, or the second 0.5 or more
             - ``in_field``: chance that the pointing holds it
             - ``bright``: chance that it is brighter than the limit; 1 without a magnitude
