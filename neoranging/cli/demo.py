@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,10 @@ LEVEL = 0.95
 DRAWS = 2000
 """Orbits drawn for the chance of an impact."""
 
-FALLS = {"2008 TC3": "2008-10-07 02:46 over Sudan", "2014 AA": "2014-01-02 near 03:00, Atlantic"}
+FALLS = {
+    "2008 TC3": "on 2008-10-07 at 02:46 over Sudan, latitude 21, longitude 32",
+    "2014 AA": "on 2014-01-02 at about 03:00 into the Atlantic",
+}
 """Where and when the objects fell (Jenniskens et al. 2009; Farnocchia et al. 2016)."""
 
 INTRODUCTION = """\
@@ -85,15 +87,14 @@ def demo() -> None:
     echo(text_table(table, align="<<<>>><<>>>"))
     echo(f"\n{NOTES.format(**_counts(tracklets, regions, true, estimate.ok))}")
     for k in (impacts.probability > 0.5).nonzero()[0].tolist():
-        one, fell = impacts[k], FALLS[str(rows["designation"][k])]
+        one, name, station = impacts[k], str(rows["designation"][k]), rows["stations"][k]
         early, late = (one.time_quantile(q).iso[:16] for q in (0.01, 0.99))
         lon, lat = one.center.lon.deg, one.center.lat.deg
-        text = (
-            f"{rows['designation'][k]} from {rows['stations'][k]} falls, in 98 % of the draws, between {early} and "
-            f"{late[11:]} UTC within {one.extent.value:.0f} km of {abs(lat):.0f} {'NS'[bool(lat < 0.0)]}, "
-            f"{abs(lon):.0f} {'EW'[bool(lon < 0.0)]}. It fell on {fell}."
+        echo(
+            f"{name} as seen from {station} falls from {early} to {late} UTC (98 %), within\n"
+            f"   {one.extent.value:.0f} km of latitude {lat:.0f}, longitude {lon:.0f} (95 %).\n"
+            f"   It fell {FALLS[name]}."
         )
-        echo(textwrap.fill(text, 100))
     command = _command()
     echo(f"\nWith your own observations: {command} estimate FILE --method systematic")
     echo(f"Every tracklet of a night:  {command} report FILE --out night.html")

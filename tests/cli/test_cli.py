@@ -384,7 +384,9 @@ def test_demo_says_what_falls_and_where(demo):
         assert row.endswith("100.0  100.0  100.0")
     passed = next(line for line in demo.splitlines() if line.startswith("2008 EK68"))
     assert passed.endswith("100.0    0.0    0.0")
-    assert re.search(r"2014 AA from G96 falls.* 2014-01-0[12] \d\d:\d\d.*Atlantic", demo, re.DOTALL)
+    assert re.search(
+        r"2014 AA as seen from G96 falls.* 2014-01-0[12] \d\d:\d\d.*Atlantic", demo, re.DOTALL
+    )
     assert "errors up to 2.7 %" in demo  # 2008 TC3 0.7, 2014 AA 2.7
 
 
