@@ -13,6 +13,7 @@ from astropy.time import Time
 from neoranging import TrackletSet, read_tracklets
 
 TOOL = Path(__file__).resolve().parents[1] / "docs" / "tools" / "next_night.py"
+WAY = "three"
 
 
 @pytest.fixture(scope="module")
@@ -39,28 +40,28 @@ def nights_of(begins, *, station="G96", designation="A"):
 
 class TestPairs:
     def test_are_of_a_night_and_the_next_one(self, tool):
-        pairs = tool.night_pairs(nights_of([58000.0, 58000.2, 58001.1, 58006.0, 58100.0]), 3)
+        pairs = tool.night_pairs(nights_of([58000.0, 58000.2, 58001.1, 58006.0, 58100.0]), WAY)
         # two runs of one night share the next one, and the last nights have none in thirty days
         assert pairs[["first", "second"]].to_numpy().tolist() == [[0, 2], [1, 2], [2, 3]]
         np.testing.assert_allclose(pairs["gap"], [1.08, 0.88, 4.88], atol=1e-6)
         assert pairs["class"].tolist() == ["below 1.5 d", "below 1.5 d", "4.5 to 10 d"]
 
     def test_of_one_object_are_few(self, tool):
-        pairs = tool.night_pairs(nights_of(58000.0 + np.arange(20.0)), 3)
+        pairs = tool.night_pairs(nights_of(58000.0 + np.arange(20.0)), WAY)
         assert len(pairs) == tool.CAP
 
     def test_leave_out_nights_of_wrong_times(self, tool):
-        assert tool.night_pairs(nights_of([58300.0, 58301.0], station="I41"), 3).empty
-        assert len(tool.night_pairs(nights_of([59500.0, 59501.0], station="I41"), 3)) == 1
-        assert tool.night_pairs(nights_of([45000.0, 45001.0]), 3).empty
+        assert tool.night_pairs(nights_of([58300.0, 58301.0], station="I41"), WAY).empty
+        assert len(tool.night_pairs(nights_of([59500.0, 59501.0], station="I41"), WAY)) == 1
+        assert tool.night_pairs(nights_of([45000.0, 45001.0]), WAY).empty
 
 
 def test_simulated_nights_are_held(tool):
     """Of orbits drawn from the catalogue, under the prior that is the catalogue."""
     nights = tool.simulated_nights(150, seed=1)
-    pairs = tool.night_pairs(nights, 3, cap=1)
+    pairs = tool.night_pairs(nights, WAY, cap=1)
     pairs = pairs.sample(70, random_state=0).reset_index(drop=True)
-    judged = tool.judge(nights, pairs, "catalogue")
+    judged = tool.judge(nights, pairs, "catalogue", WAY)
     assert len(judged) == 70
     assert judged["area"].notna().mean() > 0.9
     assert abs(judged["68"].mean() - 0.70) < 0.16
@@ -73,9 +74,11 @@ def test_simulated_nights_are_held(tool):
 
 
 def test_real_nights_are_held(tool, shared):
-    nights = read_tracklets(shared / "data" / "real_obs.csv.gz", kinds=("ground",))
-    pairs = tool.night_pairs(nights, 3, cap=1)
+    nights = read_tracklets(
+        shared / "data" / "real_obs.csv.gz", kinds=("ground",), group_by="night"
+    )
+    pairs = tool.night_pairs(nights, WAY, cap=1)
     pairs = pairs.sample(80, random_state=0).reset_index(drop=True)
-    judged = tool.judge(nights, pairs, "near-earth")
+    judged = tool.judge(nights, pairs, "near-earth", WAY)
     assert judged["95"].mean() > 0.84
     assert judged["68"].mean() > 0.45

@@ -14,6 +14,7 @@ centre of the Earth. Rows are by the least distance on the way.
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,7 +23,7 @@ import numpy as np
 
 from neoranging import ephemeris
 from neoranging.constants import ARCSEC, C_AU_PER_DAY
-from neoranging.core.flight import Approaches, approaches, views
+from neoranging.core.flight import approaches, views
 from neoranging.core.geometry import norm
 from neoranging.ephemeris.states import almanac
 from neoranging.lab.simulation.close_approaches import close_passages
@@ -53,7 +54,8 @@ def drawn_states(n: int, seed: int = 0) -> States:
     epoch = rng.uniform(*SPAN, n)
     _, visits = close_passages(catalogue, Survey(), n, SPAN, rng)
     return States(
-        *(np.concatenate([far, near]) for far, near in zip(some.states(epoch), visits[2:4])),
+        np.concatenate([some.states(epoch)[0], visits.r]),
+        np.concatenate([some.states(epoch)[1], visits.v]),
         np.concatenate([epoch, visits.epoch]),
     )
 
@@ -81,14 +83,14 @@ def differences(states: States) -> tuple[np.ndarray, np.ndarray]:
         chord = line[seen] / norm(line[seen])[:, None] - other / norm(other)[:, None]
         apart[k, seen] = 2.0 * np.arcsin(0.5 * norm(chord)) / ARCSEC
         for i, end in enumerate(times):
-            passage: Approaches = approaches(*one, days, float(end))
+            passage = approaches(*one, days, float(end))
             nearest[k, i] = passage.distance[0] if not passage.falls[0] else np.nan
     return apart, nearest
 
 
 def rows_of(apart: np.ndarray, nearest: np.ndarray) -> Iterator[tuple[str, ...]]:
     """Rows of the table: for each distance the 99th percentile and the largest, by time."""
-    for low, high in zip(EDGES[:-1], EDGES[1:], strict=True):
+    for low, high in itertools.pairwise(EDGES):
         cells = []
         for i in range(len(ELAPSED)):
             rows = (nearest[:, i] >= low) & (nearest[:, i] < high) & np.isfinite(apart[:, i])
