@@ -54,12 +54,10 @@ class Flown(NamedTuple):
     """Their absolute magnitudes, shape (F,); NaN without a magnitude."""
 
     @classmethod
-    def none(cls, n: int) -> Flown:
-        """Those of one tracklet from which nothing follows."""
-        no, vectors = np.zeros((1, n), dtype=bool), np.zeros((0, 3))
-        return cls(
-            np.full((1, n), np.nan), np.full((1, n), np.nan), no, no, vectors, vectors, np.zeros(0)
-        )
+    def none(cls, m: int, n: int) -> Flown:
+        """Those of tracklets from which nothing follows."""
+        unknown, no, vectors = np.full((m, n), np.nan), np.zeros((m, n), bool), np.zeros((0, 3))
+        return cls(unknown, unknown, no, no, vectors, vectors, np.zeros(0))
 
 
 def flights(
@@ -82,7 +80,7 @@ def flights(
     follow = dynamics_of(dynamics).approaches
     for samples, start in zip(draws, epoch.tolist(), strict=True):
         if samples is None:
-            yield Flown.none(n)
+            yield Flown.none(1, n)
             continue
         begin, end = samples.epoch.tdb.mjd, start + days
         first = min(float(np.nanmin(begin)), start)
@@ -302,7 +300,7 @@ class Impacts(OneOrMany):
 
     @property
     def extent(self) -> u.Quantity:
-        """Distance from `center` over ground within which 95 % of the falls lie; NaN of less than ten."""
+        """Distance from `center` over ground that holds 95 % of the falls; NaN of less than ten."""
         return self._quantity(self._middle[1], u.km)
 
     def time_quantile(self, q: float) -> Time:
