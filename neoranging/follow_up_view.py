@@ -133,7 +133,7 @@ class FollowUpView(PosteriorView):
         """
         from neoranging.followup.impacts import Flown, Impacts
 
-        parts = self._flights(within, prior, n, rng, dynamics)
+        parts = [Flown.none(0, n), *self._flights(within, prior, n, rng, dynamics)]
         flown = Flown(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         status = np.array([member.name for member in RangeStatus])[self._answers.status]
         return Impacts(flown, within, prior, self._tracklets._labels, status, self._scalar)

@@ -31,6 +31,9 @@ KM_S = u.km / u.s
 _LEVEL = 0.95
 """Level of the upper limit in tables, and share of the falls within `Impacts.extent`."""
 
+_FEWEST = 10
+"""Falls that show how far they are spread."""
+
 
 class Flown(NamedTuple):
     """Flights of the n draws of M tracklets, shape (M, n), and F falls, flat in their order."""
@@ -51,12 +54,10 @@ class Flown(NamedTuple):
     """Their absolute magnitudes, shape (F,); NaN without a magnitude."""
 
     @classmethod
-    def none(cls, n: int) -> Flown:
-        """Those of one tracklet from which nothing follows."""
-        no, vectors = np.zeros((1, n), dtype=bool), np.zeros((0, 3))
-        return cls(
-            np.full((1, n), np.nan), np.full((1, n), np.nan), no, no, vectors, vectors, np.zeros(0)
-        )
+    def none(cls, m: int, n: int) -> Flown:
+        """Those of tracklets from which nothing follows."""
+        unknown, no, vectors = np.full((m, n), np.nan), np.zeros((m, n), bool), np.zeros((0, 3))
+        return cls(unknown, unknown, no, no, vectors, vectors, np.zeros(0))
 
 
 def flights(
@@ -79,7 +80,7 @@ def flights(
     follow = dynamics_of(dynamics).approaches
     for samples, start in zip(draws, epoch.tolist(), strict=True):
         if samples is None:
-            yield Flown.none(n)
+            yield Flown.none(1, n)
             continue
         begin, end = samples.epoch.tdb.mjd, start + days
         first = min(float(np.nanmin(begin)), start)
@@ -279,7 +280,8 @@ class Impacts(OneOrMany):
             mean /= norm(mean)
             place[k] = R_EARTH * mean
             angle = 2.0 * np.arcsin(np.minimum(0.5 * norm(all_of_it - mean), 1.0))
-            extent[k] = np.quantile(angle, _LEVEL) * R_EARTH * AU_KM
+            if len(angle) >= _FEWEST:
+                extent[k] = np.quantile(angle, _LEVEL) * R_EARTH * AU_KM
         return place, extent
 
     @property
@@ -298,7 +300,7 @@ class Impacts(OneOrMany):
 
     @property
     def extent(self) -> u.Quantity:
-        """Distance from `center` over ground within which 95 % of the falls lie; NaN of none."""
+        """Distance from `center` over ground that holds 95 % of the falls; NaN of less than ten."""
         return self._quantity(self._middle[1], u.km)
 
     def time_quantile(self, q: float) -> Time:
@@ -326,10 +328,10 @@ class Impacts(OneOrMany):
     def to_table(self) -> QTable:
         """One row per tracklet.
 
-        Columns: ``tracklet``, ``probability``, ``error``, ``upper_limit`` (level 0.95),
-        ``n_draws``; of the falls ``time`` (median) and ``time_low``, ``time_high`` (5 and 95 %),
-        ``longitude``, ``latitude`` (of `center`), ``extent`` and ``absolute_magnitude`` (median);
-        ``nearest_distance`` (median of all draws) and ``status``.
+        Columns: ``tracklet``, ``probability``, ``error``, ``lower_limit``, ``upper_limit`` (level
+        0.95), ``n_draws``; of the falls ``time`` (median), ``time_low``, ``time_high`` (5 and
+        95 %), ``longitude``, ``latitude`` (of `center`), ``extent`` and ``absolute_magnitude``
+        (median); ``nearest_distance`` (median of all draws) and ``status``.
         """
         many = self._take(np.arange(self._n_rows), scalar=False)
         longitude, latitude, _ = itrf_to_geodetic(many._middle[0] * AU_M).T
@@ -345,6 +347,7 @@ class Impacts(OneOrMany):
                 "tracklet": self._labels,
                 "probability": many.probability,
                 "error": many.error,
+                "lower_limit": many.lower_limit(),
                 "upper_limit": many.upper_limit(),
                 "n_draws": many.n_draws,
                 "time": many.time_quantile(0.5),
