@@ -20,18 +20,17 @@ from neoranging.core.answers import Answers, Candidates
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
+from neoranging.follow_up_view import FollowUpView
 from neoranging.orbits.elements import OrbitalElements, to_orbit
-from neoranging.posterior_view import AU_D, TABLE_LEVEL, PosteriorView, tails
+from neoranging.posterior_view import AU_D, TABLE_LEVEL, tails
 from neoranging.records import many
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from neoranging.followup.ephemeris import Ephemeris, Station
-    from neoranging.orbits.samples import OrbitSamples
     from neoranging.tracklet import TrackletSet
 
 
-class RangeEstimate(PosteriorView):
+class RangeEstimate(FollowUpView):
     """Range and range-rate of one tracklet (scalars) or of M tracklets (arrays), with a verdict.
 
     Look at `status` first: only ``OK`` means that the observations determine the range.
@@ -320,66 +319,6 @@ class RangeEstimate(PosteriorView):
         s = self._answers
         offsets = sky_residuals(self._tracklets.arcs(self.origin), s.r, s.v, s.epoch)
         return (offsets / ARCSEC) << u.arcsec
-
-    # ------------------------------------------------------------------ what follows from it
-
-    def ephemeris(
-        self,
-        times: Time,
-        station: Station = None,
-        *,
-        n: int = 1000,
-        rng: np.random.Generator | int = 0,
-    ) -> Ephemeris:
-        """Where the object will be on the sky: a cloud of directions at each instant.
-
-        Orbits drawn from the posterior are followed under Sun, Earth and Moon.
-
-        Parameters
-        ----------
-        times : Time, shape () or (T,)
-            Instants of reception, in any order, before or after the night.
-        station : str, EarthLocation, or sequence of str (T,), optional
-            Place of the observer, as an MPC code or a place; the centre of the Earth by default.
-        n : int
-            Orbits to draw for each tracklet.
-        rng : numpy.random.Generator or int
-            Source of the random numbers; an int seeds a generator of its own.
-
-        Returns
-        -------
-        Ephemeris
-            Tracklets without an answer (``MISFIT``, no posterior) have NaN in one of many.
-
-        Raises
-        ------
-        EstimationError
-            If the method gives no posterior, or the estimate is of one tracklet that has no answer
-            to go on with: its status says why.
-        EphemerisError
-            If an instant is outside the ephemeris, 1800 to 2200.
-        UnknownStationError
-            If a code is unknown or has no fixed place.
-        """
-        from neoranging.followup.ephemeris import Ephemeris
-
-        samples = self._usable_samples(n, rng)
-        return Ephemeris(samples, times, station, labels=self._tracklets._labels)
-
-    def _usable_samples(self, n: int, rng: np.random.Generator | int) -> OrbitSamples:
-        """Samples that something may be concluded from, NaN of a misfit among many."""
-        misfit = self._answers.status == RangeStatus.MISFIT.code
-        unusable = misfit | ~self._posterior.has_any
-        if self._scalar and unusable[0]:
-            raise EstimationError(
-                f"nothing follows from a tracklet with the status {self.status.name}: "
-                f"{self.status.advice}",
-                self,
-            )
-        samples = self.samples(n, rng)
-        if misfit.any():
-            samples.r[misfit] = samples.v[misfit] = np.nan
-        return samples
 
     # ------------------------------------------------------------------ how it shows
 

@@ -3,7 +3,8 @@
 The path is that of `neoranging.core.motion`, under Sun, Earth and Moon, a Taylor series at a time.
 Earth and Moon come from an almanac, one polynomial for each day, so that a flight may be long. Far
 from the Earth the planets are what is missing: they move an object by 0.01" in three days and by
-some 0.5" in a month, more where it passes one of them.
+some 0.5" in a month, more where it passes one of them. The series itself errs by less, but for an
+object within 0.2 au of the Sun, 1" in a month.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from neoranging.core.motion import ORDER, advance, evaluate, expand, series_spac
 from neoranging.typing import BoolArray, FloatArray
 
 _LONGEST_STEP_D: Final = 1.0
-"""Reach of a series at most: beyond it the polynomial of the Moon is no longer hers [d]."""
+"""Reach of a series near the Earth: beyond it the polynomial of the Moon is no longer hers [d]."""
+
+_FAR_AU: Final = 0.03
+_LONGEST_FAR_STEP_D: Final = 3.0
+"""Distance from the Earth from which on that matters little, and the reach there [d].
+
+The polynomials are then off by 20 km and 300 km: a hundred-thousandth of the pull.
+"""
 
 _MOST_STEPS: Final = 400
 """Steps of a flight at most, beside one for each day; a passage of the Earth takes some fifty."""
@@ -64,7 +72,20 @@ class Approaches(NamedTuple):
     velocity: FloatArray
     """Geocentric velocity there, shape (K, 3) [au/d]."""
     is_followed: BoolArray
-    """Flags of flights followed to their end, shape (K,): not those of too many steps, or NaN."""
+    """Flags of flights followed to their end or their fall, shape (K,).
+
+    Of one that took too many steps the other columns are of its part that was followed; of one
+    without a state, or that begins after the end, they are NaN.
+    """
+
+
+@compiled
+def _longest(path: FloatArray, local: FloatArray) -> float:
+    """Reach that the polynomials of Earth and Moon allow a series which begins here [d]."""
+    square = 0.0
+    for axis in range(3):
+        square += (path[0, axis] - local[0, axis, 0]) ** 2
+    return _LONGEST_STEP_D if square < _FAR_AU * _FAR_AU else _LONGEST_FAR_STEP_D
 
 
 @compiled
@@ -83,7 +104,7 @@ def _begin(
         path[1, axis] = v[axis]
     day = min(max(int(time), 0), len(paths) - 1)
     shifted(paths[day], time - (day + 0.5), local)
-    return min(expand(path, local, 3, ORDER, space), _LONGEST_STEP_D)
+    return min(expand(path, local, 3, ORDER, space), _longest(path, local))
 
 
 @compiled
@@ -98,7 +119,7 @@ def _go_on(
     """Series begun anew ``step`` later, at ``time`` of the almanac; returns its reach [d]."""
     day = min(max(int(time), 0), len(paths) - 1)
     reach = advance(path, paths[day], time - (day + 0.5), 3, step, local, space)
-    return min(reach, _LONGEST_STEP_D)
+    return min(reach, _longest(path, local))
 
 
 @compiled
@@ -176,9 +197,10 @@ def views(
     shape = len(r), len(times), 3
     line, velocity = np.full(shape, np.nan), np.full(shape, np.nan)
     start = almanac.start
-    states = (np.ascontiguousarray(x, dtype=np.float64) for x in (r, v, epoch - start))
-    observers = np.ascontiguousarray(observers)
-    _view(*states, almanac.paths, times - start, observers, line, velocity)
+    r, v, epoch, observers = (
+        np.ascontiguousarray(x, dtype=np.float64) for x in (r, v, epoch - start, observers)
+    )
+    _view(r, v, epoch, almanac.paths, times - start, observers, line, velocity)
     return Views(line, velocity)
 
 
@@ -205,6 +227,40 @@ def _square(place: FloatArray) -> float:
     return place[0] * place[0] + place[1] * place[1] + place[2] * place[2]
 
 
+@compiled
+def _nearest_within(
+    path: FloatArray, local: FloatArray, step: float, place: FloatArray, speed: FloatArray
+) -> float:
+    """Time of the least distance within a step at whose beginning it falls, at whose end it rises.
+
+    A step is a fraction of the time in which the geometry changes: there is one minimum at most.
+    """
+    low, high = 0.0, step
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if _geocentric(path, local, middle, place, speed) < 0.0:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@compiled
+def _entry_before(
+    path: FloatArray, local: FloatArray, inside: float, place: FloatArray, speed: FloatArray
+) -> float:
+    """Time at which the surface is passed before ``inside``, when the object is below it."""
+    low, high = 0.0, inside
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        _geocentric(path, local, middle, place, speed)
+        if _square(place) < R_EARTH * R_EARTH:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
 @announced("the approaches of objects to the Earth", 10)
 @compiled
 def _approach(
@@ -221,54 +277,35 @@ def _approach(
     is_followed: BoolArray,
 ) -> None:
     space, path, local = series_space(), np.zeros((ORDER + 1, 3)), np.empty((2, 3, ATTRACTOR_TERMS))
-    place, speed, radius = np.empty(3), np.empty(3), R_EARTH * R_EARTH
+    place, speed = np.empty(3), np.empty(3)
     most = _MOST_STEPS + len(paths)
     for k in range(len(r)):
-        moment, steps, least = epoch[k], 0, np.inf
+        moment, steps = epoch[k], 0
         reach = _begin(r[k], v[k], moment, paths, path, local, space)
         rise = _geocentric(path, local, 0.0, place, speed)
-        while reach > 0.0 and steps < most:
+        if not (reach > 0.0 and moment <= end and math.isfinite(rise)):
+            continue
+        least = _square(place)
+        time[k], position[k], velocity[k] = moment, place, speed
+        falls[k] = least < R_EARTH * R_EARTH
+        while reach > 0.0 and moment < end and steps < most and not falls[k]:
             step = min(reach, end - moment)
-            ends_at = step
-            later = _geocentric(path, local, step, place, speed)
+            last, later = step, _geocentric(path, local, step, place, speed)
             if rise < 0.0 < later:
-                # the distance has its minimum within the step
-                low, high = 0.0, step
-                for _ in range(_HALVINGS):
-                    ends_at = 0.5 * (low + high)
-                    if _geocentric(path, local, ends_at, place, speed) < 0.0:
-                        low = ends_at
-                    else:
-                        high = ends_at
-            if _square(place) < radius:
-                low, high = 0.0, ends_at
-                for _ in range(_HALVINGS):
-                    middle = 0.5 * (low + high)
-                    _geocentric(path, local, middle, place, speed)
-                    if _square(place) < radius:
-                        high = middle
-                    else:
-                        low = middle
-                ends_at, falls[k] = high, True
-            for into_step in (0.0, ends_at):
-                _geocentric(path, local, into_step, place, speed)
-                square = _square(place)
-                if square < least:
-                    least = square
-                    time[k] = moment + into_step
-                    position[k] = place
-                    velocity[k] = speed
-            if falls[k]:
-                least = radius
-                break
-            moment += step
+                last = _nearest_within(path, local, step, place, speed)
+                _geocentric(path, local, last, place, speed)
+            if _square(place) < R_EARTH * R_EARTH:
+                last, falls[k] = _entry_before(path, local, last, place, speed), True
+                _geocentric(path, local, last, place, speed)
+            if _square(place) < least:
+                least = _square(place)
+                time[k], position[k], velocity[k] = moment + last, place, speed
+            # the end is met exactly, or rounding would leave a step of no length
+            moment = end if step < reach else moment + step
             steps += 1
             rise = later
-            if moment >= end:
-                break
             reach = _go_on(step, moment, paths, path, local, space)
-        if least < np.inf:
-            distance[k] = math.sqrt(least)
+        distance[k] = R_EARTH if falls[k] else math.sqrt(least)
         is_followed[k] = falls[k] or moment >= end
 
 
@@ -291,7 +328,7 @@ def approaches(
         End of the flights [MJD TDB].
     """
     n, start = len(r), almanac.start
-    states = (np.ascontiguousarray(x, dtype=np.float64) for x in (r, v, epoch - start))
+    r, v, epoch = (np.ascontiguousarray(x, dtype=np.float64) for x in (r, v, epoch - start))
     result = Approaches(
         np.full(n, np.nan),
         np.full(n, np.nan),
@@ -300,5 +337,5 @@ def approaches(
         np.full((n, 3), np.nan),
         np.zeros(n, dtype=bool),
     )
-    _approach(*states, almanac.paths, end - start, *result)
+    _approach(r, v, epoch, almanac.paths, end - start, *result)
     return result._replace(time=result.time + start)

@@ -16,12 +16,12 @@ from neoranging import ephemeris
 from neoranging.arguments import check_level, values_in
 from neoranging.constants import C_AU_PER_DAY
 from neoranging.core.admissible import phase_magnitude
-from neoranging.core.flight import approaches, views
 from neoranging.core.geometry import dot, norm, radec, sky_basis
 from neoranging.core.pointings import cover
 from neoranging.core.sky_density import FEWEST, SkyDensity, spatial_median
 from neoranging.ephemeris.states import almanac, zenith
 from neoranging.exceptions import EstimationError
+from neoranging.followup.dynamics import dynamics_of
 from neoranging.one_or_many import OneOrMany
 from neoranging.orbits.samples import OrbitSamples
 from neoranging.records import many
@@ -89,6 +89,7 @@ class Ephemeris(OneOrMany):
         station: Station = None,
         *,
         labels: StrArray | None = None,
+        dynamics: str = "near-earth",
         clouds: Clouds | None = None,
     ) -> None:
         self._samples, self.times, self.station = samples, times, station
@@ -100,7 +101,7 @@ class Ephemeris(OneOrMany):
                 ephemeris.observer_posvel(times, station), (u.au, u.au / u.d), strict=True
             )
         )
-        self._clouds = clouds or _clouds(samples, instants, *self._observer)
+        self._clouds = clouds or _clouds(samples, instants, dynamics, *self._observer)
         self._labels = np.arange(self._n_rows).astype(str) if labels is None else labels
         self._weights = np.reshape(samples.weights, (self._n_rows, 1, -1))
         self._densities: dict[tuple[int, int], SkyDensity | None] = {}
@@ -376,7 +377,8 @@ class Ephemeris(OneOrMany):
         >>> estimate = night.estimate(method="systematic")
         >>> tomorrow = estimate.ephemeris(estimate.epoch + 1 * u.d, "G96")
         >>> fields = tomorrow.pointings(2 * u.deg)
-        >>> fields["probability"].round(1)
+        >>> fields["probability"].round(1).tolist()
+        [0.8, 0.1, 0.1]
         """
         check_level(coverage)
         self._require_one("a list of pointings")
@@ -508,10 +510,14 @@ def _radec(direction: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _clouds(
-    samples: OrbitSamples, instants: FloatArray, position: FloatArray, velocity: FloatArray
+    samples: OrbitSamples,
+    instants: FloatArray,
+    dynamics: str,
+    position: FloatArray,
+    velocity: FloatArray,
 ) -> Clouds:
     """Draws at instants [MJD TDB] from observers with heliocentric states (T, 3) [au, au/d]."""
-    n = samples.shape[-1]
+    n, motion = samples.shape[-1], dynamics_of(dynamics)
     r = samples.r.to_value(u.au).reshape(-1, n, 3)
     v = samples.v.to_value(u.au / u.d).reshape(-1, n, 3)
     epoch = samples.epoch.tdb.mjd.reshape(-1, n)
@@ -523,13 +529,14 @@ def _clouds(
         first = min(float(np.nanmin(epoch[k])), instants[order[0]] - 1.0)
         last = max(float(np.nanmax(epoch[k])), instants[order[-1]])
         path = almanac(first, last)
-        seen = views(r[k], v[k], epoch[k], path, instants[order], position[order])
+        seen = motion.views(r[k], v[k], epoch[k], path, instants[order], position[order])
+        fall = np.full(n, np.inf)
         # what is too far to reach the Earth in time need not be asked whether it does
         near = distance[k] < _NEAR + _FASTEST * (last - epoch[k])
         near &= epoch[k] < last
-        end = approaches(r[k, near], v[k, near], epoch[k, near], path, last)
-        fall = np.full(n, np.inf)
-        fall[near] = np.where(end.falls, end.time, np.inf)
+        if near.any():
+            end = motion.approaches(r[k, near], v[k, near], epoch[k, near], path, last)
+            fall[near] = np.where(end.falls, end.time, np.inf)
         seen.line[fall[:, None] <= instants[order]] = np.nan
         line[k, order] = seen.line.swapaxes(0, 1)
         speed[k, order] = seen.velocity.swapaxes(0, 1)
