@@ -377,7 +377,8 @@ class Ephemeris(OneOrMany):
         >>> estimate = night.estimate(method="systematic")
         >>> tomorrow = estimate.ephemeris(estimate.epoch + 1 * u.d, "G96")
         >>> fields = tomorrow.pointings(2 * u.deg)
-        >>> fields["probability"].round(1)
+        >>> fields["probability"].round(1).tolist()
+        [0.8, 0.1, 0.1]
         """
         check_level(coverage)
         self._require_one("a list of pointings")
@@ -529,12 +530,13 @@ def _clouds(
         last = max(float(np.nanmax(epoch[k])), instants[order[-1]])
         path = almanac(first, last)
         seen = motion.views(r[k], v[k], epoch[k], path, instants[order], position[order])
+        fall = np.full(n, np.inf)
         # what is too far to reach the Earth in time need not be asked whether it does
         near = distance[k] < _NEAR + _FASTEST * (last - epoch[k])
         near &= epoch[k] < last
-        end = motion.approaches(r[k, near], v[k, near], epoch[k, near], path, last)
-        fall = np.full(n, np.inf)
-        fall[near] = np.where(end.falls, end.time, np.inf)
+        if near.any():
+            end = motion.approaches(r[k, near], v[k, near], epoch[k, near], path, last)
+            fall[near] = np.where(end.falls, end.time, np.inf)
         seen.line[fall[:, None] <= instants[order]] = np.nan
         line[k, order] = seen.line.swapaxes(0, 1)
         speed[k, order] = seen.velocity.swapaxes(0, 1)
