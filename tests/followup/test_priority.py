@@ -210,3 +210,20 @@ class TestRealNights:
         estimate = nr.read_tracklets(nr.sample("impactors")).estimate("gauss")
         with pytest.raises(EstimationError, match="gives no posterior"):
             estimate.priority(Time("2008-10-06T12:00", scale="utc"), "G96")
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"times": 60_000.0}, "times must be an astropy Time"),
+            ({"field": 0.5}, "field must be a Quantity"),
+            ({"field": 0.0 * u.deg}, "field must lie between 0 and 90"),
+            ({"limit": 21.0}, "limit must be a Quantity"),
+            ({"min_altitude": 1.0 * u.mag}, "min_altitude must be a Quantity"),
+            ({"within": -1.0 * u.d}, "within must be"),
+        ],
+        ids=["times", "field", "no field", "limit", "altitude", "within"],
+    )
+    def test_of_arguments_with_a_fault(self, options, words):
+        estimate = nr.read_tracklets(nr.sample("2024YR4"))[1].estimate("systematic")
+        with pytest.raises(EstimationError, match=words):
+            estimate.priority(**({"times": TIMES[0], "station": "W68", "n": 50} | options))
