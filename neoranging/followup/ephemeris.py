@@ -103,7 +103,7 @@ class Ephemeris(OneOrMany):
         )
         self._clouds = clouds or _clouds(samples, instants, dynamics, *self._observer)
         self._labels = np.arange(self._n_rows).astype(str) if labels is None else labels
-        self._weights = np.reshape(samples.weights, (self._n_rows, 1, -1))
+        self._weights = np.reshape(samples.weights, (self._n_rows, 1, samples.shape[-1]))
         self._densities: dict[tuple[int, int], SkyDensity | None] = {}
 
     @property
@@ -157,7 +157,7 @@ class Ephemeris(OneOrMany):
     def _magnitude(self) -> FloatArray:
         c = self._clouds
         size = self._samples.absolute_magnitude.to_value(u.mag)
-        size = size.reshape(self._n_rows, 1, -1)
+        size = size.reshape(self._n_rows, 1, c.rho.shape[-1])
         return np.asarray(size + 5.0 * np.log10(c.rho * c.sun) + phase_magnitude(c.phase))
 
     @property
@@ -168,7 +168,7 @@ class Ephemeris(OneOrMany):
 
     @cached_property
     def _fallen(self) -> FloatArray:
-        drawn = np.isfinite(self._samples.r.value[..., 0]).reshape(self._n_rows, 1, -1)
+        drawn = np.isfinite(self._samples.r.value[..., 0]).reshape(self._weights.shape)
         weights = np.where(drawn, self._weights, 0.0)
         seen = np.isfinite(self._clouds.rho)
         with np.errstate(invalid="ignore"):
