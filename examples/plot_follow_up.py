@@ -67,7 +67,7 @@ for name, part in (
 fields = cloud.pointings(0.5 * u.deg)
 for name in fields.colnames:
     fields[name].info.format = ".2f"
-fields
+print(fields)
 
 # %%
 # The star shows where it was.
