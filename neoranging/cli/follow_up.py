@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 _AFTER: Final = re.compile(r"([+-])\s*(\d+(?:\.\d*)?|\.\d+)\s*(min|m|h|d)")
 _DAYS: Final = {"min": 1.0 / 1440.0, "m": 1.0 / 1440.0, "h": 1.0 / 24.0, "d": 1.0}
 
+_USUAL_FIELD: Final = math.radians(0.5)
+"""Side of the field by which tracklets are ranked where none is named [rad]."""
+
 _NIGHT: Final = -18.0
 """Altitude of the Sun below which the night is dark [deg]."""
 
@@ -144,7 +147,9 @@ def follow_up(
     Orbits drawn from the posterior of each night are followed under Sun, Earth and Moon, and make a
     cloud on the sky. A row has its middle, the magnitude V with the limits that hold 90 %, the
     motion and its position angle, the areas that hold 68 and 95 % of the probability, and the
-    altitudes of the object and of the Sun. With --field, squares along right ascension and
+    altitudes of the object and of the Sun. Its worth is what a position then is expected to teach
+    about the range, in bits, times the chances that it is a near-Earth object and that one field,
+    of half a degree unless --field says otherwise, holds it. With --field, squares along right ascension and
     declination follow, in the order in which to observe them: the probability that the object is in
     this one and in none before, and in all of them so far.
 
@@ -223,9 +228,16 @@ def _rows(
     from astropy import units as u
     from astropy.table import QTable, vstack
 
+    from neoranging.followup.priority import ranking
+
     no_field = QTable({"ra": [np.nan] * u.deg, "dec": [np.nan] * u.deg})
     no_field["probability"] = no_field["cumulative"] = np.nan
     sky = vstack([future.to_table() for future in futures])
+    side = _USUAL_FIELD if field is None else field.to_value(u.rad)
+    order = vstack(
+        [ranking(result[[k]], future, field=side) for k, future in enumerate(futures)],
+        metadata_conflicts="silent",
+    )
     every, remarks = [], []
     for k, own in enumerate(tracklets.stations.tolist()):
         fields, notes = no_field, _remarks(sky[k], result.status[k].name)
@@ -241,6 +253,7 @@ def _rows(
         every.append(fields)
         remarks.append("; ".join(notes))
     columns = {"observer": observers, **{name: sky[name] for name in sky.colnames[1:]}}
+    columns |= {name: order[name] for name in ("neo", "bits", "worth")}
     columns |= {"status": [status.name for status in result.status], "remarks": remarks}
     rows = track_rows(tracklets, result.epoch, columns, {})
     if field is None:
@@ -299,10 +312,11 @@ def _as_text(rows: QTable) -> str:
             ("95 % area", "arcmin2"): texts(first, "area_95", 2),
             ("alt", "deg"): _rounded(first["altitude"].value),
             ("Sun", "deg"): _rounded(first["sun_altitude"].value),
+            ("worth", "bits"): ["-" if math.isnan(x) else f"{x:.1f}" for x in first["worth"]],
             "status": first["status"].tolist(),
             "remarks": first["remarks"].tolist(),
         },
-        align="<<<>>>>>>>>><<",
+        align="<<<>>>>>>>>>><<",
     )
     parts = [table]
     if "field" in rows.colnames:

@@ -39,11 +39,11 @@ _PLACED: Final = 500
 def ranking(
     estimate: FollowUpView,
     sky: Ephemeris,
-    impact: FloatArray,
+    impact: FloatArray | None = None,
     *,
     field: float,
-    limit: float,
-    min_altitude: float,
+    limit: float = np.inf,
+    min_altitude: float = 20.0,
 ) -> QTable:
     """Table of ``RangeEstimate.priority`` from an ephemeris and chances of an impact.
 
@@ -52,25 +52,27 @@ def ranking(
     estimate : FollowUpView
         Of M tracklets.
     sky : Ephemeris
-        Of the same tracklets at T instants, ``sky.times`` of shape (T,).
-    impact : ndarray, shape (M, 2)
-        Chances under the prior of the estimate and under the log-uniform one.
+        Of the same tracklets at T instants.
+    impact : ndarray, shape (M, 2), optional
+        Chances under the prior of the estimate and under the log-uniform one; NaN by default.
     field : float
         Side of the field of view [rad].
     limit : float
-        Magnitude limit V, infinite if there is none.
+        Magnitude limit V; none by default.
     min_altitude : float
         In degrees.
     """
     bits, in_field, pointing = _looks(sky, field)
     m, t = bits.shape
-    magnitude = sky.magnitude.to_value(u.mag)
+    if impact is None:
+        impact = np.full((m, 2), np.nan)
+    magnitude = sky.magnitude.to_value(u.mag).reshape(m, t, -1)
     seen = np.isfinite(sky._clouds.rho)
     sized = np.isfinite(magnitude).any(axis=(1, 2))
     bright = ((magnitude < limit) & seen).sum(axis=2) / np.maximum(seen.sum(axis=2), 1)
     bright[~sized] = 1.0
-    altitude = np.broadcast_to(sky.altitude.to_value(u.deg), (m, t))
-    sun = np.broadcast_to(sky.sun_altitude.to_value(u.deg), (m, t))
+    altitude = sky.altitude.to_value(u.deg).reshape(m, t)
+    sun = sky.sun_altitude.to_value(u.deg).reshape(m, t)
     # without a place on the ground neither is known, nor in the way
     observable = ~(altitude < min_altitude) & ~(sun > DARK)
     neo = estimate.probability("neo")
@@ -85,7 +87,7 @@ def ranking(
             "index": np.arange(m),
             "tracklet": estimate._tracklets._labels,
             "designation": estimate._tracklets.designation,
-            "time": sky.times[best[1]],
+            "time": sky.times.reshape(-1)[best[1]],
             "ra": Angle(ra << u.rad).to(u.deg),
             "dec": Angle(dec << u.rad).to(u.deg),
             "bits": bits[best],
