@@ -148,10 +148,12 @@ def follow_up(
     cloud on the sky. A row has its middle, the magnitude V with the limits that hold 90 %, the
     motion and its position angle, the areas that hold 68 and 95 % of the probability, and the
     altitudes of the object and of the Sun. Its worth is what a position then is expected to teach
-    about the range, in bits, times the chances that it is a near-Earth object and that one field,
-    of half a degree unless --field says otherwise, holds it. With --field, squares along right ascension and
-    declination follow, in the order in which to observe them: the probability that the object is in
-    this one and in none before, and in all of them so far.
+    about the range, in bits, times the chances that it is a near-Earth object and that one field
+    holds it, of half a degree unless --field says otherwise; 0 below 20 degrees and by twilight.
+
+    With --field, squares along right ascension and declination follow, in the order in which to
+    observe them: the probability that the object is in this one and in none before, and in all of
+    them so far.
 
     A tracklet without an answer keeps its row, which says why. Exit code 5 does not occur.
 
