@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +14,12 @@ from astropy.table import QTable
 from astropy.time import Time
 from scipy.special import ndtri
 
+from neoranging.arguments import values_in
 from neoranging.attributable import Attributable
 from neoranging.calibration import Calibration
 from neoranging.constants import ARCSEC, GM_SUN
 from neoranging.core.answers import Answers, Candidates
+from neoranging.core.posterior import RANGE_POWERS
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
@@ -25,7 +29,9 @@ from neoranging.records import many
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from neoranging.core.flight import Approaches
     from neoranging.followup.ephemeris import Ephemeris, Station
+    from neoranging.followup.impacts import Impacts
     from neoranging.orbits.samples import OrbitSamples
     from neoranging.tracklet import TrackletSet
 
@@ -363,6 +369,144 @@ class RangeEstimate(PosteriorView):
         from neoranging.followup.ephemeris import Ephemeris
 
         return Ephemeris(self._usable_samples(n, rng), times, station)
+
+    def impacts(
+        self,
+        within: u.Quantity = 30.0 * u.d,
+        *,
+        prior: str | None = None,
+        n: int = 10_000,
+        rng: np.random.Generator | int = 0,
+        dynamics: str = "near-earth",
+    ) -> Impacts:
+        """How probably the object meets the Earth, when and where; and how near it comes.
+
+        Orbits drawn from the posterior are followed under Sun, Earth and Moon.
+
+        Parameters
+        ----------
+        within : Quantity
+            Time from the epoch of the estimate until which they are followed.
+        prior : {None, "log-uniform", "uniform"}
+            None takes the posterior of the estimate. The others put its likelihood under a prior
+            uniform in the logarithm of the range, as a watch for impacts wants it, or in the range.
+        n : int
+            Orbits to draw for each tracklet.
+        rng : numpy.random.Generator or int
+            Source of the random numbers; an int seeds a generator of its own for each tracklet,
+            which then has one answer, alone or among many.
+        dynamics : {"near-earth", "nbody"}
+            Sun, Earth and Moon; or all planets as well, some hundred times slower, with the extra
+            ``nbody``.
+
+        Returns
+        -------
+        Impacts
+            Tracklets without an answer (``MISFIT``, no posterior) have NaN in one of many.
+
+        Raises
+        ------
+        EstimationError
+            If the method gives no posterior, or the estimate is of one tracklet that has no answer
+            to go on with: its status says why.
+        EphemerisError
+            If the flights leave the ephemeris, 1800 to 2200.
+        MissingDependencyError
+            For "nbody", without the extra.
+
+        Examples
+        --------
+        >>> import neoranging as nr
+        >>> tracklet = nr.read_tracklets(nr.sample("impactors"))[4]
+        >>> impacts = tracklet.estimate(method="systematic").impacts()
+        >>> impacts.probability
+        1.0
+        >>> print(impacts.time_quantile(0.5).iso[:13])
+        2014-01-02 02
+        """
+        from neoranging.followup.impacts import Impacts
+
+        return Impacts.of(
+            self._flights(within, prior, n, rng, dynamics),
+            n,
+            within=within,
+            prior=prior,
+            labels=self._tracklets._labels,
+            status=np.array([member.name for member in RangeStatus])[self._answers.status],
+            scalar=self._scalar,
+        )
+
+    def impact_probability(
+        self,
+        within: u.Quantity = 30.0 * u.d,
+        *,
+        prior: str | None = None,
+        n: int = 10_000,
+        rng: np.random.Generator | int = 0,
+        dynamics: str = "near-earth",
+    ) -> Any:
+        """Probability that the object meets the Earth, the share of draws that do.
+
+        The arguments are those of `impacts`, which also says how exact it is. Nothing is kept of
+        the draws: thousands of tracklets take no more memory than one.
+
+        Returns
+        -------
+        float, or ndarray of shape (M,)
+            NaN of those of many tracklets that have no answer.
+
+        Examples
+        --------
+        >>> import neoranging as nr
+        >>> tracklet = nr.read_tracklets(nr.sample("impactors"))[4]
+        >>> tracklet.estimate(method="systematic").impact_probability(prior="log-uniform")
+        1.0
+        """
+        shares = [
+            np.nan if one is None else one.falls.sum() / max(one.is_followed.sum(), 1)
+            for one in self._flights(within, prior, n, rng, dynamics)
+        ]
+        return self._value(np.array(shares))
+
+    def _flights(
+        self,
+        within: u.Quantity,
+        prior: str | None,
+        n: int,
+        rng: np.random.Generator | int,
+        dynamics: str,
+    ) -> Iterator[Approaches | None]:
+        """Flights of the draws of one tracklet after the other; None without an answer."""
+        from neoranging.followup.impacts import flights
+
+        days = values_in("within", within, u.d, EstimationError)
+        if days.ndim or not 0.0 < days < np.inf or n < 1:
+            raise EstimationError(
+                f"within must be one positive time and n one orbit at least, got {within} and {n}"
+            )
+        estimate = self._under(prior)
+        if self._scalar:
+            draws: Iterable[OrbitSamples | None] = [estimate._usable_samples(n, rng)]
+        else:
+            usable = (self._answers.status != RangeStatus.MISFIT.code) & estimate._posterior.has_any
+            draws = (
+                one._usable_samples(n, rng) if is_usable else None
+                for one, is_usable in zip(estimate, usable, strict=True)
+            )
+        return flights(draws, self._answers.attributables.epoch, float(days), dynamics)
+
+    def _under(self, prior: str | None) -> RangeEstimate:
+        """The estimate with its likelihood under another prior; range and status stay."""
+        if prior is None:
+            return self
+        if prior not in RANGE_POWERS:
+            raise EstimationError(
+                f"prior must be None, for that of the estimate, or {', '.join(RANGE_POWERS)}; got "
+                f"{prior!r}: estimate with method='systematic@{prior}' for another"
+            )
+        posterior = self._posterior.under_power(RANGE_POWERS[prior])
+        answers = replace(self._answers, posterior=posterior)
+        return RangeEstimate(answers, self._tracklets, self._calibration, scalar=self._scalar)
 
     def _usable_samples(self, n: int, rng: np.random.Generator | int) -> OrbitSamples:
         """Samples that something may be concluded from, NaN of a misfit among many."""

@@ -64,7 +64,11 @@ class Approaches(NamedTuple):
     velocity: FloatArray
     """Geocentric velocity there, shape (K, 3) [au/d]."""
     is_followed: BoolArray
-    """Flags of flights followed to their end, shape (K,): not those of too many steps, or NaN."""
+    """Flags of flights followed to their end or their fall, shape (K,).
+
+    Of one that took too many steps the other columns are of its part that was followed; of one
+    without a state, or that begins after the end, they are NaN.
+    """
 
 
 @compiled
@@ -205,6 +209,40 @@ def _square(place: FloatArray) -> float:
     return place[0] * place[0] + place[1] * place[1] + place[2] * place[2]
 
 
+@compiled
+def _nearest_within(
+    path: FloatArray, local: FloatArray, step: float, place: FloatArray, speed: FloatArray
+) -> float:
+    """Time of the least distance within a step at whose beginning it falls, at whose end it rises.
+
+    A step is a fraction of the time in which the geometry changes: there is one minimum at most.
+    """
+    low, high = 0.0, step
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if _geocentric(path, local, middle, place, speed) < 0.0:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@compiled
+def _entry_before(
+    path: FloatArray, local: FloatArray, inside: float, place: FloatArray, speed: FloatArray
+) -> float:
+    """Time at which the surface is passed before ``inside``, when the object is below it."""
+    low, high = 0.0, inside
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        _geocentric(path, local, middle, place, speed)
+        if _square(place) < R_EARTH * R_EARTH:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
 @announced("the approaches of objects to the Earth", 10)
 @compiled
 def _approach(
@@ -221,55 +259,38 @@ def _approach(
     is_followed: BoolArray,
 ) -> None:
     space, path, local = series_space(), np.zeros((ORDER + 1, 3)), np.empty((2, 3, ATTRACTOR_TERMS))
-    place, speed, radius = np.empty(3), np.empty(3), R_EARTH * R_EARTH
+    place, speed = np.empty(3), np.empty(3)
     most = _MOST_STEPS + len(paths)
     for k in range(len(r)):
         moment, steps, least = epoch[k], 0, np.inf
         reach = _begin(r[k], v[k], moment, paths, path, local, space)
         rise = _geocentric(path, local, 0.0, place, speed)
-        while reach > 0.0 and steps < most:
+        while reach > 0.0 and moment < end and steps < most:
             step = min(reach, end - moment)
-            ends_at = step
+            last = step
             later = _geocentric(path, local, step, place, speed)
             if rise < 0.0 < later:
-                # the distance has its minimum within the step
-                low, high = 0.0, step
-                for _ in range(_HALVINGS):
-                    ends_at = 0.5 * (low + high)
-                    if _geocentric(path, local, ends_at, place, speed) < 0.0:
-                        low = ends_at
-                    else:
-                        high = ends_at
-            if _square(place) < radius:
-                low, high = 0.0, ends_at
-                for _ in range(_HALVINGS):
-                    middle = 0.5 * (low + high)
-                    _geocentric(path, local, middle, place, speed)
-                    if _square(place) < radius:
-                        high = middle
-                    else:
-                        low = middle
-                ends_at, falls[k] = high, True
-            for into_step in (0.0, ends_at):
-                _geocentric(path, local, into_step, place, speed)
+                last = _nearest_within(path, local, step, place, speed)
+                _geocentric(path, local, last, place, speed)
+            if _square(place) < R_EARTH * R_EARTH:
+                last, falls[k] = _entry_before(path, local, last, place, speed), True
+            for within in (0.0, last):
+                _geocentric(path, local, within, place, speed)
                 square = _square(place)
                 if square < least:
                     least = square
-                    time[k] = moment + into_step
-                    position[k] = place
-                    velocity[k] = speed
+                    time[k], position[k], velocity[k] = moment + within, place, speed
             if falls[k]:
-                least = radius
+                least = R_EARTH * R_EARTH
                 break
-            moment += step
+            # the end is met exactly, or rounding would leave a step of no length
+            moment = end if step < reach else moment + step
             steps += 1
             rise = later
-            if moment >= end:
-                break
             reach = _go_on(step, moment, paths, path, local, space)
         if least < np.inf:
             distance[k] = math.sqrt(least)
-        is_followed[k] = falls[k] or moment >= end
+        is_followed[k] = falls[k] or (moment >= end and least < np.inf)
 
 
 def approaches(

@@ -22,6 +22,9 @@ from neoranging.core import columns
 from neoranging.core.densities import Densities, last_not_above, through_points
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
+RANGE_POWERS = {"uniform": 0.0, "log-uniform": -1.0}
+"""Powers of the range that priors over (rho, rho_dot) go with, by their names."""
+
 _REACH = 1.0 - 1e-6
 """Sum of the widths of two cells, relative to the distance of their nodes, of which they touch."""
 
@@ -125,6 +128,10 @@ class Posterior:
     def with_log_prior(self, log_prior: FloatArray) -> Posterior:
         """The same likelihood under another prior, given by its logarithm at the nodes, (K,)."""
         return replace(self, log_prior=np.asarray(log_prior, dtype=np.float64))
+
+    def under_power(self, power: float) -> Posterior:
+        """The same likelihood under a prior that goes with a power of the range."""
+        return self.with_log_prior(power * np.log(self.rho))
 
     # ------------------------------------------------------------------ sums over nodes
 

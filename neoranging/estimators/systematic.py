@@ -19,7 +19,7 @@ from neoranging.constants import C_AU_PER_DAY
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
-from neoranging.core.posterior import Posterior
+from neoranging.core.posterior import RANGE_POWERS, Posterior
 from neoranging.core.status import RangeStatus
 from neoranging.ephemeris.states import attractors
 from neoranging.estimators.base import RangingEstimator
@@ -31,7 +31,7 @@ from neoranging.typing import FloatArray
 Prior = str | os.PathLike[str] | Callable[[OrbitalElements], npt.ArrayLike]
 """Name of a prior, a file of a table, or a density of orbits in phase space."""
 
-_SIMPLE: Final = ("uniform", "log-uniform")
+_SIMPLE: Final = tuple(RANGE_POWERS)
 
 _CONFINED: Final = 2.0
 """Ratio of the ends of the 99 % interval up to which a range is determined."""
@@ -190,8 +190,7 @@ def _verdict(
     status = np.full(len(posterior), RangeStatus.INADMISSIBLE.code, dtype=np.int8)
     status[solved] = RangeStatus.POPULATION.code
     low, high = np.full(len(posterior), np.inf), np.zeros(len(posterior))
-    powers = (0.0, -1.0)
-    for one in (posterior, *(posterior.with_log_prior(p * np.log(posterior.rho)) for p in powers)):
+    for one in (posterior, *(posterior.under_power(power) for power in RANGE_POWERS.values())):
         ends = one.quantile([0.005, 0.995])
         low, high = np.fmin(low, ends[:, 0]), np.fmax(high, ends[:, 1])
     status[solved[(high < _CONFINED * low)[solved]]] = RangeStatus.OK.code

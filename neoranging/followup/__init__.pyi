@@ -1,1 +1,2 @@
 from .ephemeris import Ephemeris as Ephemeris
+from .impacts import Impacts as Impacts

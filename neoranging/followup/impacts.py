@@ -1,0 +1,370 @@
+"""`Impacts`: whether the orbits drawn from a night meet the Earth; where, when, and how near."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+import numpy as np
+from astropy import units as u
+from astropy.coordinates import EarthLocation
+from astropy.table import QTable
+from astropy.time import Time
+from scipy.special import betaincinv
+
+from neoranging.constants import AU_KM, AU_M, R_EARTH
+from neoranging.core.columns import ragged_rows
+from neoranging.core.flight import Approaches, approaches
+from neoranging.core.geometry import dot, norm
+from neoranging.ephemeris.states import almanac, site_state
+from neoranging.exceptions import EstimationError
+from neoranging.observations.places import itrf_to_geodetic
+from neoranging.one_or_many import OneOrMany
+from neoranging.orbits.samples import OrbitSamples
+from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
+
+AU_D = u.au / u.d
+KM_S = u.km / u.s
+
+_LEVEL = 0.95
+"""Level of the upper limit in tables, and share of the falls within `Impacts.extent`."""
+
+
+def flights(
+    draws: Iterable[OrbitSamples | None],
+    epoch: FloatArray,
+    within: float,
+    dynamics: str = "near-earth",
+) -> Iterator[Approaches | None]:
+    """Flights of the draws of one tracklet after the other, which keeps the memory flat.
+
+    Parameters
+    ----------
+    draws : iterable of OrbitSamples or None
+        Orbits of each tracklet, shape (n,); None of one from which nothing follows.
+    epoch : ndarray, shape (M,)
+        Epochs of their estimates [MJD TDB].
+    within : float
+        Time from these until which the flights go [d].
+    dynamics : {"near-earth", "nbody"}
+        Sun, Earth and Moon; or all planets, which needs the extra ``nbody``.
+    """
+    if dynamics not in {"near-earth", "nbody"}:
+        raise EstimationError(f"dynamics must be 'near-earth' or 'nbody', got {dynamics!r}")
+    follow = approaches
+    if dynamics == "nbody":
+        from neoranging.orbits.nbody import nbody_approaches
+
+        follow = nbody_approaches
+    for samples, start in zip(draws, epoch.tolist(), strict=True):
+        if samples is None:
+            yield None
+            continue
+        begin, end = samples.epoch.tdb.mjd, start + within
+        first = min(float(np.nanmin(begin)), start)
+        states = samples.r.to_value(u.au), samples.v.to_value(AU_D)
+        yield follow(*states, begin, almanac(first, end), end)
+
+
+class Impacts(OneOrMany):
+    """Flights of the orbits drawn from the night of one tracklet, or of M: do they meet the Earth.
+
+    Made by `RangeEstimate.impacts`. The Earth is a sphere of its equatorial radius without an
+    atmosphere. The size of the object is not part of it: see ``absolute_magnitude`` of
+    `RangeEstimate`. Shapes below are of one tracklet; those of M tracklets have M in front. All is
+    NaN of a tracklet that has no answer, and `status` says why.
+    """
+
+    def __init__(
+        self,
+        found: Approaches,
+        *,
+        within: u.Quantity,
+        prior: str | None,
+        labels: StrArray,
+        status: StrArray,
+        scalar: bool,
+    ) -> None:
+        # positions and velocities are those of the falls alone, flat in order of tracklet
+        self._found, self._labels, self._status, self._scalar = found, labels, status, scalar
+        self.within, self.prior = within, prior
+
+    @classmethod
+    def of(
+        cls,
+        flown: Iterable[Approaches | None],
+        n: int,
+        *,
+        within: u.Quantity,
+        prior: str | None,
+        labels: StrArray,
+        status: StrArray,
+        scalar: bool,
+    ) -> Impacts:
+        """Impacts of M tracklets, of the flights of the n draws of each."""
+        m = len(labels)
+        time, distance = np.full((m, n), np.nan), np.full((m, n), np.nan)
+        falls, is_followed = np.zeros((m, n), dtype=bool), np.zeros((m, n), dtype=bool)
+        vectors: list[tuple[FloatArray, FloatArray]] = [(np.zeros((0, 3)), np.zeros((0, 3)))]
+        for k, one in enumerate(flown):
+            if one is not None:
+                time[k], distance[k], falls[k] = one.time, one.distance, one.falls
+                is_followed[k] = one.is_followed
+                vectors.append((one.position[one.falls], one.velocity[one.falls]))
+        position, velocity = (np.concatenate(parts) for parts in zip(*vectors, strict=True))
+        found = Approaches(time, distance, falls, position, velocity, is_followed)
+        return cls(found, within=within, prior=prior, labels=labels, status=status, scalar=scalar)
+
+    @property
+    def _n_rows(self) -> int:
+        return len(self._labels)
+
+    @cached_property
+    def _ends(self) -> IntArray:
+        """Falls before those of each tracklet, and of all, shape (M + 1,)."""
+        return np.concatenate([[0], np.cumsum(self._found.falls.sum(axis=1))])
+
+    def _take(self, rows: IntArray, scalar: bool) -> Impacts:
+        own = ragged_rows(self._ends[:-1][rows], np.diff(self._ends)[rows])
+        one = self._found
+        found = Approaches(
+            one.time[rows],
+            one.distance[rows],
+            one.falls[rows],
+            one.position[own],
+            one.velocity[own],
+            one.is_followed[rows],
+        )
+        return Impacts(
+            found,
+            within=self.within,
+            prior=self.prior,
+            labels=self._labels[rows],
+            status=self._status[rows],
+            scalar=scalar,
+        )
+
+    # ------------------------------------------------------------------ how probable
+
+    @cached_property
+    def _counts(self) -> tuple[IntArray, IntArray]:
+        """Draws that fall, and those that were followed, shapes (M,)."""
+        return self._found.falls.sum(axis=1), self._found.is_followed.sum(axis=1)
+
+    @property
+    def n_draws(self) -> int | IntArray:
+        """Number of draws that were followed to the end; 0 of a tracklet without an answer.
+
+        A draw that circles the Earth so often that it was given up does not count.
+        """
+        return self._value(self._counts[1])
+
+    @property
+    def probability(self) -> float | FloatArray:
+        """Share of the draws that meet the Earth within `within`."""
+        falls, n = self._counts
+        with np.errstate(invalid="ignore"):
+            return self._value(falls / n)
+
+    @property
+    def error(self) -> float | FloatArray:
+        """Standard error of `probability` by the number of draws; 0 where none falls, or all.
+
+        It says nothing of what else may be wrong. See `upper_limit`.
+        """
+        falls, n = self._counts
+        with np.errstate(invalid="ignore"):
+            share = falls / n
+            return self._value(np.sqrt(share * (1.0 - share) / n))
+
+    def upper_limit(self, level: float = _LEVEL) -> float | FloatArray:
+        """Upper limit of the probability, by the number of draws and falls (Clopper & Pearson).
+
+        Where none of 10,000 draws falls it is 0.0003 at the level of 0.95.
+
+        Parameters
+        ----------
+        level : float
+            Probability that a limit made so is not too low, between 0 and 1.
+        """
+        falls, n = self._counts
+        return self._limit(falls + 1.0, n - falls, level, 1.0)
+
+    def lower_limit(self, level: float = _LEVEL) -> float | FloatArray:
+        """Lower limit of the probability, as `upper_limit`: 0.9997 where all of 10,000 fall."""
+        falls, n = self._counts
+        return self._limit(falls + 0.0, n - falls + 1.0, 1.0 - level, 0.0)
+
+    def _limit(self, a: FloatArray, b: FloatArray, q: float, bound: float) -> float | FloatArray:
+        if not 0.0 < q < 1.0:
+            raise EstimationError(f"level must lie between 0 and 1, got {q}")
+        none, sure = self._counts[1] == 0, (a == 0.0) | (b == 0.0)
+        quantile = betaincinv(np.where(sure, 1.0, a), np.where(sure, 1.0, b), q)
+        return self._value(np.where(none, np.nan, np.where(sure, bound, quantile)))
+
+    # ------------------------------------------------------------------ when, where, how near
+
+    @property
+    def nearest_distance(self) -> u.Quantity:
+        """Least distances of the draws from the centre of the Earth, shape (n,).
+
+        The radius of the Earth of those that fall. One at the beginning or the end of the flight
+        is no approach: the object recedes all the time, or is still on its way.
+        """
+        return self._quantity(self._found.distance, u.au)
+
+    @property
+    def nearest_time(self) -> Time:
+        """Instants of the least distances, UTC, shape (n,)."""
+        time = self._found.time[0] if self._scalar else self._found.time
+        return Time(time, format="mjd", scale="tdb").utc
+
+    @property
+    def falls(self) -> BoolArray:
+        """Flags of the draws that meet the Earth, shape (n,)."""
+        return self._array(self._found.falls)
+
+    def _require_one(self, name: str) -> None:
+        if not self._scalar:
+            raise EstimationError(
+                f"{name} is of one tracklet, these impacts are of {len(self)}: index them, or use "
+                ".to_table(), which takes them all"
+            )
+
+    @property
+    def time(self) -> Time:
+        """Instants at which the draws of one tracklet that fall do so, UTC; maybe none."""
+        self._require_one("time")
+        time = self._found.time[self._found.falls]
+        return Time(time, format="mjd", scale="tdb").utc
+
+    @property
+    def location(self) -> EarthLocation:
+        """Places where the draws of one tracklet that fall do so, in the order of `time`."""
+        self._require_one("location")
+        return EarthLocation.from_geocentric(*(self._itrf * AU_M).T, unit=u.m)
+
+    @property
+    def entry_speed(self) -> u.Quantity:
+        """Their speeds there, about the centre of the Earth; its rotation is not taken off."""
+        self._require_one("entry_speed")
+        return (norm(self._found.velocity) << AU_D).to(KM_S)
+
+    @property
+    def entry_angle(self) -> u.Quantity:
+        """Angles of their paths with the horizon there; 90 degrees is straight down."""
+        self._require_one("entry_angle")
+        place, speed = self._found.position, self._found.velocity
+        return (np.arcsin(-dot(place, speed) / norm(place) / norm(speed)) << u.rad).to(u.deg)
+
+    @cached_property
+    def _itrf(self) -> FloatArray:
+        """Places of all falls, Earth-fixed axes, shape (F, 3) [au]."""
+        time = self._found.time[self._found.falls]
+        turned = [site_state(axis, time)[0] * AU_M for axis in np.eye(3)]
+        # the celestial directions of the three terrestrial axes are the rows of the rotation
+        return np.stack([dot(axis, self._found.position) for axis in turned], axis=1)
+
+    @cached_property
+    def _middle(self) -> tuple[FloatArray, FloatArray]:
+        """Mean place of the falls (M, 3) [au], and the radius about it of most (M,) [km]."""
+        place, extent = np.full((self._n_rows, 3), np.nan), np.full(self._n_rows, np.nan)
+        for k in np.flatnonzero(np.diff(self._ends)).tolist():
+            all_of_it = self._itrf[self._ends[k] : self._ends[k + 1]] / R_EARTH
+            mean = all_of_it.mean(axis=0)
+            mean /= norm(mean)
+            place[k] = R_EARTH * mean
+            angle = 2.0 * np.arcsin(np.minimum(0.5 * norm(all_of_it - mean), 1.0))
+            extent[k] = np.quantile(angle, _LEVEL) * R_EARTH * AU_KM
+        return place, extent
+
+    @property
+    def center(self) -> EarthLocation:
+        """Middle of the places where the draws of one tracklet fall.
+
+        Raises
+        ------
+        EstimationError
+            If none falls, or the impacts are of many tracklets.
+        """
+        self._require_one("center")
+        if not self._ends[-1]:
+            raise EstimationError(f"no place: none of {self.n_draws} draws meets the Earth")
+        return EarthLocation.from_geocentric(*self._middle[0][0] * AU_M, unit=u.m)
+
+    @property
+    def extent(self) -> u.Quantity:
+        """Distance from `center` over ground within which 95 % of the falls lie; NaN of none."""
+        return self._quantity(self._middle[1], u.km)
+
+    def time_quantile(self, q: float) -> Time:
+        """Instant before which a share of the falls happens, UTC; masked where none falls.
+
+        Parameters
+        ----------
+        q : float
+            Between 0 and 1.
+        """
+        times = np.ma.masked_all(self._n_rows)
+        for k in np.flatnonzero(np.diff(self._ends)).tolist():
+            times[k] = np.quantile(self._found.time[k, self._found.falls[k]], q)
+        instants = Time(times, format="mjd", scale="tdb").utc
+        instants.format = "iso"
+        return instants[0] if self._scalar else instants
+
+    # ------------------------------------------------------------------ how it shows
+
+    @property
+    def status(self) -> str | StrArray:
+        """Name of the status of the estimate."""
+        return self._value(self._status)
+
+    def to_table(self) -> QTable:
+        """One row per tracklet.
+
+        Columns: ``tracklet``, ``probability``, ``error``, ``upper_limit`` (level 0.95),
+        ``n_draws``; of the falls ``time`` (median) and ``time_low``, ``time_high`` (5 and 95 %),
+        ``longitude``, ``latitude`` (of `center`) and ``extent``; ``nearest_distance`` (median of
+        all draws) and ``status``.
+        """
+        many = Impacts(
+            self._found,
+            within=self.within,
+            prior=self.prior,
+            labels=self._labels,
+            status=self._status,
+            scalar=False,
+        )
+        longitude, latitude, _ = itrf_to_geodetic(many._middle[0] * AU_M).T
+        nearest = np.full(self._n_rows, np.nan)
+        some = self._found.is_followed.any(axis=1)
+        nearest[some] = np.nanmedian(self._found.distance[some], axis=1)
+        return QTable(
+            {
+                "tracklet": self._labels,
+                "probability": many.probability,
+                "error": many.error,
+                "upper_limit": many.upper_limit(),
+                "n_draws": many.n_draws,
+                "time": many.time_quantile(0.5),
+                "time_low": many.time_quantile(0.05),
+                "time_high": many.time_quantile(0.95),
+                "longitude": (longitude + 180.0) % 360.0 - 180.0 << u.deg,
+                "latitude": latitude << u.deg,
+                "extent": many.extent,
+                "nearest_distance": nearest << u.au,
+                "status": self._status,
+            },
+            meta={"within": self.within, "prior": self.prior},
+        )
+
+    def _summary(self) -> dict[str, str]:
+        return {"impacts": repr(self)}
+
+    def __repr__(self) -> str:
+        if not self._scalar:
+            return f"<Impacts of {len(self)} tracklets within {self.within:g}>"
+        return (
+            f"<Impacts: probability {self.probability:.4g} within {self.within:g} "
+            f"({self.n_draws} draws)>"
+        )
