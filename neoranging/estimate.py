@@ -468,6 +468,92 @@ class RangeEstimate(PosteriorView):
         ]
         return self._value(np.array(shares))
 
+    def priority(
+        self,
+        times: Time,
+        station: Station = None,
+        *,
+        field: u.Quantity = 0.5 * u.deg,
+        limit: u.Quantity | None = None,
+        min_altitude: u.Quantity = 20.0 * u.deg,
+        within: u.Quantity = 30.0 * u.d,
+        n: int = 1000,
+        rng: np.random.Generator | int = 0,
+    ) -> QTable:
+        """Tracklets in order of what it would teach to observe them once more.
+
+        The worth of a tracklet is the expected drop of the entropy of its range by a second
+        position, times the chance that it is a near-Earth object, times the chance to find it.
+        Possible impactors come first, whatever their worth.
+
+        Parameters
+        ----------
+        times : Time, shape () or (T,)
+            Instants at which a second position could be observed; of several, each tracklet gets
+            the one of greatest worth.
+        station : str or EarthLocation, optional
+            Place of the telescope, as in `ephemeris`. Altitudes do not count without one.
+        field : Quantity
+            Side of its square field of view.
+        limit : Quantity, optional
+            Its magnitude limit, in the band V.
+        min_altitude : Quantity
+            Least altitude at which it observes.
+        within : Quantity
+            Time within which an impact counts.
+        n : int
+            Orbits to draw for each tracklet and prior. Chances below 1 / n are not seen.
+        rng : numpy.random.Generator or int
+            Source of the random numbers; an int seeds a generator of its own.
+
+        Returns
+        -------
+        QTable
+            One row a tracklet, in order, none left out; those that nothing follows from (``MISFIT``,
+            no posterior) come last.
+
+            - ``index``: row of the tracklet in this estimate; ``tracklet``, ``designation``
+            - ``time``: the instant; ``ra``, ``dec``: pointing that finds it most probably
+            - ``bits``: expected drop of the entropy of the logarithm of the range, down to 1 % of
+              the range, by one position with an error of 0.3 arcseconds
+            - ``neo``: chance that it is a near-Earth object
+            - ``impact``, ``impact_log_uniform``: chances that it hits the Earth, under the prior of
+              this estimate and under the log-uniform one; ``possible_impactor``: one of them is 1 %
+              or more
+            - ``in_field``: chance that the pointing holds it
+            - ``bright``: chance that it is brighter than the limit; 1 without a magnitude
+            - ``altitude``, ``sun_altitude``: of the middle of the cloud
+            - ``worth``: ``neo * bits * in_field * bright``; 0 below the least altitude or where the
+              Sun is above -12 degrees
+            - ``status``, ``remark``: why the tracklet stands where it stands
+
+        Raises
+        ------
+        EstimationError
+            If the method gives no posterior.
+        EphemerisError
+            If an instant is outside the ephemeris, 1800 to 2200.
+        UnknownStationError
+            If a code is unknown or has no fixed place.
+        """
+        from neoranging.followup.priority import ranking
+
+        many = self._take(np.arange(self._n_rows), scalar=False)
+        chances = [
+            many.impact_probability(within, prior=prior, n=n, rng=rng)
+            for prior in (None, "log-uniform")
+        ]
+        return ranking(
+            many,
+            many.ephemeris(times.reshape(-1), station, n=n, rng=rng),
+            np.stack(chances, axis=1),
+            field=float(values_in("field", field, u.rad, EstimationError)),
+            limit=np.inf
+            if limit is None
+            else float(values_in("limit", limit, u.mag, EstimationError)),
+            min_altitude=float(values_in("min_altitude", min_altitude, u.deg, EstimationError)),
+        )
+
     def _flights(
         self,
         within: u.Quantity,

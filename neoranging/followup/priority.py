@@ -1,0 +1,171 @@
+"""Order of a night's tracklets by what it would teach to observe them once more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from astropy import units as u
+from astropy.coordinates import Angle
+from astropy.table import QTable
+
+from neoranging.constants import ARCSEC
+from neoranging.core.geometry import radec
+from neoranging.core.information import expected_gain, offsets
+from neoranging.core.status import RangeStatus
+from neoranging.followup.ephemeris import Ephemeris
+from neoranging.typing import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from neoranging.estimate import RangeEstimate
+
+
+SIGMA: Final = 0.3 * ARCSEC
+"""Standard error of the position that would be observed, in each coordinate [rad]."""
+
+DARK: Final = -12.0
+"""Altitude of the Sun below which the sky is dark enough, the end of nautical twilight [deg]."""
+
+POSSIBLE: Final = 0.01
+"""Chance of an impact, under either prior, from which on a tracklet comes first."""
+
+_CENTERS: Final = 128
+"""Draws that are tried as the centre of a field."""
+
+
+def ranking(
+    estimate: RangeEstimate,
+    sky: Ephemeris,
+    impact: FloatArray,
+    *,
+    field: float,
+    limit: float,
+    min_altitude: float,
+) -> QTable:
+    """Table of `RangeEstimate.priority` from an ephemeris and chances of an impact.
+
+    Parameters
+    ----------
+    estimate : RangeEstimate
+        Of M tracklets.
+    sky : Ephemeris
+        Of the same tracklets at T instants, ``sky.times`` of shape (T,).
+    impact : ndarray, shape (M, 2)
+        Chances under the prior of the estimate and under the log-uniform one.
+    field : float
+        Side of the field of view [rad].
+    limit : float
+        Magnitude limit V, infinite if there is none.
+    min_altitude : float
+        In degrees.
+    """
+    direction = sky._clouds.direction
+    m, t = direction.shape[:2]
+    log_rho = np.log(sky._samples.range.to_value(u.au))
+    bits, in_field = np.zeros((2, m, t))
+    pointing = np.full((m, t, 3), np.nan)
+    for k, instant in np.ndindex(m, t):
+        line = direction[k, instant]
+        if np.isfinite(line[:, 0]).any():
+            bits[k, instant] = expected_gain(log_rho[k], line, SIGMA)
+            pointing[k, instant], in_field[k, instant] = best_field(line, field)
+    magnitude = sky.magnitude.to_value(u.mag)
+    seen = np.isfinite(direction[..., 0])
+    sized = np.isfinite(magnitude).any(axis=(1, 2))
+    bright = ((magnitude < limit) & seen).sum(axis=2) / np.maximum(seen.sum(axis=2), 1)
+    bright[~sized] = 1.0
+    altitude = np.broadcast_to(sky.altitude.to_value(u.deg), (m, t))
+    sun = np.broadcast_to(sky.sun_altitude.to_value(u.deg), (m, t))
+    # without a place on the ground neither is known, nor in the way
+    observable = ~(altitude < min_altitude) & ~(sun > DARK)
+    neo = estimate.probability("neo")
+    worth = np.nan_to_num(neo[:, None] * bits * in_field * bright * observable)
+
+    best = np.arange(m), worth.argmax(axis=1)
+    ra, dec = radec(pointing[best])
+    answered = np.isfinite(sky._samples.r.value[..., 0]).any(axis=1)
+    possible = answered & (impact >= POSSIBLE).any(axis=1)
+    rows = QTable(
+        {
+            "index": np.arange(m),
+            "tracklet": estimate._tracklets._labels,
+            "designation": estimate._tracklets.designation,
+            "time": sky.times[best[1]],
+            "ra": Angle(ra << u.rad).to(u.deg),
+            "dec": Angle(dec << u.rad).to(u.deg),
+            "bits": np.where(answered, bits[best], np.nan),
+            "neo": np.where(answered, neo, np.nan),
+            "impact": impact[:, 0],
+            "impact_log_uniform": impact[:, 1],
+            "possible_impactor": possible,
+            "in_field": np.where(answered, in_field[best], np.nan),
+            "bright": np.where(answered, bright[best], np.nan),
+            "altitude": altitude[best] << u.deg,
+            "sun_altitude": sun[best] << u.deg,
+            "worth": np.where(answered, worth[best], np.nan),
+            "status": np.array([status.name for status in estimate.status], dtype=str),
+        }
+    )
+    rows["remark"] = _remarks(rows, answered, sized, min_altitude, seen[best].mean(axis=1))
+    for name in ("bits", "worth"):
+        rows[name].info.format = ".2f"
+    for name in ("neo", "impact", "impact_log_uniform", "in_field", "bright"):
+        rows[name].info.format = ".3f"
+    for name in ("ra", "dec", "altitude", "sun_altitude"):
+        rows[name].info.format = ".2f"
+    urgency = np.where(possible, np.nan_to_num(impact).max(axis=1), 0.0)
+    order = np.lexsort((-worth[best], -urgency, ~answered))
+    return rows[order]
+
+
+def best_field(direction: FloatArray, side: float) -> tuple[FloatArray, float]:
+    """Centre of a square field that holds most draws, and their share of all.
+
+    Parameters
+    ----------
+    direction : ndarray, shape (n, 3)
+        Unit vectors towards draws; NaN of those that cannot be seen.
+    side : float
+        North-south and east-west [rad].
+    """
+    line = direction[np.isfinite(direction[:, 0])]
+    center = line[:: -(-len(line) // _CENTERS)]
+    inside = np.maximum(*np.abs(offsets(center, line))) < 0.5 * side
+    best = inside.sum(axis=1).argmax()
+    # the middle of what it holds may hold more
+    middle = line[inside[best]].mean(axis=0, keepdims=True)
+    middle /= np.linalg.norm(middle)
+    again = np.maximum(*np.abs(offsets(middle, line))) < 0.5 * side
+    if again.sum() >= inside[best].sum():
+        return middle[0], again.sum() / len(direction)
+    return center[best], inside[best].sum() / len(direction)
+
+
+def _remarks(
+    rows: QTable, answered: BoolArray, sized: BoolArray, min_altitude: float, left: FloatArray
+) -> list[str]:
+    """Reasons why a tracklet stands where it stands, beside the numbers."""
+    remarks = []
+    for k, row in enumerate(rows):
+        if not answered[k]:
+            remarks.append(RangeStatus[row["status"]].advice)
+            continue
+        parts = []
+        if row["possible_impactor"]:
+            parts.append("possible impactor")
+        if left[k] < 0.995:
+            parts.append(f"{1.0 - left[k]:.0%} of the draws have met the Earth by then")
+        if not sized[k]:
+            parts.append("no magnitude: its brightness is not known and counts as enough")
+        elif row["bright"] < 0.5:
+            parts.append("probably too faint")
+        if np.isnan(row["altitude"]):
+            parts.append("no place on the ground: altitudes are not known")
+        elif row["altitude"] < 0.0 * u.deg:
+            parts.append("below the horizon")
+        elif row["altitude"].value < min_altitude:
+            parts.append(f"below {min_altitude:g} degrees of altitude")
+        if row["sun_altitude"].value > DARK:
+            parts.append("not dark")
+        remarks.append("; ".join(parts))
+    return remarks
