@@ -10,7 +10,7 @@ import numpy as np
 from astropy import units as u
 from astropy.time import Time
 
-from neoranging.exceptions import NeoRangingError, TrackletError
+from neoranging.exceptions import EstimationError, NeoRangingError, TrackletError
 from neoranging.typing import FloatArray
 
 
@@ -58,6 +58,22 @@ def require_time(name: str, value: Any, error: type[NeoRangingError] = TrackletE
         f"{name} must be an astropy Time, got {type(value).__name__}: numbers become one by "
         f"Time({name}, format='mjd', scale='utc'), text by Time({name}, scale='utc')"
     )
+
+
+def check_level(confidence_level: float) -> None:
+    """Raise an error for what is no level of confidence."""
+    if not isinstance(confidence_level, (int, float, np.number)) or isinstance(
+        confidence_level, bool
+    ):
+        raise EstimationError(
+            f"confidence_level must be a number between 0 and 1, got {confidence_level!r}"
+        )
+    if not 0.0 < confidence_level < 1.0:
+        percent = 1.0 < confidence_level < 100.0
+        raise EstimationError(
+            f"confidence_level must lie between 0 and 1, got {confidence_level}"
+            + (f": write {confidence_level / 100:g} for that many percent" if percent else "")
+        )
 
 
 def unmasked(values: Any) -> FloatArray:

@@ -14,7 +14,7 @@ from astropy.table import QTable
 from astropy.time import Time
 from scipy.special import ndtri
 
-from neoranging.arguments import values_in
+from neoranging.arguments import check_level, values_in
 from neoranging.attributable import Attributable
 from neoranging.calibration import Calibration
 from neoranging.constants import ARCSEC, GM_SUN
@@ -24,7 +24,7 @@ from neoranging.core.prediction import sky_residuals
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
 from neoranging.orbits.elements import OrbitalElements, to_orbit
-from neoranging.posterior_view import AU_D, TABLE_LEVEL, PosteriorView, check_level, tails
+from neoranging.posterior_view import AU_D, TABLE_LEVEL, PosteriorView, tails
 from neoranging.records import many
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
@@ -368,7 +368,8 @@ class RangeEstimate(PosteriorView):
         """
         from neoranging.followup.ephemeris import Ephemeris
 
-        return Ephemeris(self._usable_samples(n, rng), times, station)
+        samples = self._usable_samples(n, rng)
+        return Ephemeris(samples, times, station, labels=self._tracklets._labels)
 
     def impacts(
         self,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from astropy import units as u
 from astropy.time import Time
 
-from neoranging.arguments import values_in
+from neoranging.arguments import check_level, values_in
 from neoranging.core.admissible import absolute_magnitude
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
@@ -348,22 +348,6 @@ class PosteriorView(OneOrMany):
         ends = np.searchsorted(arc, np.arange(self._n_rows + 1))
         pieces = [bounds[a:b] << u.au for a, b in itertools.pairwise(ends.tolist())]
         return pieces[0] if self._scalar else pieces
-
-
-def check_level(confidence_level: float) -> None:
-    """Raise an error for what is no level of confidence."""
-    if not isinstance(confidence_level, (int, float, np.number)) or isinstance(
-        confidence_level, bool
-    ):
-        raise EstimationError(
-            f"confidence_level must be a number between 0 and 1, got {confidence_level!r}"
-        )
-    if not 0.0 < confidence_level < 1.0:
-        percent = 1.0 < confidence_level < 100.0
-        raise EstimationError(
-            f"confidence_level must lie between 0 and 1, got {confidence_level}"
-            + (f": write {confidence_level / 100:g} for that many percent" if percent else "")
-        )
 
 
 def tails(confidence_level: float) -> FloatArray:

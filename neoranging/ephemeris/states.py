@@ -432,6 +432,24 @@ def _itrf(location: EarthLocation | str | Sequence[str] | StrArray) -> FloatArra
     return itrf
 
 
+def zenith(
+    time: Time, location: EarthLocation | str | Sequence[str] | StrArray | None = None
+) -> FloatArray:
+    """Unit vectors to the geodetic zenith of observers, ICRS axes, shape of the epochs + ``(3,)``.
+
+    Takes what `observer_posvel` takes. NaN for the geocentre, which has none.
+    """
+    epoch = tdb_mjd(time)
+    itrf = np.zeros(3) if location is None else _itrf(location)
+    site = EarthLocation.from_geocentric(*np.moveaxis(itrf, -1, 0), unit=u.m)
+    lon, lat = (angle.to_value(u.rad) for angle in (site.lon, site.lat))
+    normal = np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
+    normal = np.where(np.all(itrf == 0.0, axis=-1, keepdims=True), np.nan, normal)
+    # the normal turns with the Earth as a site does that lies one au along it
+    up, _ = site_state(normal * AU_KM * 1e3, epoch)
+    return np.asarray(np.broadcast_to(up, (*np.shape(epoch), 3)))
+
+
 def save_cache(path: str | os.PathLike[str]) -> None:
     """Write the series filled so far to a file that `load_cache` reads.
 

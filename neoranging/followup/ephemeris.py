@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from astropy import units as u
@@ -13,16 +13,20 @@ from astropy.table import QTable
 from astropy.time import Time
 
 from neoranging import ephemeris
+from neoranging.arguments import check_level
 from neoranging.constants import C_AU_PER_DAY
 from neoranging.core.admissible import phase_magnitude
 from neoranging.core.flight import views
 from neoranging.core.geometry import dot, norm, radec, sky_basis
-from neoranging.ephemeris.states import almanac
+from neoranging.core.sky_density import FEWEST, SkyDensity, spatial_median
+from neoranging.ephemeris.states import almanac, zenith
+from neoranging.exceptions import EstimationError
 from neoranging.one_or_many import OneOrMany
 from neoranging.orbits.samples import OrbitSamples
+from neoranging.records import many
 from neoranging.typing import FloatArray, IntArray, StrArray
 
-Station = EarthLocation | str | Sequence[str] | StrArray | None
+Station: TypeAlias = EarthLocation | str | Sequence[str] | StrArray | None
 """Place of an observer: an MPC code, a place, or one of them for each instant."""
 
 
@@ -51,7 +55,23 @@ class Ephemeris(OneOrMany):
     Made by `RangeEstimate.ephemeris`. The draws of one instant are a cloud on the sky. Shapes below
     are of one tracklet and T instants; those of many tracklets have M in front, and those of a
     single instant lack T. Draws that have met the Earth before are NaN, and so is all of a tracklet
-    that has no ephemeris.
+    that has no ephemeris. Regions and pointings are those of an object that has not met it.
+
+    Examples
+    --------
+    >>> import astropy.units as u
+    >>> import neoranging as nr
+    >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
+    >>> estimate = night.estimate(method="systematic")
+    >>> tomorrow = estimate.ephemeris(estimate.epoch + 1 * u.d, "G96")
+    >>> tomorrow
+    <Ephemeris: 1 tracklet, 2024-12-28 05:46 UTC, 1000 orbits>
+    >>> tomorrow.center.to_string(precision=1)
+    '127.9 4.4'
+    >>> print(tomorrow.area(0.95).round(-3))
+    5000.0 arcmin2
+    >>> print(tomorrow.altitude.round())
+    31.0 deg
     """
 
     def __init__(
@@ -60,6 +80,7 @@ class Ephemeris(OneOrMany):
         times: Time,
         station: Station = None,
         *,
+        labels: StrArray | None = None,
         clouds: Clouds | None = None,
     ) -> None:
         self._samples, self.times, self.station = samples, times, station
@@ -72,6 +93,9 @@ class Ephemeris(OneOrMany):
             )
         )
         self._clouds = clouds or _clouds(samples, instants, *self._observer)
+        self._labels = np.arange(self._n_rows).astype(str) if labels is None else labels
+        self._weights = np.reshape(samples.weights, (self._n_rows, 1, -1))
+        self._densities: dict[tuple[int, int], SkyDensity | None] = {}
 
     @property
     def _n_rows(self) -> int:
@@ -79,7 +103,8 @@ class Ephemeris(OneOrMany):
 
     def _take(self, rows: IntArray, scalar: bool) -> Ephemeris:
         samples = self._samples[int(rows[0])] if scalar else self._samples[rows]
-        return Ephemeris(samples, self.times, self.station, clouds=self._clouds.take(rows))
+        labels, clouds = self._labels[rows], self._clouds.take(rows)
+        return Ephemeris(samples, self.times, self.station, labels=labels, clouds=clouds)
 
     def _shaped(self, column: FloatArray) -> FloatArray:
         """Column (M, T, ...) without the axes of one tracklet and of one instant."""
@@ -87,25 +112,13 @@ class Ephemeris(OneOrMany):
             column = column[:, 0]
         return column[0] if self._scalar else column
 
+    # ------------------------------------------------------------------ the draws
+
     @cached_property
     def coord(self) -> SkyCoord:
         """Directions and distances of the draws, ICRS axes, from the observer, shape (T, n)."""
         ra, dec = radec(self._shaped(self._clouds.direction))
         return SkyCoord(ra, dec, self._shaped(self._clouds.rho) * u.au, unit=(u.rad, u.rad, u.au))
-
-    @cached_property
-    def center(self) -> SkyCoord:
-        """Mean directions of the clouds, shape (T,)."""
-        ra, dec = radec(self._shaped(self._mean_direction))
-        return SkyCoord(ra, dec, unit=u.rad)
-
-    @cached_property
-    def _mean_direction(self) -> FloatArray:
-        """Unit vectors to the middle of the clouds, shape (M, T, 3)."""
-        some = np.isfinite(self._clouds.rho)[..., None]
-        mean = np.where(some, self._clouds.direction, 0.0).sum(axis=2)
-        with np.errstate(invalid="ignore"):
-            return mean / norm(mean)[..., None]
 
     @property
     def proper_motion(self) -> u.Quantity:
@@ -115,9 +128,13 @@ class Ephemeris(OneOrMany):
     @property
     def position_angle(self) -> u.Quantity:
         """Directions of their motion, from north to east, shape (T, n)."""
+        return self._shaped(self._position_angle) << u.rad
+
+    @cached_property
+    def _position_angle(self) -> FloatArray:
         east, north = sky_basis(*radec(self._clouds.direction))
         rate = self._clouds.rate
-        return self._shaped(np.arctan2(dot(rate, east), dot(rate, north)) % (2.0 * np.pi)) << u.rad
+        return np.asarray(np.arctan2(dot(rate, east), dot(rate, north)) % (2.0 * np.pi))
 
     @property
     def magnitude(self) -> u.Quantity:
@@ -125,19 +142,282 @@ class Ephemeris(OneOrMany):
 
         By the H-G system with G = 0.15 from the absolute magnitude that each draw has.
         """
+        return self._shaped(self._magnitude) << u.mag
+
+    @cached_property
+    def _magnitude(self) -> FloatArray:
         c = self._clouds
         size = self._samples.absolute_magnitude.to_value(u.mag)
         size = size.reshape(self._n_rows, 1, -1)
-        return (
-            self._shaped(size + 5.0 * np.log10(c.rho * c.sun) + phase_magnitude(c.phase)) << u.mag
-        )
+        return np.asarray(size + 5.0 * np.log10(c.rho * c.sun) + phase_magnitude(c.phase))
+
+    @property
+    def fallen(self) -> Any:
+        """Shares of the draws that have met the Earth before, shape (T,)."""
+        value = self._shaped(self._fallen)
+        return value.copy() if value.ndim else float(value)
+
+    @cached_property
+    def _fallen(self) -> FloatArray:
+        drawn = np.isfinite(self._samples.r.value[..., 0]).reshape(self._n_rows, 1, -1)
+        weights = np.where(drawn, self._weights, 0.0)
+        seen = np.isfinite(self._clouds.rho)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.sum(weights * ~seen, axis=-1) / np.sum(weights, axis=-1))
+
+    # ------------------------------------------------------------------ the clouds
+
+    @cached_property
+    def center(self) -> SkyCoord:
+        """Spatial medians of the clouds, shape (T,): few draws that are far do not move them."""
+        ra, dec = radec(self._shaped(self._middle))
+        return SkyCoord(ra, dec, unit=u.rad)
+
+    @cached_property
+    def _middle(self) -> FloatArray:
+        """Unit vectors to the middles of the clouds, shape (M, T, 3)."""
+        out = np.full((*self._clouds.rho.shape[:2], 3), np.nan)
+        for row, instant in np.ndindex(out.shape[:2]):
+            direction, weights = self._cloud(row, instant)
+            if len(direction):
+                out[row, instant] = spatial_median(direction, weights)
+        return out
+
+    def _cloud(self, row: int, instant: int) -> tuple[FloatArray, FloatArray]:
+        """Draws of a cloud, (n, 3), that have not fallen, and their weights (n,)."""
+        seen = np.isfinite(self._clouds.rho[row, instant])
+        return self._clouds.direction[row, instant, seen], self._weights[row, 0, seen]
+
+    def _density(self, row: int, instant: int) -> SkyDensity | None:
+        """Density of a cloud, None of one of too few draws."""
+        if (row, instant) not in self._densities:
+            direction, weights = self._cloud(row, instant)
+            enough = len(direction) >= FEWEST
+            self._densities[row, instant] = (
+                SkyDensity.of_cloud(direction, weights) if enough else None
+            )
+        return self._densities[row, instant]
+
+    def _of_each(self, function: Callable[[SkyDensity], Any], *shape: int) -> FloatArray:
+        """Numbers of each cloud, shape (M, T, ...); NaN of one without density."""
+        out = np.full((*self._clouds.rho.shape[:2], *shape), np.nan)
+        for row, instant in np.ndindex(out.shape[:2]):
+            density = self._density(row, instant)
+            if density is not None:
+                out[row, instant] = function(density)
+        return out
+
+    def area(self, level: float = 0.68) -> u.Quantity:
+        """Areas of the regions of highest density that hold a share of the probability.
+
+        They are computed from the draws, to some percent: a cloud may be bent, or in two pieces.
+
+        Parameters
+        ----------
+        level : float
+            Share, between 0 and 1.
+
+        Returns
+        -------
+        Quantity, shape (T,)
+            In square arcminutes; NaN where fewer than ten draws are left.
+        """
+        check_level(level)
+        areas = self._shaped(self._of_each(lambda density: density.area(level)))
+        return (areas << u.sr).to(u.arcmin**2)
+
+    def ellipse(self, level: float = 0.68) -> tuple[u.Quantity, u.Quantity, u.Quantity]:
+        """Ellipses about `center` that hold a share of the draws.
+
+        They have the axes of the covariance of the region of that level. A long cloud is bent, and
+        its ellipse is larger than `area`.
+
+        Parameters
+        ----------
+        level : float
+            Share, between 0 and 1.
+
+        Returns
+        -------
+        semi_major, semi_minor, position_angle : Quantity, shape (T,)
+            In arcminutes; the angle of the major axis from north to east, 0 to 180 deg.
+        """
+        check_level(level)
+        axes = self._shaped(self._of_each(lambda density: density.ellipse(level), 3)) << u.rad
+        major, minor, angle = np.moveaxis(axes, -1, 0)
+        return major.to(u.arcmin), minor.to(u.arcmin), angle.to(u.deg)
+
+    def contains(self, coord: SkyCoord, level: float = 0.68) -> Any:
+        """Flags of positions that lie in the regions of `area`, bool or shape (T,).
+
+        Parameters
+        ----------
+        coord : SkyCoord
+            A position for each cloud, or one for all.
+        level : float
+            Share, between 0 and 1.
+        """
+        check_level(level)
+        shape = self._shaped(self._clouds.rho[..., 0]).shape
+        xyz = coord.icrs.cartesian.xyz.value
+        direction = np.broadcast_to(np.moveaxis(xyz, 0, -1), (*shape, 3))
+        direction = direction.reshape(*self._clouds.rho.shape[:2], 3)
+        out = np.zeros(direction.shape[:2], dtype=bool)
+        for row, instant in np.ndindex(out.shape):
+            density = self._density(row, instant)
+            if density is not None:
+                unit = direction[row, instant] / norm(direction[row, instant])
+                out[row, instant] = density.contains(unit[None], level)[0]
+        flags = out.reshape(shape)
+        return flags if flags.ndim else bool(flags)
+
+    def outline(self, level: float = 0.68) -> list[SkyCoord]:
+        """Closed lines around the region of `area`, of one tracklet at one instant.
+
+        More than one if it is in pieces; a line around a hole runs the other way.
+
+        Parameters
+        ----------
+        level : float
+            Share, between 0 and 1.
+
+        Raises
+        ------
+        EstimationError
+            If the ephemeris is of many tracklets or instants, or has too few draws.
+        """
+        check_level(level)
+        lines = self._only_density("an outline").outline(level)
+        return [SkyCoord(*radec(line), unit=u.rad) for line in lines]
+
+    def _only_density(self, what: str) -> SkyDensity:
+        """Density of the only cloud, or an error."""
+        shape = self._clouds.rho.shape
+        if shape[:2] != (1, 1):
+            raise EstimationError(
+                f"{what} is of one tracklet at one instant, this ephemeris is of "
+                f"{many(shape[0], 'tracklet')} at {many(shape[1], 'instant')}: take one of "
+                "the estimate and one Time"
+            )
+        density = self._density(0, 0)
+        if density is None:
+            left = int(np.isfinite(self._clouds.rho).sum())
+            raise EstimationError(
+                f"{what} takes {FEWEST} draws, and {left} of {shape[2]} are left: the others have "
+                "met the Earth before"
+            )
+        return density
+
+    # ------------------------------------------------------------------ the observer's night
+
+    @property
+    def altitude(self) -> u.Quantity:
+        """Altitudes of the centers over the horizon, without refraction, shape (T,).
+
+        Geodetic; NaN from the centre of the Earth.
+        """
+        sine = dot(self._middle, self._zenith)
+        return np.arcsin(self._shaped(np.clip(sine, -1.0, 1.0))) * u.rad << u.deg
+
+    @property
+    def sun_altitude(self) -> u.Quantity:
+        """Altitudes of the Sun, likewise: dark below -18 deg, shape (T,)."""
+        position = self._observer[0]
+        sine = dot(-position / norm(position)[:, None], self._zenith)
+        every = np.broadcast_to(np.clip(sine, -1.0, 1.0), self._clouds.rho.shape[:2])
+        return np.arcsin(self._shaped(every)) * u.rad << u.deg
+
+    @cached_property
+    def _zenith(self) -> FloatArray:
+        """Unit vectors to the zenith of the observer, shape (T, 3)."""
+        up = zenith(self.times, self.station)
+        return np.broadcast_to(up, (self._clouds.rho.shape[1], 3))
+
+    # ------------------------------------------------------------------ how it shows
 
     def to_table(self) -> QTable:
-        """One row a tracklet and instant."""
-        raise NotImplementedError
+        """One row for each tracklet and instant.
+
+        Columns: ``tracklet`` (its id, or its number), ``time``, ``ra`` and ``dec`` of `center`,
+        ``magnitude`` with ``magnitude_low`` and ``magnitude_high`` (median, 5 and 95 %),
+        ``proper_motion`` (median), ``position_angle`` (mean), ``area_68``, ``area_95``,
+        ``semi_major``, ``semi_minor`` and ``ellipse_angle`` (`ellipse` at the level 0.95),
+        ``altitude``, ``sun_altitude`` and ``fallen`` (share of draws that have met the Earth).
+        """
+        n_rows, n_times = self._clouds.rho.shape[:2]
+        instants = np.tile(np.atleast_1d(self.times.utc.isot), n_rows)
+        utc = Time(instants, format="isot", scale="utc")
+        ra, dec = radec(self._middle)
+        levels = 0.05, 0.5, 0.95
+        low, magnitude, high = self._quantiles(self._magnitude, levels) << u.mag
+        (motion,) = self._quantiles(norm(self._clouds.rate), (0.5,)) << u.rad / u.d
+        angle = self._position_angle
+        weights = np.where(np.isfinite(angle), self._weights, np.nan)
+        east, north = (np.nansum(weights * f(angle), axis=-1) for f in (np.sin, np.cos))
+        major, minor, ellipse_angle = (np.ravel(axis) for axis in self.ellipse(0.95))
+        return QTable(
+            {
+                "tracklet": np.repeat(self._labels, n_times),
+                "time": utc,
+                "ra": (ra.ravel() << u.rad).to(u.deg),
+                "dec": (dec.ravel() << u.rad).to(u.deg),
+                "magnitude": magnitude,
+                "magnitude_low": low,
+                "magnitude_high": high,
+                "proper_motion": motion.to(u.arcsec / u.min),
+                "position_angle": (np.arctan2(east, north).ravel() % (2.0 * np.pi) << u.rad).to(
+                    u.deg
+                ),
+                "area_68": np.ravel(self.area(0.68)),
+                "area_95": np.ravel(self.area(0.95)),
+                "semi_major": major,
+                "semi_minor": minor,
+                "ellipse_angle": ellipse_angle,
+                "altitude": np.ravel(self.altitude),
+                "sun_altitude": np.ravel(self.sun_altitude),
+                "fallen": self._fallen.ravel(),
+            }
+        )
+
+    def _quantiles(self, values: FloatArray, levels: Sequence[float]) -> FloatArray:
+        """Quantiles of numbers (M, T, n) of the draws by their weights, (levels, M * T)."""
+        order = np.argsort(values, axis=-1)  # NaN last
+        values = np.take_along_axis(values, order, axis=-1)
+        weights = np.take_along_axis(np.broadcast_to(self._weights, values.shape), order, axis=-1)
+        weights = np.where(np.isnan(values), 0.0, weights)
+        below = np.cumsum(weights, axis=-1) - 0.5 * weights
+        pairs = zip(
+            *(column.reshape(-1, values.shape[-1]) for column in (below, values)), strict=True
+        )
+        return np.array(
+            [
+                np.interp(np.multiply(levels, b[-1]), b, v)
+                if np.isfinite(v[0])
+                else [np.nan] * len(levels)
+                for b, v in pairs
+            ]
+        ).T
+
+    def __repr__(self) -> str:
+        of, drawn = many(self._n_rows, "tracklet"), many(self._clouds.rho.shape[-1], "orbit")
+        utc = np.atleast_1d(self.times.utc.to_value("iso", subfmt="date_hm"))
+        when = f"{utc[0]} UTC" if len(utc) == 1 else f"{len(utc)} instants"
+        return f"<Ephemeris: {of}, {when}, {drawn}>"
 
     def _summary(self) -> dict[str, str]:
-        return {}
+        row = self.to_table()
+        place = self.station if isinstance(self.station, str) else type(self.station).__name__
+        rows = {
+            "station": "the centre of the Earth" if self.station is None else place,
+            "draws": str(self._clouds.rho.shape[-1]),
+        }
+        for one in row:
+            rows[f"{one['time'].to_value('iso', subfmt='date_hm')} UTC"] = (
+                f"ra {one['ra']:.3f}, dec {one['dec']:+.3f}, V {one['magnitude'].value:.1f}, "
+                f"{one['proper_motion'].value:.3g} arcsec/min, "
+                f"95 % area {one['area_95'].value:.3g} square arcminutes"
+            )
+        return rows
 
 
 def _clouds(
