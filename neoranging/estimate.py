@@ -510,8 +510,8 @@ class RangeEstimate(PosteriorView):
         Returns
         -------
         QTable
-            One row a tracklet, in order, none left out; those that nothing follows from (``MISFIT``,
-            no posterior) come last.
+            One row a tracklet, in order, none left out; those that nothing follows from
+            (``MISFIT``, no posterior) come last.
 
             - ``index``: row of the tracklet in this estimate; ``tracklet``, ``designation``
             - ``time``: the instant; ``ra``, ``dec``: pointing that finds it most probably
@@ -519,8 +519,8 @@ class RangeEstimate(PosteriorView):
               the range, by one position with an error of 0.3 arcseconds
             - ``neo``: chance that it is a near-Earth object
             - ``impact``, ``impact_log_uniform``: chances that it hits the Earth, under the prior of
-              this estimate and under the log-uniform one; ``possible_impactor``: one of them is 1 %
-              or more
+              this estimate and under the log-uniform one; ``possible_impactor``: the first is 0.01
+              or more, or the second 0.5 or more
             - ``in_field``: chance that the pointing holds it
             - ``bright``: chance that it is brighter than the limit; 1 without a magnitude
             - ``altitude``, ``sun_altitude``: of the middle of the cloud

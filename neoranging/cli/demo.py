@@ -1,76 +1,103 @@
-"""``neoranging demo``: estimates of real tracklets beside their known range."""
+"""``neoranging demo``: what one night tells about real objects, beside the truth."""
 
 from __future__ import annotations
 
-import math
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from neoranging.cli.errors import echo
-from neoranging.cli.listing import in_parentheses, track_rows, track_texts
+from neoranging.cli.listing import track_rows
 from neoranging.tables import significant, text_table
-from neoranging.typing import FloatArray
+from neoranging.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from neoranging.estimate import RangeEstimate
     from neoranging.tracklet import TrackletSet
 
-    Estimates = Mapping[tuple[str, str], RangeEstimate]
 
+LEVEL = 0.95
+DRAWS = 2000
+"""Orbits drawn for the chance of an impact."""
 
-LEVEL = 0.68
-METHODS = ("gauss", "laplace")
+FALLS = {
+    "2008 TC3": "on 2008-10-07 at 02:46 over Sudan, latitude 21, longitude 32",
+    "2014 AA": "on 2014-01-02 at about 03:00 into the Atlantic",
+}
+"""Where and when the objects fell (Jenniskens et al. 2009; Farnocchia et al. 2016)."""
 
 INTRODUCTION = """\
-Real tracklets of two asteroids hours before they fell on the Earth (2014 AA and 2008 TC3), of one
-that passed it (2008 EK68), and of 2024 YR4 about its discovery. Ranges in au by Gauss and by
-Laplace, from the station and as if from the centre of the Earth, and by a network, beside the true
-ones (by JPL; for 2024 YR4 by an orbit fitted to its later observations).
+Real tracklets of two asteroids hours before they fell on the Earth (2008 TC3 and 2014 AA), of one
+that passed it (2008 EK68), and of 2024 YR4 about its discovery. Each is ranged from its own
+observations alone: the range that holds 95 % of the probability beside the true one, in au, and
+the chances in per cent that the object is a near-Earth object and that it hits the Earth within
+30 days.
 """
 
-EXPLANATION = """\
-1. Numbers of Gauss and Laplace without parentheses have status OK: the observations determine the
-   range. The rotation of the Earth carries the station around, and the parallax gives the range.
-   Here they are all within {error} % of the truth.
-2. Numbers in parentheses have another status. Those of Gauss and Laplace are what the formulae
-   print where noise covers the signal, mostly because the arc is short; do not use them. A dash
-   means that there is no solution at all.
-3. From the centre of the Earth, parallax is mistaken for motion of the asteroid and the solutions
-   collapse onto the observer. This is why the station is the default.
-4. The network (pinn) always answers, with the range that objects which move like this mostly have:
-   quote its interval, not the number. The interval contains the truth for {within} of {n} tracklets
-   here, for simulated arcs in {level} of 100 cases, and for real ones in fewer. Objects about to
-   hit the Earth are unlike those that it has learnt from.
+NOTES = """\
+1. The region holds the true range of {inside} of {n} tracklets. It may be in several pieces.
+2. OK ({n_ok} tracklets) means that the observations determine the range, whatever one assumes.
+   POPULATION means that the answer rests on what objects there are, too: a region, and no number.
+3. The chance of a hit stands under two priors: how many objects there are on every orbit, and one
+   that takes near objects for as likely as distant ones (hits*). Where both agree, the observations
+   tell. Short arcs of an object about to fall look like those of many distant objects, and a watch
+   for impacts looks at the second.
+4. Gauss's method has the status OK for {n_gauss} tracklets, with errors up to {error} %. What it
+   prints for the others, with another status, is off by up to a factor of {factor}. Of an observer
+   at the centre of the Earth it is OK for {n_geocenter}: a night shows the range by the parallax of
+   the station, which the rotation of the Earth carries around.
 """
 
 
 @click.command()
 def demo() -> None:
-    """Show the methods at work on real tracklets whose range is known."""
+    """Show what follows from real tracklets whose range, orbit and fate are known."""
     from neoranging.read import read_tracklets
     from neoranging.samples import sample
-    from neoranging.tracklet import ORIGINS
 
     names = ("2024YR4", "impactors")
     tracklets = read_tracklets([sample(name) for name in names])
-    estimates = {
-        (method, origin): tracklets.estimate(method, origin=origin)
-        for origin in ORIGINS
-        for method in METHODS
-    }
-    network = tracklets.estimate("pinn")
-    true = _true_ranges(tracklets, network)
     echo(INTRODUCTION)
-    echo(_comparison(tracklets, estimates, network, true))
-    echo(f"\n{EXPLANATION.format(**_counts(estimates, network, true))}")
+    estimate = tracklets.estimate("systematic")
+    true = _true_ranges(tracklets, estimate)
+    regions = [region.value for region in estimate.credible_region(LEVEL)]
+    impacts = estimate.impacts(n=DRAWS)
+    rows = track_rows(tracklets, estimate.epoch, {}, {})
+    chances = {
+        "NEO": estimate.probability("neo"),
+        "hits": impacts.probability,
+        "hits*": estimate.impact_probability(n=DRAWS, prior="log-uniform"),
+    }
+    table = {
+        "object": rows["designation"].tolist(),
+        ("seen", "from"): rows["stations"].tolist(),
+        "night": [epoch[:10] for epoch in rows["epoch"].isot],
+        "n": rows["n_observations"].tolist(),
+        ("arc", "min"): [f"{hours * 60.0:.0f}" for hours in rows["arc"].value],
+        "true": [significant(rho, 3) for rho in true.tolist()],
+        "95 % region": [
+            ", ".join(" to ".join(significant(end, 3) for end in piece) for piece in pieces)
+            for pieces in regions
+        ],
+        "status": [status.name for status in estimate.status],
+    } | {(name, "%"): [f"{100.0 * p:.1f}" for p in column] for name, column in chances.items()}
+    echo(text_table(table, align="<<<>>><<>>>"))
+    echo(f"\n{NOTES.format(**_counts(tracklets, regions, true, estimate.ok))}")
+    for k in (impacts.probability > 0.5).nonzero()[0].tolist():
+        one, name, station = impacts[k], str(rows["designation"][k]), rows["stations"][k]
+        early, late = (one.time_quantile(q).iso[:16] for q in (0.01, 0.99))
+        lon, lat = one.center.lon.deg, one.center.lat.deg
+        echo(
+            f"{name} as seen from {station} falls from {early} to {late} UTC (98 %), within\n"
+            f"   {one.extent.value:.0f} km of latitude {lat:.0f}, longitude {lon:.0f} (95 %).\n"
+            f"   It fell {FALLS[name]}."
+        )
     command = _command()
-    echo(f"With errors and intervals:  {command} estimate {_shortest(sample(names[1]))}")
-    echo(f"With your own observations: {command} estimate FILE")
+    echo(f"\nWith your own observations: {command} estimate FILE --method systematic")
+    echo(f"Every tracklet of a night:  {command} report FILE --out night.html")
 
 
 def _command() -> str:
@@ -78,58 +105,33 @@ def _command() -> str:
     script = Path(sys.executable).with_name("neoranging")
     if shutil.which("neoranging"):
         return "neoranging"
-    return _shortest(script) if script.exists() else "python -m neoranging"
-
-
-def _shortest(path: Path) -> str:
-    """Path from the working directory, where it lies below."""
+    if not script.exists():
+        return "python -m neoranging"
     here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    return str(script.relative_to(here) if script.is_relative_to(here) else script)
 
 
-def _comparison(
-    tracklets: TrackletSet, estimates: Estimates, network: RangeEstimate, true: FloatArray
-) -> str:
-    """Table of all estimates beside the truth."""
-    gauss = estimates["gauss", "topocenter"]
-    rows = track_texts(track_rows(tracklets, gauss.epoch, {}, {}))
-    columns: dict[tuple[str, str], list[Any]] = {
-        ("", "object"): rows["designation"],
-        ("", "station"): rows["station"],
-        ("", "night"): [epoch[:10] for epoch in rows[("epoch", "UTC")]],
-        ("", "n"): rows["n"],
-        ("", "arc/h"): rows[("arc", "h")],
-        ("", "true"): [significant(rho) for rho in true.tolist()],
-    }
-    for (method, origin), estimate in estimates.items():
-        columns[f"{origin}:", method] = _cells(estimate)
-    bounds = [[significant(x, 2) for x in pair] for pair in network.interval(LEVEL).value.tolist()]
-    columns |= {
-        ("network:", "pinn"): _cells(network),
-        ("", f"{100 * LEVEL:g} %"): [" to ".join(pair) for pair in bounds],
-        ("", "status (gauss)"): [status.name for status in gauss.status],
-    }
-    return text_table(columns, align="<<<>>>" + ">" * (len(estimates) + 2) + "<")
-
-
-def _cells(estimate: RangeEstimate) -> list[str]:
-    """Ranges, in parentheses unless the observations determine them."""
-    return in_parentheses(map(significant, estimate.range.value.tolist()), estimate.ok)
-
-
-def _counts(estimates: Estimates, network: RangeEstimate, true: FloatArray) -> dict[str, int]:
+def _counts(
+    tracklets: TrackletSet, regions: list[FloatArray], true: FloatArray, ok: BoolArray
+) -> dict[str, str]:
     """Figures that the notes below the table quote."""
-    errors = [
-        abs(estimate.range.value / true - 1.0)[estimate.ok].max(initial=0.0)
-        for (_, origin), estimate in estimates.items()
-        if origin == "topocenter"
+    import numpy as np
+
+    inside = [
+        bool(((low <= rho) & (rho <= high)).any())
+        for (low, high), rho in zip((region.T for region in regions), true, strict=True)
     ]
-    low, high = network.interval(LEVEL).value.T
+    gauss = tracklets.estimate("gauss")
+    ratio = gauss.range.value / true
+    others = np.abs(np.log(ratio[~gauss.ok & np.isfinite(ratio)])).max(initial=0.0)
     return {
-        "error": math.ceil(100.0 * max(errors)),
-        "within": int(((low <= true) & (true <= high)).sum()),
-        "n": len(true),
-        "level": round(100.0 * LEVEL),
+        "inside": str(sum(inside)),
+        "n": str(len(true)),
+        "n_ok": str(ok.sum()),
+        "n_gauss": str(gauss.ok.sum()),
+        "error": f"{100.0 * np.abs(ratio[gauss.ok] - 1.0).max(initial=0.0):.1f}",
+        "factor": f"{float(f'{np.exp(others):.1g}'):g}",
+        "n_geocenter": str(tracklets.estimate("gauss", origin="geocenter").ok.sum()),
     }
 
 

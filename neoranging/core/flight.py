@@ -20,7 +20,14 @@ from neoranging.core.motion import ORDER, advance, evaluate, expand, series_spac
 from neoranging.typing import BoolArray, FloatArray
 
 _LONGEST_STEP_D: Final = 1.0
-"""Reach of a series at most: beyond it the polynomial of the Moon is no longer hers [d]."""
+"""Reach of a series near the Earth: beyond it the polynomial of the Moon is no longer hers [d]."""
+
+_FAR_AU: Final = 0.03
+_LONGEST_FAR_STEP_D: Final = 3.0
+"""Distance from the Earth from which on that matters little, and the reach there [d].
+
+The polynomials are then off by 20 km and 300 km: a hundred-thousandth of the pull.
+"""
 
 _MOST_STEPS: Final = 400
 """Steps of a flight at most, beside one for each day; a passage of the Earth takes some fifty."""
@@ -72,6 +79,15 @@ class Approaches(NamedTuple):
 
 
 @compiled
+def _longest(path: FloatArray, local: FloatArray) -> float:
+    """Reach that the polynomials of Earth and Moon allow a series which begins here [d]."""
+    square = 0.0
+    for axis in range(3):
+        square += (path[0, axis] - local[0, axis, 0]) ** 2
+    return _LONGEST_STEP_D if square < _FAR_AU * _FAR_AU else _LONGEST_FAR_STEP_D
+
+
+@compiled
 def _begin(
     r: FloatArray,
     v: FloatArray,
@@ -87,7 +103,7 @@ def _begin(
         path[1, axis] = v[axis]
     day = min(max(int(time), 0), len(paths) - 1)
     shifted(paths[day], time - (day + 0.5), local)
-    return min(expand(path, local, 3, ORDER, space), _LONGEST_STEP_D)
+    return min(expand(path, local, 3, ORDER, space), _longest(path, local))
 
 
 @compiled
@@ -102,7 +118,7 @@ def _go_on(
     """Series begun anew ``step`` later, at ``time`` of the almanac; returns its reach [d]."""
     day = min(max(int(time), 0), len(paths) - 1)
     reach = advance(path, paths[day], time - (day + 0.5), 3, step, local, space)
-    return min(reach, _LONGEST_STEP_D)
+    return min(reach, _longest(path, local))
 
 
 @compiled
@@ -180,9 +196,10 @@ def views(
     shape = len(r), len(times), 3
     line, velocity = np.full(shape, np.nan), np.full(shape, np.nan)
     start = almanac.start
-    states = (np.ascontiguousarray(x, dtype=np.float64) for x in (r, v, epoch - start))
-    observers = np.ascontiguousarray(observers)
-    _view(*states, almanac.paths, times - start, observers, line, velocity)
+    r, v, epoch, observers = (
+        np.ascontiguousarray(x, dtype=np.float64) for x in (r, v, epoch - start, observers)
+    )
+    _view(r, v, epoch, almanac.paths, times - start, observers, line, velocity)
     return Views(line, velocity)
 
 
@@ -262,35 +279,33 @@ def _approach(
     place, speed = np.empty(3), np.empty(3)
     most = _MOST_STEPS + len(paths)
     for k in range(len(r)):
-        moment, steps, least = epoch[k], 0, np.inf
+        moment, steps = epoch[k], 0
         reach = _begin(r[k], v[k], moment, paths, path, local, space)
+        if not (reach > 0.0 and moment <= end):
+            continue
         rise = _geocentric(path, local, 0.0, place, speed)
-        while reach > 0.0 and moment < end and steps < most:
+        least = _square(place)
+        time[k], position[k], velocity[k] = moment, place, speed
+        falls[k] = least < R_EARTH * R_EARTH
+        while reach > 0.0 and moment < end and steps < most and not falls[k]:
             step = min(reach, end - moment)
-            last = step
-            later = _geocentric(path, local, step, place, speed)
+            last, later = step, _geocentric(path, local, step, place, speed)
             if rise < 0.0 < later:
                 last = _nearest_within(path, local, step, place, speed)
                 _geocentric(path, local, last, place, speed)
             if _square(place) < R_EARTH * R_EARTH:
                 last, falls[k] = _entry_before(path, local, last, place, speed), True
-            for within in (0.0, last):
-                _geocentric(path, local, within, place, speed)
-                square = _square(place)
-                if square < least:
-                    least = square
-                    time[k], position[k], velocity[k] = moment + within, place, speed
-            if falls[k]:
-                least = R_EARTH * R_EARTH
-                break
+                _geocentric(path, local, last, place, speed)
+            if _square(place) < least:
+                least = _square(place)
+                time[k], position[k], velocity[k] = moment + last, place, speed
             # the end is met exactly, or rounding would leave a step of no length
             moment = end if step < reach else moment + step
             steps += 1
             rise = later
             reach = _go_on(step, moment, paths, path, local, space)
-        if least < np.inf:
-            distance[k] = math.sqrt(least)
-        is_followed[k] = falls[k] or (moment >= end and least < np.inf)
+        distance[k] = R_EARTH if falls[k] else math.sqrt(least)
+        is_followed[k] = falls[k] or moment >= end
 
 
 def approaches(
@@ -312,7 +327,7 @@ def approaches(
         End of the flights [MJD TDB].
     """
     n, start = len(r), almanac.start
-    states = (np.ascontiguousarray(x, dtype=np.float64) for x in (r, v, epoch - start))
+    r, v, epoch = (np.ascontiguousarray(x, dtype=np.float64) for x in (r, v, epoch - start))
     result = Approaches(
         np.full(n, np.nan),
         np.full(n, np.nan),
@@ -321,5 +336,5 @@ def approaches(
         np.full((n, 3), np.nan),
         np.zeros(n, dtype=bool),
     )
-    _approach(*states, almanac.paths, end - start, *result)
+    _approach(r, v, epoch, almanac.paths, end - start, *result)
     return result._replace(time=result.time + start)

@@ -105,7 +105,7 @@ def expected_gain(
 def offsets(center: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Offsets east and north [rad] of n directions from each of m centres, both (m, n).
 
-    Orthographic; directions beyond 90 degrees from a centre, which it would fold back, are put half a
+    Orthographic; directions beyond 90 degrees from a centre, which would fold back, are put half a
     turn away.
     """
     east, north = sky_basis(*radec(center))

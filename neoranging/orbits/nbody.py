@@ -15,14 +15,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from jplephem.spk import SPK
 
-from neoranging.constants import AU_KM, MJD_J2000, MJD_JD
+from neoranging.constants import AU_KM, MJD_J2000, MJD_JD, R_EARTH
+from neoranging.core.geometry import dot, norm
+from neoranging.ephemeris.states import earth_state
 from neoranging.exceptions import EphemerisError, MissingDependencyError
 from neoranging.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from neoranging.core.flight import Almanac, Approaches
 
 KERNEL_VARIABLE: Final = "NEORANGING_DE440"
 """Environment variable that names the file of DE440 to use."""
@@ -43,6 +48,9 @@ _LEAST_STEP_D: Final = 1e-5
 _FIRST_STEP_D: Final = 1e-2
 """First step [d]; the integrator finds its own after a few."""
 
+_MOST_STEPS: Final = 5000
+"""Steps on the way to an approach, of which a month takes some fifty."""
+
 _BODIES: Final = frozenset({*range(1, 11), 301, 399})
 """Sun, barycentres of the planets, Moon and Earth by their NAIF codes."""
 
@@ -58,7 +66,7 @@ def _module(name: str) -> ModuleType:
     except ImportError as error:
         package = (error.name or name).replace("_", "-")
         raise MissingDependencyError.of(
-            "labels of n-body dynamics", package, "nbody", "take dynamics='kepler'"
+            "n-body dynamics", package, "nbody", "take dynamics='near-earth'"
         ) from error
 
 
@@ -123,24 +131,52 @@ class NBodyIntegrator:
             (order[first_later:], _FIRST_STEP_D),
             (order[:first_later][::-1], -_FIRST_STEP_D),
         ):
-            simulation = self._rebound.Simulation()
-            components = dict(zip(("x", "y", "z", "vx", "vy", "vz"), state.tolist(), strict=True))
-            simulation.add(**components)
-            simulation.t = epoch - MJD_J2000
-            extras = self._assist.Extras(simulation, self._ephemeris)
-            extras.forces = _FORCES
-            simulation.dt = step
-            integrator = simulation.ri_ias15
-            integrator.adaptive_mode = _STEP_CONTROL
-            integrator.epsilon, integrator.min_dt = _TOLERANCE, _LEAST_STEP_D
+            simulation, extras = self._begun(state, epoch, step)
             for row, since in zip(rows.tolist(), (t[rows] - MJD_J2000).tolist(), strict=True):
                 if since == simulation.t and not simulation.steps_done:
                     states[row] = state
                     continue
                 extras.integrate_or_interpolate(since)
-                at = simulation.particles[0]
-                states[row] = at.x, at.y, at.z, at.vx, at.vy, at.vz
+                states[row] = _state_of(simulation)
         return states
+
+    def steps(self, state: FloatArray, epoch: float, end: float) -> tuple[FloatArray, FloatArray]:
+        """Epochs and barycentric states of one object at the integrator's own steps.
+
+        The last one is at the end or beyond; or before it, after too many steps.
+
+        Returns
+        -------
+        t : ndarray, shape (n,)
+            The first is the epoch [MJD TDB].
+        states : ndarray, shape (n, 6)
+        """
+        simulation, _extras = self._begun(state, epoch, _FIRST_STEP_D)
+        rows = [(epoch, *state.tolist())]
+        while rows[-1][0] < end and len(rows) < _MOST_STEPS:
+            simulation.step()
+            rows.append((simulation.t + MJD_J2000, *_state_of(simulation)))
+        table = np.array(rows)
+        return table[:, 0], table[:, 1:]
+
+    def _begun(self, state: FloatArray, epoch: float, step: float) -> tuple[Any, Any]:
+        """Simulation of one object from a state on, and the forces on it, which have to be kept."""
+        simulation = self._rebound.Simulation()
+        components = dict(zip(("x", "y", "z", "vx", "vy", "vz"), state.tolist(), strict=True))
+        simulation.add(**components)
+        simulation.t = epoch - MJD_J2000
+        extras = self._assist.Extras(simulation, self._ephemeris)
+        extras.forces = _FORCES
+        simulation.dt = step
+        integrator = simulation.ri_ias15
+        integrator.adaptive_mode = _STEP_CONTROL
+        integrator.epsilon, integrator.min_dt = _TOLERANCE, _LEAST_STEP_D
+        return simulation, extras
+
+
+def _state_of(simulation: Any) -> tuple[float, ...]:
+    at = simulation.particles[0]
+    return at.x, at.y, at.z, at.vx, at.vy, at.vz
 
 
 def _check_kernel(path: Path) -> None:
@@ -229,3 +265,60 @@ def nbody_states(
             states[rows] = integrator.follow(start[k], float(epoch[k]), t[rows])
     states -= integrator.sun(t)
     return states[:, :3], states[:, 3:]
+
+
+def nbody_approaches(
+    r: FloatArray, v: FloatArray, epoch: FloatArray, almanac: Almanac, end: float
+) -> Approaches:
+    """Nearest approaches of K objects to the Earth under all planets.
+
+    The counterpart of `neoranging.core.flight.approaches`, with its arguments. The integrator goes
+    to the last step before a least distance, or before the surface of the Earth, and the series of
+    that function through this one step.
+    """
+    from neoranging.core.flight import Approaches, approaches
+
+    integrator = NBodyIntegrator()
+    n = len(r)
+    usable = np.flatnonzero(np.isfinite(np.concatenate([r, v, epoch[:, None]], axis=1)).all(axis=1))
+    start = np.concatenate([r, v], axis=1)[usable] + integrator.sun(epoch[usable])
+    runs = [
+        integrator.steps(state, since, end)
+        for state, since in zip(start, epoch[usable].tolist(), strict=True)
+    ]
+    result = Approaches(
+        np.full(n, np.nan),
+        np.full(n, np.nan),
+        np.zeros(n, dtype=bool),
+        np.full((n, 3), np.nan),
+        np.full((n, 3), np.nan),
+        np.zeros(n, dtype=bool),
+    )
+    if not runs:
+        return result
+    t, states = (np.concatenate(column) for column in zip(*runs, strict=True))
+    states -= integrator.sun(t)
+    geocentric = states - np.concatenate(earth_state(t), axis=1)
+    distance, rise = norm(geocentric[:, :3]), dot(geocentric[:, :3], geocentric[:, 3:])
+    ends = np.cumsum([len(run[0]) for run in runs]).tolist()
+    for k, first, stop in zip(usable.tolist(), [0, *ends], ends, strict=False):
+        # steps at whose end the object is farther away than nearest, or below the surface
+        before = np.arange(first, stop - 1)
+        turns = (rise[before] < 0.0) & (rise[before + 1] > 0.0)
+        within = before[turns | (distance[before + 1] < R_EARTH) | (before == stop - 2)]
+        result.is_followed[k] = t[stop - 1] >= end
+        for step in within.tolist():
+            row = slice(step, step + 1)
+            until = min(float(t[step + 1]), end)
+            one = approaches(states[row, :3], states[row, 3:], t[row], almanac, until)
+            if not one.distance[0] >= result.distance[k]:
+                for column, values in zip(result, one, strict=True):
+                    if column is not result.is_followed:
+                        column[k] = values[0]
+            if one.falls[0]:
+                result.is_followed[k] = True
+                break
+        if distance[first] < result.distance[k]:
+            result.time[k], result.distance[k] = t[first], distance[first]
+            result.position[k], result.velocity[k] = geocentric[first].reshape(2, 3)
+    return result

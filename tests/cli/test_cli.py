@@ -360,21 +360,34 @@ def test_methods_of_other_packages_are_listed_and_broken_ones_do_no_harm(monkeyp
     assert "No module named" in result.stderr
 
 
-def test_demo_shows_estimates_beside_the_truth():
-    text = good("demo").stdout
-    row = next(line for line in text.splitlines() if line.startswith("2014 AA    G96"))
-    _, _, _, _, _, _, true, gauss, laplace, *_ = row.split()
-    assert float(gauss) == pytest.approx(float(true), rel=0.1)
-    assert float(laplace) == pytest.approx(float(true), rel=0.1)
-    assert text.count("2024 YR4 ") >= 5
-    assert "within 3 % of the truth" in text  # 2008 TC3 0.7 and 1.2, 2014 AA 2.7 and 2.3
+@pytest.fixture(scope="module")
+def demo():
+    return good("demo").stdout
+
+
+def test_demo_shows_regions_beside_the_truth(demo):
     inside = 0
-    for line in re.findall(r"^20.*$", text, re.MULTILINE):
-        low, high = map(float, re.search(r"(\S+) to (\S+)", line).groups())
-        inside += low <= float(line.split()[6]) <= high
-    assert f"contains the truth for {inside} of 10 tracklets" in text
-    assert text.rstrip().endswith("neoranging estimate FILE")
-    assert "nan" not in text
+    rows = re.findall(r"^20\d\d \w+ +\w{3} .*$", demo, re.MULTILINE)
+    for row in rows:
+        true = float(re.search(r"\d +(0\.\d+) ", row)[1])
+        pieces = re.findall(r"(\S+) to ([\d.]+)", row)
+        inside += any(float(low) <= true <= float(high) for low, high in pieces)
+    assert len(rows) == 10
+    assert f"holds the true range of {inside} of 10 tracklets" in demo
+    assert max(map(len, demo.splitlines())) <= 100
+    assert "nan" not in demo
+
+
+def test_demo_says_what_falls_and_where(demo):
+    for name in ("2008 TC3   G96", "2014 AA    G96"):
+        row = next(line for line in demo.splitlines() if line.startswith(name))
+        assert row.endswith("100.0  100.0  100.0")
+    passed = next(line for line in demo.splitlines() if line.startswith("2008 EK68"))
+    assert passed.endswith("100.0    0.0    0.0")
+    assert re.search(
+        r"2014 AA as seen from G96 falls.* 2014-01-0[12] \d\d:\d\d.*Atlantic", demo, re.DOTALL
+    )
+    assert "errors up to 2.7 %" in demo  # 2008 TC3 0.7, 2014 AA 2.7
 
 
 def test_demo_tells_a_command_that_works_from_here(tmp_path, monkeypatch):

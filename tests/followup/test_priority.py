@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from astropy import units as u
+from astropy.coordinates import SkyCoord
 from astropy.time import Time
 
 import neoranging as nr
@@ -93,7 +94,7 @@ class Night:
 def table(monkeypatch):
     night = Night()
     night.add("misfit", status=RangeStatus.MISFIT)
-    night.add("main belt", neo=0.001, spread=0.3)
+    night.add("main belt", neo=0.001, spread=0.3, impact=(0.0, 0.3))
     night.add("faint", mag=24.0)
     night.add("below", altitude=-10.0)
     night.add("low", altitude=10.0)
@@ -101,7 +102,7 @@ def table(monkeypatch):
     night.add("determined", spread=0.01)
     night.add("undetermined")
     night.add("wide", stretch=4000.0)
-    night.add("impactor", spread=0.01, impact=(0.0, 0.2), altitude=-20.0)
+    night.add("impactor", spread=0.01, impact=(0.05, 0.2), altitude=-20.0)
     night.add("sure impactor", spread=0.01, impact=(1.0, 1.0))
     return night.ranked(monkeypatch)
 
@@ -207,10 +208,10 @@ class TestRealNights:
 
     def test_a_misfit_is_not_left_out(self):
         night = nr.read_tracklets(nr.sample("impactors"))[1]
-        dec = night.coord.dec.deg.copy()
-        dec[3] += 0.01
-        columns = {"obstime": night.obstime, "ra": night.coord.ra, "dec": dec * u.deg}
-        bad = nr.Tracklet(**columns, station="G96", designation="bad").estimate("systematic")
+        dec = night.coord.dec.copy()
+        dec[3] += 0.01 * u.deg
+        moved = SkyCoord(night.coord.ra, dec)
+        bad = nr.Tracklet(night.obstime, moved, station="G96").estimate("systematic")
         assert bad.status is RangeStatus.MISFIT
         (row,) = bad.priority(Time("2008-10-06T12:00", scale="utc"), "G96")
         assert row["status"] == "MISFIT"
