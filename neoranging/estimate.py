@@ -335,6 +335,7 @@ class RangeEstimate(PosteriorView):
         *,
         n: int = 1000,
         rng: np.random.Generator | int = 0,
+        dynamics: str = "near-earth",
     ) -> Ephemeris:
         """Where the object will be on the sky: a cloud of directions at each instant.
 
@@ -350,6 +351,8 @@ class RangeEstimate(PosteriorView):
             Orbits to draw for each tracklet.
         rng : numpy.random.Generator or int
             Source of the random numbers; an int seeds a generator of its own.
+        dynamics : {"near-earth", "nbody"}
+            Sun, Earth and Moon; or all planets as well, with the extra ``nbody``.
 
         Returns
         -------
@@ -365,11 +368,13 @@ class RangeEstimate(PosteriorView):
             If an instant is outside the ephemeris, 1800 to 2200.
         UnknownStationError
             If a code is unknown or has no fixed place.
+        MissingDependencyError
+            For "nbody", without the extra.
         """
         from neoranging.followup.ephemeris import Ephemeris
 
-        samples = self._usable_samples(n, rng)
-        return Ephemeris(samples, times, station, labels=self._tracklets._labels)
+        samples, labels = self._usable_samples(n, rng), self._tracklets._labels
+        return Ephemeris(samples, times, station, labels=labels, dynamics=dynamics)
 
     def impacts(
         self,
@@ -425,17 +430,11 @@ class RangeEstimate(PosteriorView):
         >>> print(impacts.time_quantile(0.5).iso[:13])
         2014-01-02 02
         """
-        from neoranging.followup.impacts import Impacts
+        from neoranging.followup.impacts import Impacts, gathered
 
-        return Impacts.of(
-            self._flights(within, prior, n, rng, dynamics),
-            n,
-            within=within,
-            prior=prior,
-            labels=self._tracklets._labels,
-            status=np.array([member.name for member in RangeStatus])[self._answers.status],
-            scalar=self._scalar,
-        )
+        flown = gathered(self._flights(within, prior, n, rng, dynamics), self._n_rows, n)
+        status = np.array([member.name for member in RangeStatus])[self._answers.status]
+        return Impacts(flown, within, prior, self._tracklets._labels, status, self._scalar)
 
     def impact_probability(
         self,

@@ -3,7 +3,8 @@
 The path is that of `neoranging.core.motion`, under Sun, Earth and Moon, a Taylor series at a time.
 Earth and Moon come from an almanac, one polynomial for each day, so that a flight may be long. Far
 from the Earth the planets are what is missing: they move an object by 0.01" in three days and by
-some 0.5" in a month, more where it passes one of them.
+some 0.5" in a month, more where it passes one of them. The series itself errs by less, but for an
+object within 0.2 au of the Sun, 1" in a month.
 """
 
 from __future__ import annotations
@@ -281,9 +282,9 @@ def _approach(
     for k in range(len(r)):
         moment, steps = epoch[k], 0
         reach = _begin(r[k], v[k], moment, paths, path, local, space)
-        if not (reach > 0.0 and moment <= end):
-            continue
         rise = _geocentric(path, local, 0.0, place, speed)
+        if not (reach > 0.0 and moment <= end and math.isfinite(rise)):
+            continue
         least = _square(place)
         time[k], position[k], velocity[k] = moment, place, speed
         falls[k] = least < R_EARTH * R_EARTH

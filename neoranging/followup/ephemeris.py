@@ -16,11 +16,11 @@ from neoranging import ephemeris
 from neoranging.arguments import check_level
 from neoranging.constants import C_AU_PER_DAY
 from neoranging.core.admissible import phase_magnitude
-from neoranging.core.flight import views
 from neoranging.core.geometry import dot, norm, radec, sky_basis
 from neoranging.core.sky_density import FEWEST, SkyDensity, spatial_median
 from neoranging.ephemeris.states import almanac, zenith
 from neoranging.exceptions import EstimationError
+from neoranging.followup.dynamics import dynamics_of
 from neoranging.one_or_many import OneOrMany
 from neoranging.orbits.samples import OrbitSamples
 from neoranging.records import many
@@ -81,6 +81,7 @@ class Ephemeris(OneOrMany):
         station: Station = None,
         *,
         labels: StrArray | None = None,
+        dynamics: str = "near-earth",
         clouds: Clouds | None = None,
     ) -> None:
         self._samples, self.times, self.station = samples, times, station
@@ -92,7 +93,7 @@ class Ephemeris(OneOrMany):
                 ephemeris.observer_posvel(times, station), (u.au, u.au / u.d), strict=True
             )
         )
-        self._clouds = clouds or _clouds(samples, instants, *self._observer)
+        self._clouds = clouds or _clouds(samples, instants, dynamics, *self._observer)
         self._labels = np.arange(self._n_rows).astype(str) if labels is None else labels
         self._weights = np.reshape(samples.weights, (self._n_rows, 1, -1))
         self._densities: dict[tuple[int, int], SkyDensity | None] = {}
@@ -421,10 +422,14 @@ class Ephemeris(OneOrMany):
 
 
 def _clouds(
-    samples: OrbitSamples, instants: FloatArray, position: FloatArray, velocity: FloatArray
+    samples: OrbitSamples,
+    instants: FloatArray,
+    dynamics: str,
+    position: FloatArray,
+    velocity: FloatArray,
 ) -> Clouds:
     """Draws at instants [MJD TDB] from observers with heliocentric states (T, 3) [au, au/d]."""
-    n = samples.shape[-1]
+    n, views = samples.shape[-1], dynamics_of(dynamics).views
     r = samples.r.to_value(u.au).reshape(-1, n, 3)
     v = samples.v.to_value(u.au / u.d).reshape(-1, n, 3)
     epoch = samples.epoch.tdb.mjd.reshape(-1, n)

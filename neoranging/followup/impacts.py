@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from astropy import units as u
@@ -14,10 +15,11 @@ from scipy.special import betaincinv
 
 from neoranging.constants import AU_KM, AU_M, R_EARTH
 from neoranging.core.columns import ragged_rows
-from neoranging.core.flight import Approaches, approaches
+from neoranging.core.flight import Approaches
 from neoranging.core.geometry import dot, norm
 from neoranging.ephemeris.states import almanac, site_state
 from neoranging.exceptions import EstimationError
+from neoranging.followup.dynamics import dynamics_of
 from neoranging.observations.places import itrf_to_geodetic
 from neoranging.one_or_many import OneOrMany
 from neoranging.orbits.samples import OrbitSamples
@@ -31,10 +33,7 @@ _LEVEL = 0.95
 
 
 def flights(
-    draws: Iterable[OrbitSamples | None],
-    epoch: FloatArray,
-    within: float,
-    dynamics: str = "near-earth",
+    draws: Iterable[OrbitSamples | None], epoch: FloatArray, days: float, dynamics: str
 ) -> Iterator[Approaches | None]:
     """Flights of the draws of one tracklet after the other, which keeps the memory flat.
 
@@ -44,26 +43,37 @@ def flights(
         Orbits of each tracklet, shape (n,); None of one from which nothing follows.
     epoch : ndarray, shape (M,)
         Epochs of their estimates [MJD TDB].
-    within : float
+    days : float
         Time from these until which the flights go [d].
-    dynamics : {"near-earth", "nbody"}
-        Sun, Earth and Moon; or all planets, which needs the extra ``nbody``.
+    dynamics : str
+        See `neoranging.followup.dynamics.dynamics_of`.
     """
-    if dynamics not in {"near-earth", "nbody"}:
-        raise EstimationError(f"dynamics must be 'near-earth' or 'nbody', got {dynamics!r}")
-    follow = approaches
-    if dynamics == "nbody":
-        from neoranging.orbits.nbody import nbody_approaches
-
-        follow = nbody_approaches
+    follow = dynamics_of(dynamics).approaches
     for samples, start in zip(draws, epoch.tolist(), strict=True):
         if samples is None:
             yield None
             continue
-        begin, end = samples.epoch.tdb.mjd, start + within
+        begin, end = samples.epoch.tdb.mjd, start + days
         first = min(float(np.nanmin(begin)), start)
         states = samples.r.to_value(u.au), samples.v.to_value(AU_D)
         yield follow(*states, begin, almanac(first, end), end)
+
+
+def gathered(flown: Iterable[Approaches | None], m: int, n: int) -> Approaches:
+    """Flights of the n draws of M tracklets as columns (M, n).
+
+    Position and velocity are those of the falls alone, flat in order of tracklet, shape (F, 3).
+    """
+    time, distance = np.full((m, n), np.nan), np.full((m, n), np.nan)
+    falls, is_followed = np.zeros((m, n), dtype=bool), np.zeros((m, n), dtype=bool)
+    position, velocity = [np.zeros((0, 3))], [np.zeros((0, 3))]
+    for k, one in enumerate(flown):
+        if one is not None:
+            time[k], distance[k], falls[k], *_, is_followed[k] = one
+            position.append(one.position[one.falls])
+            velocity.append(one.velocity[one.falls])
+    vectors = np.concatenate(position), np.concatenate(velocity)
+    return Approaches(time, distance, falls, *vectors, is_followed)
 
 
 class Impacts(OneOrMany):
@@ -77,43 +87,15 @@ class Impacts(OneOrMany):
 
     def __init__(
         self,
-        found: Approaches,
-        *,
+        flown: Approaches,
         within: u.Quantity,
         prior: str | None,
         labels: StrArray,
         status: StrArray,
         scalar: bool,
     ) -> None:
-        # positions and velocities are those of the falls alone, flat in order of tracklet
-        self._found, self._labels, self._status, self._scalar = found, labels, status, scalar
+        self._flown, self._labels, self._status, self._scalar = flown, labels, status, scalar
         self.within, self.prior = within, prior
-
-    @classmethod
-    def of(
-        cls,
-        flown: Iterable[Approaches | None],
-        n: int,
-        *,
-        within: u.Quantity,
-        prior: str | None,
-        labels: StrArray,
-        status: StrArray,
-        scalar: bool,
-    ) -> Impacts:
-        """Impacts of M tracklets, of the flights of the n draws of each."""
-        m = len(labels)
-        time, distance = np.full((m, n), np.nan), np.full((m, n), np.nan)
-        falls, is_followed = np.zeros((m, n), dtype=bool), np.zeros((m, n), dtype=bool)
-        vectors: list[tuple[FloatArray, FloatArray]] = [(np.zeros((0, 3)), np.zeros((0, 3)))]
-        for k, one in enumerate(flown):
-            if one is not None:
-                time[k], distance[k], falls[k] = one.time, one.distance, one.falls
-                is_followed[k] = one.is_followed
-                vectors.append((one.position[one.falls], one.velocity[one.falls]))
-        position, velocity = (np.concatenate(parts) for parts in zip(*vectors, strict=True))
-        found = Approaches(time, distance, falls, position, velocity, is_followed)
-        return cls(found, within=within, prior=prior, labels=labels, status=status, scalar=scalar)
 
     @property
     def _n_rows(self) -> int:
@@ -122,37 +104,24 @@ class Impacts(OneOrMany):
     @cached_property
     def _ends(self) -> IntArray:
         """Falls before those of each tracklet, and of all, shape (M + 1,)."""
-        return np.concatenate([[0], np.cumsum(self._found.falls.sum(axis=1))])
+        return np.concatenate([[0], np.cumsum(self._flown.falls.sum(axis=1))])
 
     def _take(self, rows: IntArray, scalar: bool) -> Impacts:
         own = ragged_rows(self._ends[:-1][rows], np.diff(self._ends)[rows])
-        one = self._found
-        found = Approaches(
-            one.time[rows],
-            one.distance[rows],
-            one.falls[rows],
-            one.position[own],
-            one.velocity[own],
-            one.is_followed[rows],
-        )
-        return Impacts(
-            found,
-            within=self.within,
-            prior=self.prior,
-            labels=self._labels[rows],
-            status=self._status[rows],
-            scalar=scalar,
-        )
+        index = (rows, rows, rows, own, own, rows)
+        columns: list[Any] = [c[i] for c, i in zip(self._flown, index, strict=True)]
+        labels, status = self._labels[rows], self._status[rows]
+        return Impacts(Approaches(*columns), self.within, self.prior, labels, status, scalar)
 
     # ------------------------------------------------------------------ how probable
 
     @cached_property
     def _counts(self) -> tuple[IntArray, IntArray]:
         """Draws that fall, and those that were followed, shapes (M,)."""
-        return self._found.falls.sum(axis=1), self._found.is_followed.sum(axis=1)
+        return self._flown.falls.sum(axis=1), self._flown.is_followed.sum(axis=1)
 
     @property
-    def n_draws(self) -> int | IntArray:
+    def n_draws(self) -> Any:
         """Number of draws that were followed to the end; 0 of a tracklet without an answer.
 
         A draw that circles the Earth so often that it was given up does not count.
@@ -160,24 +129,26 @@ class Impacts(OneOrMany):
         return self._value(self._counts[1])
 
     @property
-    def probability(self) -> float | FloatArray:
+    def probability(self) -> Any:
         """Share of the draws that meet the Earth within `within`."""
+        return self._value(self._share)
+
+    @cached_property
+    def _share(self) -> FloatArray:
         falls, n = self._counts
         with np.errstate(invalid="ignore"):
-            return self._value(falls / n)
+            return falls / n
 
     @property
-    def error(self) -> float | FloatArray:
+    def error(self) -> Any:
         """Standard error of `probability` by the number of draws; 0 where none falls, or all.
 
         It says nothing of what else may be wrong. See `upper_limit`.
         """
-        falls, n = self._counts
         with np.errstate(invalid="ignore"):
-            share = falls / n
-            return self._value(np.sqrt(share * (1.0 - share) / n))
+            return self._value(np.sqrt(self._share * (1.0 - self._share) / self._counts[1]))
 
-    def upper_limit(self, level: float = _LEVEL) -> float | FloatArray:
+    def upper_limit(self, level: float = _LEVEL) -> Any:
         """Upper limit of the probability, by the number of draws and falls (Clopper & Pearson).
 
         Where none of 10,000 draws falls it is 0.0003 at the level of 0.95.
@@ -188,19 +159,21 @@ class Impacts(OneOrMany):
             Probability that a limit made so is not too low, between 0 and 1.
         """
         falls, n = self._counts
-        return self._limit(falls + 1.0, n - falls, level, 1.0)
+        return self._limit(falls + 1, n - falls, level, bound=1.0)
 
-    def lower_limit(self, level: float = _LEVEL) -> float | FloatArray:
+    def lower_limit(self, level: float = _LEVEL) -> Any:
         """Lower limit of the probability, as `upper_limit`: 0.9997 where all of 10,000 fall."""
         falls, n = self._counts
-        return self._limit(falls + 0.0, n - falls + 1.0, 1.0 - level, 0.0)
+        return self._limit(falls, n - falls + 1, 1.0 - level, bound=0.0)
 
-    def _limit(self, a: FloatArray, b: FloatArray, q: float, bound: float) -> float | FloatArray:
+    def _limit(self, a: IntArray, b: IntArray, q: float, bound: float) -> Any:
+        """Quantiles of beta distributions; the bound where one of the parameters is zero."""
         if not 0.0 < q < 1.0:
-            raise EstimationError(f"level must lie between 0 and 1, got {q}")
-        none, sure = self._counts[1] == 0, (a == 0.0) | (b == 0.0)
+            raise EstimationError(f"the level must lie between 0 and 1, got {q}")
+        sure = (a == 0) | (b == 0)
         quantile = betaincinv(np.where(sure, 1.0, a), np.where(sure, 1.0, b), q)
-        return self._value(np.where(none, np.nan, np.where(sure, bound, quantile)))
+        limit = np.where(sure, bound, quantile)
+        return self._value(np.where(self._counts[1] > 0, limit, np.nan))
 
     # ------------------------------------------------------------------ when, where, how near
 
@@ -211,18 +184,19 @@ class Impacts(OneOrMany):
         The radius of the Earth of those that fall. One at the beginning or the end of the flight
         is no approach: the object recedes all the time, or is still on its way.
         """
-        return self._quantity(self._found.distance, u.au)
+        return self._quantity(self._flown.distance, u.au)
 
     @property
     def nearest_time(self) -> Time:
         """Instants of the least distances, UTC, shape (n,)."""
-        time = self._found.time[0] if self._scalar else self._found.time
+        time = self._flown.time[0] if self._scalar else self._flown.time
         return Time(time, format="mjd", scale="tdb").utc
 
     @property
     def falls(self) -> BoolArray:
         """Flags of the draws that meet the Earth, shape (n,)."""
-        return self._array(self._found.falls)
+        falls = self._flown.falls
+        return (falls[0] if self._scalar else falls).copy()
 
     def _require_one(self, name: str) -> None:
         if not self._scalar:
@@ -235,7 +209,7 @@ class Impacts(OneOrMany):
     def time(self) -> Time:
         """Instants at which the draws of one tracklet that fall do so, UTC; maybe none."""
         self._require_one("time")
-        time = self._found.time[self._found.falls]
+        time = self._flown.time[self._flown.falls]
         return Time(time, format="mjd", scale="tdb").utc
 
     @property
@@ -248,22 +222,22 @@ class Impacts(OneOrMany):
     def entry_speed(self) -> u.Quantity:
         """Their speeds there, about the centre of the Earth; its rotation is not taken off."""
         self._require_one("entry_speed")
-        return (norm(self._found.velocity) << AU_D).to(KM_S)
+        return (norm(self._flown.velocity) << AU_D).to(KM_S)
 
     @property
     def entry_angle(self) -> u.Quantity:
         """Angles of their paths with the horizon there; 90 degrees is straight down."""
         self._require_one("entry_angle")
-        place, speed = self._found.position, self._found.velocity
+        place, speed = self._flown.position, self._flown.velocity
         return (np.arcsin(-dot(place, speed) / norm(place) / norm(speed)) << u.rad).to(u.deg)
 
     @cached_property
     def _itrf(self) -> FloatArray:
         """Places of all falls, Earth-fixed axes, shape (F, 3) [au]."""
-        time = self._found.time[self._found.falls]
+        time = self._flown.time[self._flown.falls]
         turned = [site_state(axis, time)[0] * AU_M for axis in np.eye(3)]
         # the celestial directions of the three terrestrial axes are the rows of the rotation
-        return np.stack([dot(axis, self._found.position) for axis in turned], axis=1)
+        return np.stack([dot(axis, self._flown.position) for axis in turned], axis=1)
 
     @cached_property
     def _middle(self) -> tuple[FloatArray, FloatArray]:
@@ -307,7 +281,7 @@ class Impacts(OneOrMany):
         """
         times = np.ma.masked_all(self._n_rows)
         for k in np.flatnonzero(np.diff(self._ends)).tolist():
-            times[k] = np.quantile(self._found.time[k, self._found.falls[k]], q)
+            times[k] = np.quantile(self._flown.time[k, self._flown.falls[k]], q)
         instants = Time(times, format="mjd", scale="tdb").utc
         instants.format = "iso"
         return instants[0] if self._scalar else instants
@@ -315,7 +289,7 @@ class Impacts(OneOrMany):
     # ------------------------------------------------------------------ how it shows
 
     @property
-    def status(self) -> str | StrArray:
+    def status(self) -> Any:
         """Name of the status of the estimate."""
         return self._value(self._status)
 
@@ -327,18 +301,11 @@ class Impacts(OneOrMany):
         ``longitude``, ``latitude`` (of `center`) and ``extent``; ``nearest_distance`` (median of
         all draws) and ``status``.
         """
-        many = Impacts(
-            self._found,
-            within=self.within,
-            prior=self.prior,
-            labels=self._labels,
-            status=self._status,
-            scalar=False,
-        )
+        many = self._take(np.arange(self._n_rows), scalar=False)
         longitude, latitude, _ = itrf_to_geodetic(many._middle[0] * AU_M).T
         nearest = np.full(self._n_rows, np.nan)
-        some = self._found.is_followed.any(axis=1)
-        nearest[some] = np.nanmedian(self._found.distance[some], axis=1)
+        some = self._flown.is_followed.any(axis=1)
+        nearest[some] = np.nanmedian(self._flown.distance[some], axis=1)
         return QTable(
             {
                 "tracklet": self._labels,

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from jplephem.spk import SPK
 
-from neoranging.constants import AU_KM, MJD_J2000, MJD_JD, R_EARTH
+from neoranging.constants import AU_KM, C_AU_PER_DAY, MJD_J2000, MJD_JD, R_EARTH
 from neoranging.core.geometry import dot, norm
 from neoranging.ephemeris.states import earth_state
 from neoranging.exceptions import EphemerisError, MissingDependencyError
 from neoranging.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from neoranging.core.flight import Almanac, Approaches
+    from neoranging.core.flight import Almanac, Approaches, Views
 
 KERNEL_VARIABLE: Final = "NEORANGING_DE440"
 """Environment variable that names the file of DE440 to use."""
@@ -265,6 +265,29 @@ def nbody_states(
             states[rows] = integrator.follow(start[k], float(epoch[k]), t[rows])
     states -= integrator.sun(t)
     return states[:, :3], states[:, 3:]
+
+
+def nbody_views(
+    r: FloatArray,
+    v: FloatArray,
+    epoch: FloatArray,
+    almanac: Almanac,
+    times: FloatArray,
+    observers: FloatArray,
+) -> Views:
+    """K objects as observers see them at T instants of reception, under all planets.
+
+    The counterpart of `neoranging.core.flight.views`, with its arguments. The light time, and which
+    objects fall before, are taken from that function: they differ by nothing that could be seen.
+    """
+    from neoranging.core.flight import Views, views
+
+    line, velocity = views(r, v, epoch, almanac, times, observers)
+    owner, instant = np.nonzero(np.isfinite(line[..., 0]))
+    emission = times[instant] - norm(line[owner, instant]) / C_AU_PER_DAY
+    position, velocity[owner, instant] = nbody_states(r, v, epoch, owner, emission)
+    line[owner, instant] = position - observers[instant]
+    return Views(line, velocity)
 
 
 def nbody_approaches(
