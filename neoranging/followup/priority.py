@@ -43,6 +43,7 @@ def ranking(
     field: float,
     limit: float,
     min_altitude: float,
+    neo: FloatArray | None = None,
 ) -> QTable:
     """Table of `RangeEstimate.priority` from an ephemeris and chances of an impact.
 
@@ -60,6 +61,8 @@ def ranking(
         Magnitude limit V, infinite if there is none.
     min_altitude : float
         In degrees.
+    neo : ndarray, shape (M,), optional
+        Chances of a near-Earth object, where they are at hand.
     """
     direction = sky._clouds.direction
     m, t = direction.shape[:2]
@@ -80,7 +83,8 @@ def ranking(
     sun = np.broadcast_to(sky.sun_altitude.to_value(u.deg), (m, t))
     # without a place on the ground neither is known, nor in the way
     observable = ~(altitude < min_altitude) & ~(sun > DARK)
-    neo = estimate.probability("neo")
+    if neo is None:
+        neo = estimate.probability("neo")
     worth = np.nan_to_num(neo[:, None] * bits * in_field * bright * observable)
 
     best = np.arange(m), worth.argmax(axis=1)
