@@ -10,6 +10,7 @@ from neoranging._version import __version__
 from neoranging.cli.demo import demo
 from neoranging.cli.errors import CommandLine
 from neoranging.cli.estimate import estimate
+from neoranging.cli.follow_up import follow_up
 from neoranging.cli.methods import methods
 from neoranging.cli.region import region
 
@@ -32,5 +33,5 @@ def main() -> None:
     """  # noqa: D301 (the character by which click keeps lines apart)
 
 
-for command in (estimate, region, methods, demo):
+for command in (estimate, follow_up, region, methods, demo):
     main.add_command(command)

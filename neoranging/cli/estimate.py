@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from neoranging.cli.errors import EXIT_CODES, CommandError, ExitCode, echo, in_options
+from neoranging.cli.errors import EXIT_CODES, CommandError, ExitCode, echo
 from neoranging.cli.listing import (
     TRACK_ALIGN,
+    advice_on,
     deliver,
     in_parentheses,
     texts,
@@ -32,7 +31,6 @@ from neoranging.tables import text_table
 if TYPE_CHECKING:
     from astropy.table import QTable
 
-    from neoranging.core.status import RangeStatus
     from neoranging.estimators.base import RangingEstimator
 
 
@@ -111,7 +109,7 @@ def estimate(
     meta = {"method": result.method, "origin": result.origin, "confidence_level": level}
     deliver(track_rows(tracklets, result.epoch, columns, meta), form, out, _as_text)
     if form != "table" and not reading["quiet"]:
-        echo(_advice(result.status), err=True, nl=False)
+        echo(advice_on(result.status), err=True, nl=False)
     if strict and not result.ok.all():
         failed = int((~result.ok).sum())
         text = f"{failed} of {len(tracklets)} tracklets have another status than OK"
@@ -157,15 +155,5 @@ def _as_text(rows: QTable) -> str:
         },
         align=TRACK_ALIGN + ">>><<",
     )
-    advice = _advice(statuses)
+    advice = advice_on(statuses)
     return f"{table}\n\n{advice}" if advice else table
-
-
-def _advice(statuses: Iterable[RangeStatus]) -> str:
-    """Advice on each status that occurs, other than OK."""
-    lines = [
-        in_options(f"{status.name}: {status.advice}")
-        for status in dict.fromkeys(statuses)
-        if status.name != "OK"
-    ]
-    return "".join(textwrap.fill(line, 98, subsequent_indent="  ") + "\n" for line in lines)

@@ -10,6 +10,7 @@ import errno
 import io
 import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from neoranging._version import __version__
-from neoranging.cli.errors import CommandError, echo
+from neoranging.cli.errors import CommandError, echo, in_options
 from neoranging.exceptions import MissingDependencyError
 from neoranging.files import plain, replacing
 from neoranging.tables import csv_table, significant
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from astropy.table import QTable, Table
     from astropy.time import Time
 
+    from neoranging.core.status import RangeStatus
     from neoranging.tracklet import TrackletSet
 
 
@@ -95,6 +97,16 @@ def in_parentheses(cells: Iterable[str], ok: Iterable[bool]) -> list[str]:
     """Cells in parentheses where the status is not OK, but for those without a number."""
     pairs = zip(cells, ok, strict=True)
     return [cell if is_ok or cell == "-" else f"({cell})" for cell, is_ok in pairs]
+
+
+def advice_on(statuses: Iterable[RangeStatus]) -> str:
+    """Advice on each status that occurs, other than OK."""
+    lines = [
+        in_options(f"{status.name}: {status.advice}")
+        for status in dict.fromkeys(statuses)
+        if status.name != "OK"
+    ]
+    return "".join(textwrap.fill(line, 98, subsequent_indent="  ") + "\n" for line in lines)
 
 
 def deliver(rows: QTable, form: str, out: Path | None, as_text: Callable[[QTable], str]) -> None:

@@ -92,7 +92,7 @@ def group_by_option(thing: str, default: str = "station") -> Decorator:
     )
 
 
-_INPUT: Final = (
+_FILES: Final = (
     click.argument(
         "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
     ),
@@ -106,11 +106,9 @@ _INPUT: Final = (
         type=click.Choice(SCALES),
         help="Time scale of epochs in tables, where the name of the column does not say it.",
     ),
-    click.option(
-        "--station",
-        metavar="CODE",
-        help="MPC code of all rows of tables without a column of stations.",
-    ),
+)
+
+_GROUPS: Final = (
     group_by_option("A tracklet"),
     click.option(
         "--sigma",
@@ -125,7 +123,19 @@ _INPUT: Final = (
 
 def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument FILE and the options of `neoranging.cli.reading.read_files`."""
-    return reduce(lambda inner, option: option(inner), reversed(_INPUT), command)
+    return input_options_with("--station")(command)
+
+
+def input_options_with(station: str) -> Decorator:
+    """Decorator of `input_options` with another name of the option ``--station``."""
+    observed_from = click.option(
+        station,
+        "station",
+        metavar="CODE",
+        help="MPC code of all rows of tables without a column of stations.",
+    )
+    every = (*_FILES, observed_from, *_GROUPS)
+    return lambda command: reduce(lambda inner, option: option(inner), reversed(every), command)
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -248,8 +248,9 @@ class SkyDensity:
             score = float(np.mean(np.log(np.maximum(inner, 1e-300))))
             if score > best + _BETTER:
                 best, kernels = score, [precision, height, change]
-        left_out = _without_own(np.arange(n), place, weights, *kernels)
-        return cls(frame, axes, place, weights, *kernels[:2], left_out)
+        precision, height, change = kernels
+        left_out = _without_own(np.arange(n), place, weights, precision, height, change)
+        return cls(frame, axes, place, weights, precision, height, left_out)
 
     def threshold(self, level: float) -> float:
         """Density above which a draw lies with a probability, by the draws left out."""

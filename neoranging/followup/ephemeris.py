@@ -13,10 +13,11 @@ from astropy.table import QTable
 from astropy.time import Time
 
 from neoranging import ephemeris
-from neoranging.arguments import check_level
+from neoranging.arguments import check_level, values_in
 from neoranging.constants import C_AU_PER_DAY
 from neoranging.core.admissible import phase_magnitude
 from neoranging.core.geometry import dot, norm, radec, sky_basis
+from neoranging.core.pointings import cover
 from neoranging.core.sky_density import FEWEST, SkyDensity, spatial_median
 from neoranging.ephemeris.states import almanac, zenith
 from neoranging.exceptions import EstimationError
@@ -118,7 +119,7 @@ class Ephemeris(OneOrMany):
     @cached_property
     def coord(self) -> SkyCoord:
         """Directions and distances of the draws, ICRS axes, from the observer, shape (T, n)."""
-        ra, dec = radec(self._shaped(self._clouds.direction))
+        ra, dec = _radec(self._shaped(self._clouds.direction))
         return SkyCoord(ra, dec, self._shaped(self._clouds.rho) * u.au, unit=(u.rad, u.rad, u.au))
 
     @property
@@ -171,7 +172,7 @@ class Ephemeris(OneOrMany):
     @cached_property
     def center(self) -> SkyCoord:
         """Spatial medians of the clouds, shape (T,): few draws that are far do not move them."""
-        ra, dec = radec(self._shaped(self._middle))
+        ra, dec = _radec(self._shaped(self._middle))
         return SkyCoord(ra, dec, unit=u.rad)
 
     @cached_property
@@ -288,26 +289,26 @@ class Ephemeris(OneOrMany):
             If the ephemeris is of many tracklets or instants, or has too few draws.
         """
         check_level(level)
-        lines = self._only_density("an outline").outline(level)
-        return [SkyCoord(*radec(line), unit=u.rad) for line in lines]
+        self._require_one("an outline")
+        density = self._density(0, 0)
+        lines = [] if density is None else density.outline(level)
+        return [SkyCoord(*_radec(line), unit=u.rad) for line in lines]
 
-    def _only_density(self, what: str) -> SkyDensity:
-        """Density of the only cloud, or an error."""
-        shape = self._clouds.rho.shape
-        if shape[:2] != (1, 1):
+    def _require_one(self, what: str) -> None:
+        """Raise an error unless there is one cloud, and that has draws enough."""
+        n_rows, n_times, n = self._clouds.rho.shape
+        if (n_rows, n_times) != (1, 1):
             raise EstimationError(
                 f"{what} is of one tracklet at one instant, this ephemeris is of "
-                f"{many(shape[0], 'tracklet')} at {many(shape[1], 'instant')}: take one of "
-                "the estimate and one Time"
+                f"{many(n_rows, 'tracklet')} at {many(n_times, 'instant')}: index the estimate, "
+                "and ask it for one Time"
             )
-        density = self._density(0, 0)
-        if density is None:
-            left = int(np.isfinite(self._clouds.rho).sum())
+        left = int(np.isfinite(self._clouds.rho).sum())
+        if left < FEWEST:
             raise EstimationError(
-                f"{what} takes {FEWEST} draws, and {left} of {shape[2]} are left: the others have "
-                "met the Earth before"
+                f"{what} takes {FEWEST} draws, and {left} of {n} are left: the tracklet has no "
+                "ephemeris, or they have met the Earth before"
             )
-        return density
 
     # ------------------------------------------------------------------ the observer's night
 
@@ -334,6 +335,66 @@ class Ephemeris(OneOrMany):
         up = zenith(self.times, self.station)
         return np.broadcast_to(up, (self._clouds.rho.shape[1], 3))
 
+    def pointings(self, field: u.Quantity, coverage: float = 0.95) -> QTable:
+        """Fields that cover a share of the probability, the most probable first.
+
+        Squares whose sides run along right ascension and declination, of one tracklet at one
+        instant. Half of the draws place them, and the other half says what they hold.
+
+        Parameters
+        ----------
+        field : Quantity
+            Length of a side, as ``0.5 * u.deg``.
+        coverage : float
+            Share to cover, between 0 and 1.
+
+        Returns
+        -------
+        QTable
+            Columns ``ra``, ``dec`` (of the middle), ``probability`` (that the object is in this
+            field and in none before) and ``cumulative``. At most 50 rows, and none for single
+            draws: ``meta["is_covered"]`` is False where they hold less than `coverage`, as the
+            cloud is too wide for the field.
+
+        Raises
+        ------
+        EstimationError
+            If the ephemeris is of many tracklets or instants, has too few draws, or the field is
+            no angle below 90 deg.
+
+        Examples
+        --------
+        >>> import astropy.units as u
+        >>> import neoranging as nr
+        >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
+        >>> estimate = night.estimate(method="systematic")
+        >>> tomorrow = estimate.ephemeris(estimate.epoch + 1 * u.d, "G96")
+        >>> fields = tomorrow.pointings(2 * u.deg)
+        >>> fields["probability"].round(1)
+        """
+        check_level(coverage)
+        self._require_one("a list of pointings")
+        side = values_in("field", field, u.rad, EstimationError)
+        if side.ndim or not 0.0 < side < 0.5 * np.pi:
+            raise EstimationError(
+                f"field must be one angle between 0 and 90 deg, the side of a square, got {field}"
+            )
+        direction, weights = self._cloud(0, 0)
+        fields = cover(direction, weights, float(side), coverage)
+        ra, dec = radec(fields.direction)
+        cumulative = np.cumsum(fields.probability)
+        # a hair below for the rounding of the sum
+        is_covered = bool(len(cumulative) and cumulative[-1] >= coverage - 1e-9)
+        return QTable(
+            {
+                "ra": (ra << u.rad).to(u.deg),
+                "dec": (dec << u.rad).to(u.deg),
+                "probability": fields.probability,
+                "cumulative": cumulative,
+            },
+            meta={"field": u.Quantity(field), "coverage": coverage, "is_covered": is_covered},
+        )
+
     # ------------------------------------------------------------------ how it shows
 
     def to_table(self) -> QTable:
@@ -348,13 +409,17 @@ class Ephemeris(OneOrMany):
         n_rows, n_times = self._clouds.rho.shape[:2]
         instants = np.tile(np.atleast_1d(self.times.utc.isot), n_rows)
         utc = Time(instants, format="isot", scale="utc")
-        ra, dec = radec(self._middle)
+        ra, dec = _radec(self._middle)
         levels = 0.05, 0.5, 0.95
         low, magnitude, high = self._quantiles(self._magnitude, levels) << u.mag
         (motion,) = self._quantiles(norm(self._clouds.rate), (0.5,)) << u.rad / u.d
         angle = self._position_angle
-        weights = np.where(np.isfinite(angle), self._weights, np.nan)
-        east, north = (np.nansum(weights * f(angle), axis=-1) for f in (np.sin, np.cos))
+        seen = np.isfinite(angle)
+        weights = np.where(seen, self._weights, 0.0)
+        weights[~seen.any(axis=-1)] = np.nan
+        east, north = (
+            np.sum(weights * f(np.where(seen, angle, 0.0)), axis=-1) for f in (np.sin, np.cos)
+        )
         major, minor, ellipse_angle = (np.ravel(axis) for axis in self.ellipse(0.95))
         return QTable(
             {
@@ -399,6 +464,15 @@ class Ephemeris(OneOrMany):
             ]
         ).T
 
+    def plot_sky(self, field: u.Quantity | None = None, ax: Any = None, **options: Any) -> Any:
+        """Draw the cloud of one tracklet at one instant, with a field of view to scale.
+
+        See :func:`neoranging.plotting.plot_sky`.
+        """
+        from neoranging.plotting.sky import plot_sky
+
+        return plot_sky(self, field, ax=ax, **options)
+
     def __repr__(self) -> str:
         of, drawn = many(self._n_rows, "tracklet"), many(self._clouds.rho.shape[-1], "orbit")
         utc = np.atleast_1d(self.times.utc.to_value("iso", subfmt="date_hm"))
@@ -419,6 +493,12 @@ class Ephemeris(OneOrMany):
                 f"95 % area {one['area_95'].value:.3g} square arcminutes"
             )
         return rows
+
+
+def _radec(direction: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Right ascension and declination of unit vectors [rad]; both NaN of NaN."""
+    ra, dec = radec(direction)
+    return np.where(np.isnan(dec), np.nan, ra), dec
 
 
 def _clouds(

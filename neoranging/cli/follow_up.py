@@ -1,0 +1,353 @@
+"""``neoranging follow-up``: where the tracklets in files of observations will be on the sky."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from neoranging.cli.errors import EXIT_CODES
+from neoranging.cli.listing import advice_on, deliver, texts, track_rows
+from neoranging.cli.options import (
+    COUNT,
+    Number,
+    input_options_with,
+    method_option,
+    output_options,
+    seed_option,
+)
+from neoranging.cli.reading import read_files
+from neoranging.exceptions import ObserverError
+from neoranging.records import many
+from neoranging.tables import text_table
+
+if TYPE_CHECKING:
+    from astropy.table import QTable, Row
+    from astropy.time import Time
+    from astropy.units import Quantity
+
+    from neoranging.estimate import RangeEstimate
+    from neoranging.followup import Ephemeris
+    from neoranging.tracklet import TrackletSet
+    from neoranging.typing import FloatArray
+
+_AFTER: Final = re.compile(r"([+-])\s*(\d+(?:\.\d*)?|\.\d+)\s*(min|m|h|d)")
+_DAYS: Final = {"min": 1.0 / 1440.0, "m": 1.0 / 1440.0, "h": 1.0 / 24.0, "d": 1.0}
+
+_NIGHT: Final = -18.0
+"""Altitude of the Sun below which the night is dark [deg]."""
+
+
+class Instant(click.ParamType):
+    """A time in UTC, or one so many minutes, hours or days after the last observation."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Time, or the days after the last observation."""
+        from astropy.time import Time
+
+        text = str(value).strip()
+        if after := _AFTER.fullmatch(text):
+            sign, number, unit = after.groups()
+            return float(sign + number) * _DAYS[unit]
+        if text == "now":
+            return Time.now()
+        try:
+            return Time(text.removesuffix("Z"), scale="utc")
+        except ValueError:
+            self.fail(
+                f"{value!r} is no time: write it in UTC as 2026-01-31T06:30, or as +24h, +90min or "
+                "+2d after the last observation of each tracklet, or now",
+                param,
+                ctx,
+            )
+
+
+class Angle(click.ParamType):
+    """An angle with its unit, in degrees without."""
+
+    name = "angle"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Quantity of an angle between 0 and 90 deg."""
+        from astropy import units as u
+
+        try:
+            angle = u.Quantity(str(value))
+            angle = angle * u.deg if angle.unit == u.one else angle
+            if not 0.0 < angle.to_value(u.deg) < 90.0:
+                raise ValueError
+        except (TypeError, ValueError, u.UnitsError):
+            text = "is no angle between 0 and 90 deg: write 0.5deg or 30arcmin"
+            self.fail(f"{value!r} {text}", param, ctx)
+        return angle
+
+
+@click.command(epilog=EXIT_CODES)
+@input_options_with("--observed-from")
+@click.option(
+    "--at",
+    "instant",
+    type=Instant(),
+    metavar="TIME",
+    default="+24h",
+    show_default=True,
+    help="When to observe: UTC as 2026-01-31T06:30, or after the last observation: +24h, +2d; now.",
+)
+@click.option(
+    "--station",
+    "observer",
+    metavar="CODE",
+    help="MPC code of the observatory to observe from.  [default: that of each tracklet]",
+)
+@click.option(
+    "--field",
+    type=Angle(),
+    metavar="ANGLE",
+    help="Side of a square field of view, as 0.5deg or 30arcmin: lists where to point.",
+)
+@click.option(
+    "--coverage",
+    type=Number(min=0.0, max=1.0, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Share of the probability that the fields cover.",
+)
+@method_option(default="systematic", show_default=True)
+@click.option(
+    "--draws",
+    type=COUNT,
+    default=1000,
+    show_default=True,
+    help="Orbits to follow for each tracklet.",
+)
+@seed_option("Seed of the draws.")
+@output_options
+def follow_up(
+    instant: Time | float,
+    observer: str | None,
+    field: Quantity | None,
+    coverage: float,
+    method: str,
+    draws: int,
+    seed: int,
+    form: str,
+    out: Path | None,
+    **reading: Any,
+) -> None:
+    """Say where every tracklet in FILE... will be, and where to point.
+
+    Orbits drawn from the posterior of each night are followed under Sun, Earth and Moon, and make a
+    cloud on the sky. A row has its middle, the magnitude V with the limits that hold 90 %, the
+    motion and its position angle, the areas that hold 68 and 95 % of the probability, and the
+    altitudes of the object and of the Sun. With --field, squares along right ascension and
+    declination follow, in the order in which to observe them: the probability that the object is in
+    this one and in none before, and in all of them so far.
+
+    A tracklet without an answer keeps its row, which says why. Exit code 5 does not occur.
+
+    \b
+    Examples:
+      neoranging follow-up night.obs80
+      neoranging follow-up night.obs80 --at 2026-01-31T06:30 --station G96 --field 0.5deg
+      neoranging follow-up night.obs80 --at +2d --out tomorrow.csv
+    """  # noqa: D301 (the character by which click keeps lines apart)
+    import numpy as np
+    from astropy import units as u
+    from astropy.time import Time
+
+    from neoranging.observations import observatories
+
+    if observer is not None:
+        observer = _known(observer)  # before the files: they may be large
+    if isinstance(instant, Time):
+        _require_known(instant)
+    tracklets = read_files(**reading)
+    result = tracklets.estimate(method)
+    futures, observers = [], []
+    for k, tracklet in enumerate(tracklets):
+        time = instant
+        if isinstance(instant, float):
+            time = tracklet.obstime[-1].utc + instant * u.d
+        code = tracklets.stations[k].split(",")[0] if observer is None else observer
+        nowhere = bool(np.isnan(observatories.itrf_positions(code)).any())
+        futures.append(result[[k]].ephemeris(time, None if nowhere else code, n=draws, rng=seed))
+        observers.append("500" if nowhere else code)
+    rows = _rows(tracklets, result, futures, observers, field, coverage)
+    rows.meta |= {"method": method, "draws": draws, "seed": seed}
+    if field is not None:
+        rows.meta |= {"field_deg": field.to_value(u.deg), "coverage": coverage}
+    deliver(rows, form, out, _as_text)
+
+
+def _require_known(instant: Time) -> None:
+    """Raise an error of usage for a time outside the ephemeris."""
+    from neoranging.ephemeris import tdb_mjd
+    from neoranging.exceptions import EphemerisError
+
+    try:
+        tdb_mjd(instant)
+    except EphemerisError as error:
+        text = f"{instant.iso[:10]} is outside the ephemeris, which reaches from 1800 to 2200"
+        raise click.BadParameter(text, param_hint="'--at'") from error
+
+
+def _known(code: str) -> str:
+    """Code of an observatory that has a place, or an error of usage."""
+    from neoranging.observations import observatories
+    from neoranging.observations.stations import require_codes
+
+    try:
+        (known,) = require_codes([code]).tolist()
+        if known != "500":
+            _ = observatories.observatory(known).location
+    except ObserverError as error:
+        raise click.BadParameter(str(error), param_hint="'--station'") from error
+    return str(known)
+
+
+def _rows(
+    tracklets: TrackletSet,
+    result: RangeEstimate,
+    futures: list[Ephemeris],
+    observers: list[str],
+    field: Quantity | None,
+    coverage: float,
+) -> QTable:
+    """One row a tracklet, whatever became of it, or one for each of its fields."""
+    import numpy as np
+    from astropy import units as u
+    from astropy.table import QTable, vstack
+
+    no_field = QTable({"ra": [np.nan] * u.deg, "dec": [np.nan] * u.deg})
+    no_field["probability"] = no_field["cumulative"] = np.nan
+    sky = vstack([future.to_table() for future in futures])
+    every, remarks = [], []
+    for k, own in enumerate(tracklets.stations.tolist()):
+        fields, notes = no_field, _remarks(sky[k], result.status[k].name)
+        if observers[k] == "500" and own != "500" and np.isfinite(sky["fallen"][k]):
+            notes.append("as from the centre of the Earth: no fixed station")
+        if field is not None and np.isfinite(sky["area_95"][k]):
+            fields = futures[k].pointings(field, coverage)
+            if not fields.meta["is_covered"]:
+                held = float(fields["probability"].sum())
+                notes.append(f"too wide: {many(len(fields), 'field')} hold {held:.0%}")
+        every.append(fields)
+        remarks.append("; ".join(notes))
+    columns = {"observer": observers, **{name: sky[name] for name in sky.colnames[1:]}}
+    columns |= {"status": [status.name for status in result.status], "remarks": remarks}
+    rows = track_rows(tracklets, result.epoch, columns, {})
+    if field is None:
+        return rows
+    counts = [len(fields) for fields in every]
+    rows = rows[np.repeat(np.arange(len(rows)), counts)]
+    pointings = vstack(every, metadata_conflicts="silent")
+    number = np.concatenate([np.arange(1, n + 1) for n in counts])
+    rows["field"] = np.where(np.isfinite(pointings["probability"]), number, 0)
+    for name in ("ra", "dec", "probability", "cumulative"):
+        rows[f"field_{name}"] = pointings[name]
+    return rows
+
+
+def _remarks(row: Row, status: str) -> list[str]:
+    """Remarks to an observer on a row of `Ephemeris.to_table`."""
+    import numpy as np
+
+    fallen, altitude, sun = row["fallen"], row["altitude"].value, row["sun_altitude"].value
+    if np.isnan(fallen):
+        return [f"no ephemeris: {status}"]
+    if fallen == 1.0:
+        return ["all of its orbits have met the Earth"]
+    remarks = {
+        f"{fallen:.1%} of its orbits have met the Earth": fallen > 0.0,
+        "below the horizon": altitude < 0.0,
+        "daylight": sun > 0.0,
+        "twilight": _NIGHT < sun <= 0.0,
+        "no magnitude, size unknown": np.isnan(row["magnitude"].value),
+    }
+    return [remark for remark, holds in remarks.items() if holds]
+
+
+def _as_text(rows: QTable) -> str:
+    from neoranging.core.status import RangeStatus
+
+    first = rows[rows["field"] <= 1] if "field" in rows.colnames else rows
+    magnitudes = zip(
+        *(first[f"magnitude{end}"].value for end in ("", "_low", "_high")), strict=True
+    )
+    label = "tracklet" if "tracklet" in rows.colnames else "designation"
+    table = text_table(
+        {
+            label: first[label].tolist(),
+            ("time", "UTC"): _minutes(first["time"]),
+            "from": first["observer"].tolist(),
+            ("ra", "h m s"): _sexagesimal(first["ra"].to_value("hourangle")),
+            ("dec", "d m s"): _sexagesimal(first["dec"].value, "+"),
+            ("V", "mag"): [
+                "-" if math.isnan(v) else f"{v:.1f} ({low:.1f}-{high:.1f})"
+                for v, low, high in magnitudes
+            ],
+            ("motion", '"/min'): texts(first, "proper_motion", 3),
+            ("p.a.", "deg"): _rounded(first["position_angle"].value),
+            ("68 % area", "arcmin2"): texts(first, "area_68", 2),
+            ("95 % area", "arcmin2"): texts(first, "area_95", 2),
+            ("alt", "deg"): _rounded(first["altitude"].value),
+            ("Sun", "deg"): _rounded(first["sun_altitude"].value),
+            "status": first["status"].tolist(),
+            "remarks": first["remarks"].tolist(),
+        },
+        align="<<<>>>>>>>>><<",
+    )
+    parts = [table]
+    if "field" in rows.colnames:
+        parts.append(_fields_as_text(rows[rows["field"] > 0], label))
+    statuses = [RangeStatus[name] for name in first["status"]]
+    return "\n\n".join([*parts, advice_on(statuses)]).rstrip()
+
+
+def _fields_as_text(rows: QTable, label: str) -> str:
+    if not len(rows):
+        return "no fields"
+    table = text_table(
+        {
+            label: _at_first(rows[label].tolist(), rows),
+            ("time", "UTC"): _at_first(_minutes(rows["time"]), rows),
+            "field": rows["field"].tolist(),
+            ("ra", "h m s"): _sexagesimal(rows["field_ra"].to_value("hourangle")),
+            ("dec", "d m s"): _sexagesimal(rows["field_dec"].value, "+"),
+            "probability": [f"{share:.3f}" for share in rows["field_probability"]],
+            "in all so far": [f"{share:.3f}" for share in rows["field_cumulative"]],
+        },
+        align="<<>>>>>",
+    )
+    return f"Fields of {rows.meta['field_deg']:.4g} deg\n{table}"
+
+
+def _at_first(cells: list[str], rows: QTable) -> list[str]:
+    """Cells in the first row of each tracklet, none in the others."""
+    return [cell if field == 1 else "" for cell, field in zip(cells, rows["field"], strict=True)]
+
+
+def _minutes(times: Time) -> list[str]:
+    return [text[:16].replace("T", " ") for text in times.utc.isot]
+
+
+def _rounded(values: FloatArray) -> list[str]:
+    return ["-" if math.isnan(value) else f"{value:.0f}" for value in values.tolist()]
+
+
+def _sexagesimal(values: FloatArray, sign: str = "") -> list[str]:
+    """Hours or degrees with minutes and seconds; a hyphen for NaN."""
+    cells = []
+    for value in values.tolist():
+        if math.isnan(value):
+            cells.append("-")
+            continue
+        minutes, seconds = divmod(round(3600.0 * abs(value)), 60)
+        mark = "-" if value < 0.0 else sign
+        cells.append(f"{mark}{minutes // 60:02d} {minutes % 60:02d} {seconds:02d}")
+    return cells
