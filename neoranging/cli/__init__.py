@@ -13,6 +13,7 @@ from neoranging.cli.estimate import estimate
 from neoranging.cli.follow_up import follow_up
 from neoranging.cli.methods import methods
 from neoranging.cli.region import region
+from neoranging.cli.report import report
 
 
 @click.group(
@@ -33,5 +34,5 @@ def main() -> None:
     """  # noqa: D301 (the character by which click keeps lines apart)
 
 
-for command in (estimate, follow_up, region, methods, demo):
+for command in (estimate, follow_up, region, methods, demo, report):
     main.add_command(command)

@@ -1,8 +1,9 @@
 """Figures of one tracklet as SVG that stands in a page: short paths, no library behind them.
 
 Coordinates are rounded to the half pixels of a telephone, and each point of a path counts from the
-one before it, so that a figure has a few kilobytes and a page of a thousand tracklets opens. Colours
-and lines are classes of the template. What lies outside the axes is cut off by the inner ``svg``.
+one before it, so that a figure has a few kilobytes and a page of a thousand tracklets opens.
+Colours and lines are classes of the template. What lies outside the axes is cut off by the inner
+``svg``.
 """
 
 from __future__ import annotations
@@ -107,10 +108,11 @@ class Axes:
                 f'<text class="mark" x="{at + 6}" y="22">{text}</text>'
             )
 
-    def rectangle(self, x: float, y: float, width: float, height: float, look: str) -> None:
-        """Draw a rectangle about a middle."""
-        half = np.array([0.5, -0.5])
-        self.line(x + width * half[[0, 1, 1, 0]], y + height * half[[0, 0, 1, 1]], look, closed=True)
+    def square(self, x: float, y: float, side: float, look: str) -> None:
+        """Draw a square about a middle."""
+        half = 0.5 * side
+        across, up = np.array([half, -half, -half, half]), np.array([half, half, -half, -half])
+        self.line(x + across, y + up, look, closed=True)
 
     def ticks(self, x: Iterable[tuple[float, str]], y: Iterable[tuple[float, str]]) -> None:
         """Draw a grid with numbers below and at the left."""
@@ -122,7 +124,9 @@ class Axes:
         for value, text in y:
             at = round(float(self.down(value)))
             grid.append(f"M0 {at}h{self.width}")
-            self._outside.append(f'<text class="e" x="{_LEFT - 8}" y="{_TOP + at + 7}">{text}</text>')
+            self._outside.append(
+                f'<text class="e" x="{_LEFT - 8}" y="{_TOP + at + 7}">{text}</text>'
+            )
         self._inside.insert(0, f'<path class="grid" d="{"".join(grid)}"/>')
 
     def figure(self, title: str, x: str, y: str = "") -> Markup:
@@ -166,14 +170,10 @@ def plane(outlines: Sequence[tuple[FloatArray, FloatArray]], cloud: Cloud | None
         axes.line(np.log(rho), rate, "region", closed=True)
     if cloud is not None:
         axes.cloud(cloud)
-    return axes.figure(
-        "posterior over the admissible region", "range [au]", "range-rate [au/d]"
-    )
+    return axes.figure("posterior over the admissible region", "range [au]", "range-rate [au/d]")
 
 
-def range_curve(
-    x: FloatArray, density: FloatArray, regions: dict[float, FloatArray]
-) -> Markup:
+def range_curve(x: FloatArray, density: FloatArray, regions: dict[float, FloatArray]) -> Markup:
     """Density in the logarithm of the range, the densest parts of it shaded.
 
     Parameters
@@ -216,9 +216,10 @@ def sky(
     pointings : sequence of tuple of 2 float
         Middles of the fields, the first one first.
     """
-    bulk = cloud.rank < 0.995
-    drawn = [np.concatenate([part, [0.0]]) for part in (cloud.x[bulk], cloud.y[bulk])]
-    low, high = (np.array([f(part) for part in drawn]) for f in (np.min, np.max))
+    bulk = cloud.rank < 0.99
+    drawn = [(cloud.x[bulk], cloud.y[bulk]), *outlines]
+    points = np.concatenate([np.stack(part, axis=1) for part in drawn])
+    low, high = points.min(axis=0), points.max(axis=0)
     if pointings:
         low = np.minimum(low, np.array(pointings[0]) - 0.55 * field)
         high = np.maximum(high, np.array(pointings[0]) + 0.55 * field)
@@ -231,8 +232,8 @@ def sky(
     for east, north in outlines:
         axes.line(east, north, "sky", closed=True)
     axes.cloud(cloud)
-    for number, (east, north) in enumerate(pointings):
-        axes.rectangle(east, north, field, field, "other" if number else "field")
+    for number, middle_of_field in enumerate(pointings):
+        axes.square(*middle_of_field, field, "other" if number else "field")
     return axes.figure("cloud on the sky", "east [arcmin]", "north [arcmin]")
 
 
@@ -260,3 +261,11 @@ def _steps(low: float, high: float, most: int = 5) -> list[tuple[float, str]]:
     first, last = math.ceil(low / step), math.floor(high / step)
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     return [(k * step, f"{k * step:.{digits}f}".replace("-", "−")) for k in range(first, last + 1)]
+
+
+def ranks(density: FloatArray) -> FloatArray:
+    """Shares of the draws that are at denser places than each, shape (n,)."""
+    order = np.argsort(-density, kind="stable")
+    rank = np.empty(len(density))
+    rank[order] = np.arange(len(density)) / len(density)
+    return rank

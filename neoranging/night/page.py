@@ -15,18 +15,18 @@ from astropy.time import Time
 
 from neoranging._version import __version__
 from neoranging.arguments import require_time, values_in
-from neoranging.display import visible
+from neoranging.ephemeris import observer_posvel
 from neoranging.estimators.registry import get_estimator
 from neoranging.exceptions import TrackletError
 from neoranging.files import write_file
-from neoranging.night.entries import (
+from neoranging.night.entries import entries_of
+from neoranging.night.panel import (
     COLUMNS,
     COVERAGE,
     LEAST_ALTITUDE,
     WATCH_PRIOR,
     Entry,
     Settings,
-    entries_of,
 )
 from neoranging.tracklet import Tracklet, TrackletSet
 from neoranging.webpage import environment
@@ -50,8 +50,8 @@ class NightPage:
     tracklets : TrackletSet or Tracklet
     method : str or RangingEstimator
         A method that gives a posterior, such as ``"systematic@near-earth"``.
-    at : Time, optional
-        Instant to point at; by default one day after the last observation of each tracklet.
+    at : Time or Quantity
+        Instant to point at, or the time after the last observation of each tracklet.
     station : str or EarthLocation, optional
         Observer then; by default that of the last observation, or the centre of the Earth where
         that was a spacecraft.
@@ -93,7 +93,7 @@ class NightPage:
         tracklets: TrackletSet | Tracklet,
         *,
         method: Any = "systematic",
-        at: Time | None = None,
+        at: Time | u.Quantity = 1.0 * u.d,
         station: str | EarthLocation | None = None,
         field: u.Quantity = 0.5 * u.deg,
         limit: u.Quantity | None = None,
@@ -103,8 +103,10 @@ class NightPage:
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self._tracklets = tracklets._set if isinstance(tracklets, Tracklet) else tracklets
-        if at is not None:
-            require_time("at", at)
+        if isinstance(at, u.Quantity):
+            at = float(values_in("at", at, u.d, TrackletError)) * u.d
+        else:
+            observer_posvel(require_time("at", at), station)  # before the work, or an error
         side, days = (
             float(values_in(name, value, unit, TrackletError))
             for name, value, unit in (("field", field, u.arcmin), ("within", within, u.d))
@@ -112,6 +114,8 @@ class NightPage:
         for name, value in (("field", side), ("within", days), ("n", n)):
             if not value > 0:
                 raise TrackletError(f"{name} must be positive, got {value}")
+        if limit is not None:
+            limit = float(values_in("limit", limit, u.mag, TrackletError)) * u.mag
         self._settings = Settings(
             get_estimator(method), at, station, side * u.arcmin, limit, days * u.d, n, rng
         )
@@ -151,7 +155,7 @@ class NightPage:
             origin=estimator.origin,
             watch=WATCH_PRIOR,
             settings=settings,
-            at=None if settings.at is None else settings.at.utc.isot[:16].replace("T", " "),
+            at=settings.at.utc.isot[:16].replace("T", " ") if isinstance(settings.at, Time) else "",
             coverage=COVERAGE,
             least_altitude=LEAST_ALTITUDE,
             version=__version__,
