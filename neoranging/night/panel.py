@@ -51,7 +51,7 @@ _SPECK: Final = 0.1
 """Size of a cloud, by that of the field of view, up to which it has no outline to be seen."""
 
 _POINTINGS: Final = 12
-"""Pointings that a panel lists at most."""
+"""Fields of view that a panel lists at most."""
 
 _NONE: Final = "–"
 
@@ -273,7 +273,8 @@ class Panel:
         facts.append(("worth", f"{self._worth:.2f}: {row['bits']:.2f} bits of the range if seen"))
         self.cells["worth"] = Cell(f"{self._worth:.2f}", self._worth)
         fields = cloud.pointings(settings.field, COVERAGE)
-        if not fields.meta["is_covered"] and samples.shape[1] > DRAWN:
+        few = not fields.meta["is_covered"] and len(fields) <= _POINTINGS
+        if few and samples.shape[1] > DRAWN:  # draws are missing, not fields
             cloud = Ephemeris(samples, when.reshape(1), station)
             fields = cloud.pointings(settings.field, COVERAGE)
         self._show(density, fields, settings)
