@@ -3,6 +3,7 @@ from . import core as core
 from . import ephemeris as ephemeris
 from . import estimators as estimators
 from . import exceptions as exceptions
+from . import followup as followup
 from . import lab as lab
 from . import night as night
 from . import observations as observations

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,29 +12,25 @@ from astropy.table import QTable
 from astropy.time import Time
 from scipy.special import ndtri
 
-from neoranging.arguments import check_level, values_in
+from neoranging.arguments import check_level
 from neoranging.attributable import Attributable
 from neoranging.calibration import Calibration
 from neoranging.constants import ARCSEC, GM_SUN
 from neoranging.core.answers import Answers, Candidates
-from neoranging.core.posterior import RANGE_POWERS
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
+from neoranging.follow_up_view import FollowUpView
 from neoranging.orbits.elements import OrbitalElements, to_orbit
-from neoranging.posterior_view import AU_D, TABLE_LEVEL, PosteriorView, tails
+from neoranging.posterior_view import AU_D, TABLE_LEVEL, tails
 from neoranging.records import many
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from neoranging.core.flight import Approaches
-    from neoranging.followup.ephemeris import Ephemeris, Station
-    from neoranging.followup.impacts import Impacts
-    from neoranging.orbits.samples import OrbitSamples
     from neoranging.tracklet import TrackletSet
 
 
-class RangeEstimate(PosteriorView):
+class RangeEstimate(FollowUpView):
     """Range and range-rate of one tracklet (scalars) or of M tracklets (arrays), with a verdict.
 
     Look at `status` first: only ``OK`` means that the observations determine the range.
@@ -325,289 +319,6 @@ class RangeEstimate(PosteriorView):
         s = self._answers
         offsets = sky_residuals(self._tracklets.arcs(self.origin), s.r, s.v, s.epoch)
         return (offsets / ARCSEC) << u.arcsec
-
-    # ------------------------------------------------------------------ what follows from it
-
-    def ephemeris(
-        self,
-        times: Time,
-        station: Station = None,
-        *,
-        n: int = 1000,
-        rng: np.random.Generator | int = 0,
-        dynamics: str = "near-earth",
-    ) -> Ephemeris:
-        """Where the object will be on the sky: a cloud of directions at each instant.
-
-        Orbits drawn from the posterior are followed under Sun, Earth and Moon.
-
-        Parameters
-        ----------
-        times : Time, shape () or (T,)
-            Instants of reception, in any order, before or after the night.
-        station : str, EarthLocation, or sequence of str (T,), optional
-            Place of the observer, as an MPC code or a place; the centre of the Earth by default.
-        n : int
-            Orbits to draw for each tracklet.
-        rng : numpy.random.Generator or int
-            Source of the random numbers; an int seeds a generator of its own.
-        dynamics : {"near-earth", "nbody"}
-            Sun, Earth and Moon; or all planets as well, with the extra ``nbody``.
-
-        Returns
-        -------
-        Ephemeris
-            Tracklets without an answer (``MISFIT``, no posterior) have NaN in one of many.
-
-        Raises
-        ------
-        EstimationError
-            If the method gives no posterior, or the estimate is of one tracklet that has no answer
-            to go on with: its status says why.
-        EphemerisError
-            If an instant is outside the ephemeris, 1800 to 2200.
-        UnknownStationError
-            If a code is unknown or has no fixed place.
-        MissingDependencyError
-            For "nbody", without the extra.
-        """
-        from neoranging.followup.ephemeris import Ephemeris
-
-        samples, labels = self._usable_samples(n, rng), self._tracklets._labels
-        return Ephemeris(samples, times, station, labels=labels, dynamics=dynamics)
-
-    def impacts(
-        self,
-        within: u.Quantity = 30.0 * u.d,
-        *,
-        prior: str | None = None,
-        n: int = 10_000,
-        rng: np.random.Generator | int = 0,
-        dynamics: str = "near-earth",
-    ) -> Impacts:
-        """How probably the object meets the Earth, when and where; and how near it comes.
-
-        Orbits drawn from the posterior are followed under Sun, Earth and Moon.
-
-        Parameters
-        ----------
-        within : Quantity
-            Time from the epoch of the estimate until which they are followed.
-        prior : {None, "log-uniform", "uniform"}
-            None takes the posterior of the estimate. The others put its likelihood under a prior
-            uniform in the logarithm of the range, as a watch for impacts wants it, or in the range.
-        n : int
-            Orbits to draw for each tracklet.
-        rng : numpy.random.Generator or int
-            Source of the random numbers; an int seeds a generator of its own for each tracklet,
-            which then has one answer, alone or among many.
-        dynamics : {"near-earth", "nbody"}
-            Sun, Earth and Moon; or all planets as well, some hundred times slower, with the extra
-            ``nbody``.
-
-        Returns
-        -------
-        Impacts
-            Tracklets without an answer (``MISFIT``, no posterior) have NaN in one of many.
-
-        Raises
-        ------
-        EstimationError
-            If the method gives no posterior, or the estimate is of one tracklet that has no answer
-            to go on with: its status says why.
-        EphemerisError
-            If the flights leave the ephemeris, 1800 to 2200.
-        MissingDependencyError
-            For "nbody", without the extra.
-
-        Examples
-        --------
-        >>> import neoranging as nr
-        >>> tracklet = nr.read_tracklets(nr.sample("impactors"))[4]
-        >>> impacts = tracklet.estimate(method="systematic").impacts()
-        >>> impacts.probability
-        1.0
-        >>> print(impacts.time_quantile(0.5).iso[:13])
-        2014-01-02 02
-        """
-        from neoranging.followup.impacts import Impacts, gathered
-
-        flown = gathered(self._flights(within, prior, n, rng, dynamics), self._n_rows, n)
-        status = np.array([member.name for member in RangeStatus])[self._answers.status]
-        return Impacts(flown, within, prior, self._tracklets._labels, status, self._scalar)
-
-    def impact_probability(
-        self,
-        within: u.Quantity = 30.0 * u.d,
-        *,
-        prior: str | None = None,
-        n: int = 10_000,
-        rng: np.random.Generator | int = 0,
-        dynamics: str = "near-earth",
-    ) -> Any:
-        """Probability that the object meets the Earth, the share of draws that do.
-
-        The arguments are those of `impacts`, which also says how exact it is. Nothing is kept of
-        the draws: thousands of tracklets take no more memory than one.
-
-        Returns
-        -------
-        float, or ndarray of shape (M,)
-            NaN of those of many tracklets that have no answer.
-
-        Examples
-        --------
-        >>> import neoranging as nr
-        >>> tracklet = nr.read_tracklets(nr.sample("impactors"))[4]
-        >>> tracklet.estimate(method="systematic").impact_probability(prior="log-uniform")
-        1.0
-        """
-        shares = [
-            np.nan if one is None else one.falls.sum() / max(one.is_followed.sum(), 1)
-            for one in self._flights(within, prior, n, rng, dynamics)
-        ]
-        return self._value(np.array(shares))
-
-    def priority(
-        self,
-        times: Time,
-        station: Station = None,
-        *,
-        field: u.Quantity = 0.5 * u.deg,
-        limit: u.Quantity | None = None,
-        min_altitude: u.Quantity = 20.0 * u.deg,
-        within: u.Quantity = 30.0 * u.d,
-        n: int = 1000,
-        rng: np.random.Generator | int = 0,
-    ) -> QTable:
-        """Tracklets in order of what it would teach to observe them once more.
-
-        The worth of a tracklet is the expected drop of the entropy of its range by a second
-        position, times the chance that it is a near-Earth object, times the chance to find it.
-        Possible impactors come first, whatever their worth.
-
-        Parameters
-        ----------
-        times : Time, shape () or (T,)
-            Instants at which a second position could be observed; of several, each tracklet gets
-            the one of greatest worth.
-        station : str or EarthLocation, optional
-            Place of the telescope, as in `ephemeris`. Altitudes do not count without one.
-        field : Quantity
-            Side of its square field of view.
-        limit : Quantity, optional
-            Its magnitude limit, in the band V.
-        min_altitude : Quantity
-            Least altitude at which it observes.
-        within : Quantity
-            Time within which an impact counts.
-        n : int
-            Orbits to draw for each tracklet and prior. Chances below 1 / n are not seen.
-        rng : numpy.random.Generator or int
-            Source of the random numbers; an int seeds a generator of its own.
-
-        Returns
-        -------
-        QTable
-            One row a tracklet, in order, none left out; those that nothing follows from
-            (``MISFIT``, no posterior) come last.
-
-            - ``index``: row of the tracklet in this estimate; ``tracklet``, ``designation``
-            - ``time``: the instant; ``ra``, ``dec``: pointing that finds it most probably
-            - ``bits``: expected drop of the entropy of the logarithm of the range, down to 1 % of
-              the range, by one position with an error of 0.3 arcseconds
-            - ``neo``: chance that it is a near-Earth object
-            - ``impact``, ``impact_log_uniform``: chances that it hits the Earth, under the prior of
-              this estimate and under the log-uniform one; ``possible_impactor``: the first is 0.01
-              or more, or the second 0.5 or more
-            - ``in_field``: chance that the pointing holds it
-            - ``bright``: chance that it is brighter than the limit; 1 without a magnitude
-            - ``altitude``, ``sun_altitude``: of the middle of the cloud
-            - ``worth``: ``neo * bits * in_field * bright``; 0 below the least altitude or where the
-              Sun is above -12 degrees
-            - ``status``, ``remark``: why the tracklet stands where it stands
-
-        Raises
-        ------
-        EstimationError
-            If the method gives no posterior.
-        EphemerisError
-            If an instant is outside the ephemeris, 1800 to 2200.
-        UnknownStationError
-            If a code is unknown or has no fixed place.
-        """
-        from neoranging.followup.priority import ranking
-
-        many = self._take(np.arange(self._n_rows), scalar=False)
-        chances = [
-            many.impact_probability(within, prior=prior, n=n, rng=rng)
-            for prior in (None, "log-uniform")
-        ]
-        return ranking(
-            many,
-            many.ephemeris(times.reshape(-1), station, n=n, rng=rng),
-            np.stack(chances, axis=1),
-            field=float(values_in("field", field, u.rad, EstimationError)),
-            limit=np.inf
-            if limit is None
-            else float(values_in("limit", limit, u.mag, EstimationError)),
-            min_altitude=float(values_in("min_altitude", min_altitude, u.deg, EstimationError)),
-        )
-
-    def _flights(
-        self,
-        within: u.Quantity,
-        prior: str | None,
-        n: int,
-        rng: np.random.Generator | int,
-        dynamics: str,
-    ) -> Iterator[Approaches | None]:
-        """Flights of the draws of one tracklet after the other; None without an answer."""
-        from neoranging.followup.impacts import flights
-
-        days = values_in("within", within, u.d, EstimationError)
-        if days.ndim or not 0.0 < days < np.inf or n < 1:
-            raise EstimationError(
-                f"within must be one positive time and n one orbit at least, got {within} and {n}"
-            )
-        estimate = self._under(prior)
-        if self._scalar:
-            draws: Iterable[OrbitSamples | None] = [estimate._usable_samples(n, rng)]
-        else:
-            usable = (self._answers.status != RangeStatus.MISFIT.code) & estimate._posterior.has_any
-            draws = (
-                one._usable_samples(n, rng) if is_usable else None
-                for one, is_usable in zip(estimate, usable, strict=True)
-            )
-        return flights(draws, self._answers.attributables.epoch, float(days), dynamics)
-
-    def _under(self, prior: str | None) -> RangeEstimate:
-        """The estimate with its likelihood under another prior; range and status stay."""
-        if prior is None:
-            return self
-        if prior not in RANGE_POWERS:
-            raise EstimationError(
-                f"prior must be None, for that of the estimate, or {', '.join(RANGE_POWERS)}; got "
-                f"{prior!r}: estimate with method='systematic@{prior}' for another"
-            )
-        posterior = self._posterior.under_power(RANGE_POWERS[prior])
-        answers = replace(self._answers, posterior=posterior)
-        return RangeEstimate(answers, self._tracklets, self._calibration, scalar=self._scalar)
-
-    def _usable_samples(self, n: int, rng: np.random.Generator | int) -> OrbitSamples:
-        """Samples that something may be concluded from, NaN of a misfit among many."""
-        misfit = self._answers.status == RangeStatus.MISFIT.code
-        unusable = misfit | ~self._posterior.has_any
-        if self._scalar and unusable[0]:
-            raise EstimationError(
-                f"nothing follows from a tracklet with the status {self.status.name}: "
-                f"{self.status.advice}",
-                self,
-            )
-        samples = self.samples(n, rng)
-        if misfit.any():
-            samples.r[misfit] = samples.v[misfit] = np.nan
-        return samples
 
     # ------------------------------------------------------------------ how it shows
 

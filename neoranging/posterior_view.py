@@ -74,6 +74,7 @@ class PosteriorView(OneOrMany):
         """Fit of the attributable to all observations at a range and range-rate, if there is."""
         if self.method != "systematic":
             return None
+        from neoranging.core.error_draws import drawn_corrections
         from neoranging.core.sightings import nights
         from neoranging.core.systematic import complete
 
@@ -83,14 +84,18 @@ class PosteriorView(OneOrMany):
         night = nights(arcs, attributables, attractors(attributables.epoch, arcs.span))
 
         def refit(
-            row: IntArray, rho: FloatArray, rho_dot: FloatArray
-        ) -> tuple[FloatArray, FloatArray]:
-            change, covariance = np.full((len(row), 4), np.nan), np.full((len(row), 4, 4), np.nan)
-            some = np.isfinite(rho)
-            own = np.searchsorted(ranged, row[some])
-            completed = complete(night, own, rho[some], rho_dot[some])
-            change[some], covariance[some] = completed.fit, completed.covariance
-            return change, covariance
+            row: IntArray,
+            rho: FloatArray,
+            rho_dot: FloatArray,
+            rng: np.random.Generator | None,
+        ) -> FloatArray:
+            change, some = np.full((len(row), 4), np.nan), np.isfinite(rho)
+            points = np.searchsorted(ranged, row[some]), rho[some], rho_dot[some]
+            if rng is None:
+                change[some] = complete(night, *points).fit
+            else:
+                change[some] = drawn_corrections(night, *points, rng)
+            return change
 
         return refit
 

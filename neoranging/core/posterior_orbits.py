@@ -17,10 +17,12 @@ from neoranging.core.attributable import Completion
 from neoranging.core.posterior import Posterior
 from neoranging.typing import AnyArray, FloatArray, IntArray
 
-Refit: TypeAlias = Callable[[IntArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+Refit: TypeAlias = Callable[
+    [IntArray, FloatArray, FloatArray, np.random.Generator | None], FloatArray
+]
 """Function of K points: numbers of their arcs, those of one together, ranges [au] and range-rates
 [au/d]. It gives what has to be added to their attributables, as `Attributables.corrected` takes it,
-and the covariance of that: shapes (K, 4) and (K, 4, 4)."""
+shape (K, 4): for the best fit, or, with a generator, drawn from what the observations leave."""
 
 _ROUNDS = 100
 """Rounds in which draws that are not admissible are drawn again; most are after the first."""
@@ -53,15 +55,8 @@ def completed(
     """
     attributables = answers.attributables.take(row)
     if refit is not None:
-        change, covariance = refit(row, rho, rho_dot)
-        if rng is not None:
-            # where no path is there are no numbers, and the orbit is not admissible
-            some = np.isfinite(covariance).all(axis=(1, 2))
-            # of a matrix that rounding made indefinite the root is still real
-            variance, axes = np.linalg.eigh(covariance[some])
-            size = np.sqrt(np.maximum(variance, 0.0)) * rng.normal(size=variance.shape)
-            change[some] += np.einsum("kij,kj->ki", axes, size)
-        attributables = attributables.corrected(change)
+        # where no path is there are no numbers, and the orbit is not admissible
+        attributables = attributables.corrected(refit(row, rho, rho_dot, rng))
     return attributables.complete(rho, rho_dot)
 
 

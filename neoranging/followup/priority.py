@@ -17,7 +17,7 @@ from neoranging.followup.ephemeris import Ephemeris
 from neoranging.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
-    from neoranging.estimate import RangeEstimate
+    from neoranging.follow_up_view import FollowUpView
 
 
 SIGMA: Final = 0.3 * ARCSEC
@@ -36,7 +36,7 @@ _CENTERS: Final = 128
 
 
 def ranking(
-    estimate: RangeEstimate,
+    estimate: FollowUpView,
     sky: Ephemeris,
     impact: FloatArray,
     *,
@@ -45,11 +45,11 @@ def ranking(
     min_altitude: float,
     neo: FloatArray | None = None,
 ) -> QTable:
-    """Table of `RangeEstimate.priority` from an ephemeris and chances of an impact.
+    """Table of ``RangeEstimate.priority`` from an ephemeris and chances of an impact.
 
     Parameters
     ----------
-    estimate : RangeEstimate
+    estimate : FollowUpView
         Of M tracklets.
     sky : Ephemeris
         Of the same tracklets at T instants, ``sky.times`` of shape (T,).
@@ -64,18 +64,10 @@ def ranking(
     neo : ndarray, shape (M,), optional
         Chances of a near-Earth object, where they are at hand.
     """
-    direction = sky._clouds.direction
-    m, t = direction.shape[:2]
-    log_rho = np.log(sky._samples.range.to_value(u.au))
-    bits, in_field = np.zeros((2, m, t))
-    pointing = np.full((m, t, 3), np.nan)
-    for k, instant in np.ndindex(m, t):
-        line = direction[k, instant]
-        if np.isfinite(line[:, 0]).any():
-            bits[k, instant] = expected_gain(log_rho[k], line, SIGMA)
-            pointing[k, instant], in_field[k, instant] = best_field(line, field)
+    bits, in_field, pointing = _looks(sky, field)
+    m, t = bits.shape
     magnitude = sky.magnitude.to_value(u.mag)
-    seen = np.isfinite(direction[..., 0])
+    seen = np.isfinite(sky._clouds.rho)
     sized = np.isfinite(magnitude).any(axis=(1, 2))
     bright = ((magnitude < limit) & seen).sum(axis=2) / np.maximum(seen.sum(axis=2), 1)
     bright[~sized] = 1.0
@@ -99,29 +91,43 @@ def ranking(
             "time": sky.times[best[1]],
             "ra": Angle(ra << u.rad).to(u.deg),
             "dec": Angle(dec << u.rad).to(u.deg),
-            "bits": np.where(answered, bits[best], np.nan),
-            "neo": np.where(answered, neo, np.nan),
+            "bits": bits[best],
+            "neo": neo,
             "impact": impact[:, 0],
             "impact_log_uniform": impact[:, 1],
             "possible_impactor": possible,
-            "in_field": np.where(answered, in_field[best], np.nan),
-            "bright": np.where(answered, bright[best], np.nan),
+            "in_field": in_field[best],
+            "bright": bright[best],
             "altitude": altitude[best] << u.deg,
             "sun_altitude": sun[best] << u.deg,
-            "worth": np.where(answered, worth[best], np.nan),
-            "status": np.array([status.name for status in estimate.status], dtype=str),
+            "worth": worth[best],
+            "status": np.array([member.name for member in RangeStatus])[estimate._answers.status],
         }
     )
     rows["remark"] = _remarks(rows, answered, sized, min_altitude, sky._fallen[best])
-    for name in ("bits", "worth"):
-        rows[name].info.format = ".2f"
+    for name in ("bits", "neo", "in_field", "bright", "worth"):
+        rows[name][~answered] = np.nan
     for name in ("neo", "impact", "impact_log_uniform", "in_field", "bright"):
         rows[name].info.format = ".3f"
-    for name in ("ra", "dec", "altitude", "sun_altitude"):
+    for name in ("ra", "dec", "bits", "altitude", "sun_altitude", "worth"):
         rows[name].info.format = ".2f"
     urgency = np.where(possible, np.nan_to_num(impact).max(axis=1), 0.0)
     order = np.lexsort((-worth[best], -urgency, ~answered))
     return rows[order]
+
+
+def _looks(sky: Ephemeris, field: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Bits, chance to be in the best field and its centre, (M, T), (M, T) and (M, T, 3)."""
+    direction = sky._clouds.direction
+    log_rho = np.log(sky._samples.range.to_value(u.au))
+    bits, in_field = np.zeros((2, *direction.shape[:2]))
+    pointing = np.full((*direction.shape[:2], 3), np.nan)
+    for k, instant in np.ndindex(bits.shape):
+        line = direction[k, instant]
+        if np.isfinite(line[:, 0]).any():
+            bits[k, instant] = expected_gain(log_rho[k], line, SIGMA)
+            pointing[k, instant], in_field[k, instant] = best_field(line, field)
+    return bits, in_field, pointing
 
 
 def best_field(direction: FloatArray, side: float) -> tuple[FloatArray, float]:

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -376,6 +377,12 @@ def test_demo_shows_regions_beside_the_truth(demo):
     assert f"holds the true range of {inside} of 10 tracklets" in demo
     assert max(map(len, demo.splitlines())) <= 100
     assert "nan" not in demo
+
+
+def test_readme_shows_the_beginning_of_the_demo(demo):
+    readme = (Path(neoranging.__file__).parents[1] / "README.md").read_text()
+    table = re.search(r"```console\n(object.*?)```", readme, re.DOTALL)[1]
+    assert table in demo
 
 
 def test_demo_says_what_falls_and_where(demo):

@@ -363,7 +363,7 @@ class TestManyAtOnce:
         for prior in ("population", "uniform"):
             estimate = nights.estimate("systematic", prior=prior)
             refit, p = estimate._refit, estimate._posterior
-            change, _ = refit(p.arc, p.rho, p.rho_dot)
+            change = refit(p.arc, p.rho, p.rho_dot, None)
             attributables = estimate._answers.attributables.take(p.arc).corrected(change)
             out = ~attributables.complete(p.rho, p.rho_dot).admissible
             # fits that begin elsewhere end elsewhere, of two observations next to the Earth

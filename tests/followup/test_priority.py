@@ -61,8 +61,8 @@ class Night:
         def each(column):
             return np.broadcast_to(column.reshape(n, -1), (n, t))
 
-        monkeypatch.setattr(Ephemeris, "altitude", each(altitude) * u.deg, raising=False)
-        monkeypatch.setattr(Ephemeris, "sun_altitude", each(sun) * u.deg, raising=False)
+        monkeypatch.setattr(Ephemeris, "altitude", each(altitude) * u.deg)
+        monkeypatch.setattr(Ephemeris, "sun_altitude", each(sun) * u.deg)
         misfit = np.array([one is RangeStatus.MISFIT for one in status])
         vectors = np.where(misfit[:, None, None], np.nan, np.ones((n, N, 3)))
         line = np.where(misfit[:, None, None], np.nan, line)
@@ -79,7 +79,7 @@ class Night:
         distance = np.where(np.isfinite(line[..., 0]), rho[:, None], np.nan)
         clouds = Clouds(line, 0.0 * line, distance, np.ones_like(distance), np.ones_like(distance))
         estimate = SimpleNamespace(
-            status=status,
+            _answers=SimpleNamespace(status=np.array([one.code for one in status])),
             probability=lambda _: neo.astype(float),
             _tracklets=SimpleNamespace(
                 _labels=np.arange(n).astype(str), designation=np.array(self.names)
