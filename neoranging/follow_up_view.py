@@ -18,9 +18,8 @@ from neoranging.exceptions import EstimationError
 from neoranging.posterior_view import PosteriorView
 
 if TYPE_CHECKING:
-    from neoranging.core.flight import Approaches
     from neoranging.followup.ephemeris import Ephemeris, Station
-    from neoranging.followup.impacts import Impacts
+    from neoranging.followup.impacts import Flown, Impacts
     from neoranging.orbits.samples import OrbitSamples
 
 
@@ -132,9 +131,10 @@ class FollowUpView(PosteriorView):
         >>> print(impacts.time_quantile(0.5).iso[:13])
         2014-01-02 02
         """
-        from neoranging.followup.impacts import Impacts, gathered
+        from neoranging.followup.impacts import Flown, Impacts
 
-        flown = gathered(self._flights(within, prior, n, rng, dynamics), self._n_rows, n)
+        parts = [Flown.none(0, n), *self._flights(within, prior, n, rng, dynamics)]
+        flown = Flown(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         status = np.array([member.name for member in RangeStatus])[self._answers.status]
         return Impacts(flown, within, prior, self._tracklets._labels, status, self._scalar)
 
@@ -164,11 +164,11 @@ class FollowUpView(PosteriorView):
         >>> tracklet.estimate(method="systematic").impact_probability(prior="log-uniform")
         1.0
         """
-        shares = [
-            np.nan if one is None else one.falls.sum() / max(one.is_followed.sum(), 1)
-            for one in self._flights(within, prior, n, rng, dynamics)
-        ]
-        return self._value(np.array(shares))
+        flights = self._flights(within, prior, n, rng, dynamics)
+        counts = np.array([(one.falls.sum(), one.is_followed.sum()) for one in flights])
+        falls, followed = counts.reshape(-1, 2).T
+        with np.errstate(invalid="ignore"):
+            return self._value(falls / followed)
 
     def priority(
         self,
@@ -263,8 +263,8 @@ class FollowUpView(PosteriorView):
         n: int,
         rng: np.random.Generator | int,
         dynamics: str,
-    ) -> Iterator[Approaches | None]:
-        """Flights of the draws of one tracklet after the other; None without an answer."""
+    ) -> Iterator[Flown]:
+        """Flights of the draws of one tracklet after the other."""
         from neoranging.followup.impacts import flights
 
         days = values_in("within", within, u.d, EstimationError)
@@ -281,7 +281,7 @@ class FollowUpView(PosteriorView):
                 one._usable_samples(n, rng) if is_usable else None
                 for one, is_usable in zip(estimate, usable, strict=True)
             )
-        return flights(draws, self._answers.attributables.epoch, float(days), dynamics)
+        return flights(draws, n, self._answers.attributables.epoch, float(days), dynamics)
 
     def _under(self, prior: str | None) -> Self:
         """The estimate with its likelihood under another prior; range and status stay."""

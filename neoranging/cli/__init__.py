@@ -11,6 +11,7 @@ from neoranging.cli.demo import demo
 from neoranging.cli.errors import CommandLine
 from neoranging.cli.estimate import estimate
 from neoranging.cli.follow_up import follow_up
+from neoranging.cli.impact import impact
 from neoranging.cli.methods import methods
 from neoranging.cli.region import region
 from neoranging.cli.report import report
@@ -34,5 +35,5 @@ def main() -> None:
     """  # noqa: D301 (the character by which click keeps lines apart)
 
 
-for command in (estimate, follow_up, region, methods, demo, report):
+for command in (estimate, follow_up, impact, report, region, methods, demo):
     main.add_command(command)

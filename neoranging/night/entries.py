@@ -9,13 +9,12 @@ import numpy as np
 from astropy import units as u
 from markupsafe import Markup
 
-from neoranging.core.flight import Approaches
 from neoranging.core.geometry import norm
 from neoranging.core.reach import may_meet
 from neoranging.core.status import RangeStatus
 from neoranging.ephemeris.states import earth_state
 from neoranging.estimate import RangeEstimate
-from neoranging.followup.impacts import Impacts, flights, gathered
+from neoranging.followup.impacts import Flown, Impacts, flights
 from neoranging.night.figures import LEVELS, Cloud, plane, range_curve, ranks
 from neoranging.night.panel import DRAWN, WATCH_PRIOR, Entry, Panel, Settings
 from neoranging.orbits.samples import OrbitSamples
@@ -70,9 +69,12 @@ def _impacts(
     status = np.array([one.name for one in estimate.status])
 
     def impacts_of(draws: OrbitSamples, prior: str | None) -> Impacts:
-        each = (_flown(draws[k], days) if usable[k] else None for k in range(len(usable)))
-        found = gathered(each, len(usable), settings.n)
-        return Impacts(found, settings.within, prior, labels, status, False)
+        parts = [
+            _flown(draws[k], days) if usable[k] else Flown.none(1, settings.n)
+            for k in range(len(usable))
+        ]
+        flown = Flown(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        return Impacts(flown, settings.within, prior, labels, status, False)
 
     own = impacts_of(samples, None)
     if getattr(settings.estimator, "prior", None) == WATCH_PRIOR:
@@ -81,25 +83,21 @@ def _impacts(
     return own, impacts_of(watched, WATCH_PRIOR)
 
 
-def _flown(draws: OrbitSamples, days: float) -> Approaches:
+def _flown(draws: OrbitSamples, days: float) -> Flown:
     """Flights of the draws of one tracklet; those that cannot come near are not followed."""
     r, v, epoch = draws.r.to_value(u.au), draws.v.to_value(u.au / u.d), draws.epoch.tdb.mjd
     position, velocity = earth_state(np.median(epoch))
     near = may_meet(r - position, v - velocity, norm(r), days)
-    n = len(near)
-    flown = Approaches(
-        time=np.full(n, np.nan),
-        distance=np.full(n, np.nan),
-        falls=np.zeros(n, dtype=bool),
-        position=np.full((n, 3), np.nan),
-        velocity=np.full((n, 3), np.nan),
-        is_followed=np.isfinite(r[:, 0]),
-    )
+    flown = Flown.none(1, len(near))._replace(is_followed=np.isfinite(r[None, :, 0]))
     if near.any():
         start = np.array([epoch.max()])
-        for followed in flights([draws[near]], start, days, "near-earth"):
-            for column, values in zip(flown, followed or (), strict=True):
-                column[near] = values
+        (part,) = flights([draws[near]], int(near.sum()), start, days, "near-earth")
+        whole = []
+        for every, some in zip(flown[:4], part[:4], strict=True):
+            column = every.copy()
+            column[:, near] = some
+            whole.append(column)
+        flown = Flown(*whole, *part[4:])
     return flown
 
 
