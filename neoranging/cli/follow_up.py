@@ -236,6 +236,8 @@ def _rows(
             if not fields.meta["is_covered"]:
                 held = float(fields["probability"].sum())
                 notes.append(f"too wide: {many(len(fields), 'field')} hold {held:.0%}")
+            if not len(fields):
+                fields = no_field
         every.append(fields)
         remarks.append("; ".join(notes))
     columns = {"observer": observers, **{name: sky[name] for name in sky.colnames[1:]}}

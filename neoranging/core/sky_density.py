@@ -45,7 +45,7 @@ Many make the density smooth, few let a thin strand bend: the draws left out cho
 _JUDGES: Final = 256
 """Draws at most by which that is chosen."""
 
-_BETTER: Final = 0.03
+_BETTER: Final = 0.01
 """Mean logarithm of the density by which fewer neighbours must be better."""
 
 _POINTS: Final = 1024
@@ -256,7 +256,7 @@ class SkyDensity:
         """Density above which a draw lies with a probability, by the draws left out."""
         order = np.argsort(self.left_out)
         below = np.cumsum(self.weights[order])
-        row = min(int(np.searchsorted(below, 1.0 - level)), len(order) - 1)
+        row = min(int(np.searchsorted(below, 1.0 - level - 1e-9)), len(order) - 1)
         return float(self.left_out[order[row]])
 
     def contains(self, direction: FloatArray, level: float) -> BoolArray:
@@ -310,7 +310,7 @@ class SkyDensity:
         square = np.sum((plane @ vectors) ** 2 / values, axis=1)
         order = np.argsort(square)
         within = np.cumsum(self.weights[order])
-        row = min(int(np.searchsorted(within, level)), len(order) - 1)
+        row = min(int(np.searchsorted(within, level - 1e-9)), len(order) - 1)
         minor, major = vectors.T * np.sqrt(values * square[order[row]])[:, None]
         lengths = (2.0 * math.asin(min(0.5 * float(norm(axis)), 1.0)) for axis in (major, minor))
         return *lengths, math.atan2(major[0], major[1]) % math.pi  # type: ignore[return-value]
