@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging.cli.errors import EXIT_CODES, CommandError, echo, reason
-from neoranging.cli.follow_up import Angle, Instant
+from neoranging.cli.follow_up import Angle, Instant, known_observatory, require_in_ephemeris
 from neoranging.cli.options import (
     COUNT,
     NEW_FILE,
@@ -112,7 +112,12 @@ def report(
     from neoranging.estimators.registry import get_estimator
     from neoranging.night import NightPage
 
-    estimator = get_estimator(method)  # before the files: they may be large
+    # before the files: they may be large
+    estimator = get_estimator(method)
+    if observer is not None:
+        observer = known_observatory(observer)
+    if not isinstance(instant, float):
+        require_in_ephemeris(instant)
     if not out.parent.is_dir():
         raise CommandError(f"{out} cannot be written: no such folder")
     tracklets = read_files(**reading)

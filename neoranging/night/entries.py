@@ -97,7 +97,7 @@ def _flown(draws: OrbitSamples, days: float) -> Flown:
             column = every.copy()
             column[:, near] = some
             whole.append(column)
-        flown = Flown(*whole, *part[4:])
+        flown = Flown._make([*whole, *part[4:]])
     return flown
 
 

@@ -106,7 +106,9 @@ class NightPage:
         if isinstance(at, u.Quantity):
             at = float(values_in("at", at, u.d, TrackletError)) * u.d
         else:
-            observer_posvel(require_time("at", at), station)  # before the work, or an error
+            require_time("at", at)
+        instant = at if isinstance(at, Time) else Time("J2000")
+        observer_posvel(instant, station)  # before the work, or an error
         side, days = (
             float(values_in(name, value, unit, TrackletError))
             for name, value, unit in (("field", field, u.arcmin), ("within", within, u.d))

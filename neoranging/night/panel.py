@@ -403,7 +403,7 @@ def percent(share: float) -> str:
     """Probability in percent, without the sign: what rounds to none or all is a bound."""
     if np.isnan(share):
         return _NONE
-    if share in (0.0, 1.0):
+    if min(share, 1.0 - share) < 1e-9:  # rounding of a sum
         return f"{100.0 * share:.0f}"
     if share < 1e-3:
         return "<0.1"
