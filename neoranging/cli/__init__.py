@@ -14,6 +14,7 @@ from neoranging.cli.follow_up import follow_up
 from neoranging.cli.impact import impact
 from neoranging.cli.methods import methods
 from neoranging.cli.region import region
+from neoranging.cli.report import report
 
 
 @click.group(
@@ -34,5 +35,5 @@ def main() -> None:
     """  # noqa: D301 (the character by which click keeps lines apart)
 
 
-for command in (estimate, follow_up, impact, region, methods, demo):
+for command in (estimate, follow_up, impact, report, region, methods, demo):
     main.add_command(command)

@@ -170,9 +170,9 @@ def follow_up(
     from neoranging.observations import observatories
 
     if observer is not None:
-        observer = _known(observer)  # before the files: they may be large
+        observer = known_observatory(observer)  # before the files: they may be large
     if isinstance(instant, Time):
-        _require_known(instant)
+        require_in_ephemeris(instant)
     tracklets = read_files(**reading)
     result = tracklets.estimate(method)
     futures, observers = [], []
@@ -191,7 +191,7 @@ def follow_up(
     deliver(rows, form, out, _as_text)
 
 
-def _require_known(instant: Time) -> None:
+def require_in_ephemeris(instant: Time) -> None:
     """Raise an error of usage for a time outside the ephemeris."""
     from neoranging.ephemeris import tdb_mjd
     from neoranging.exceptions import EphemerisError
@@ -203,7 +203,7 @@ def _require_known(instant: Time) -> None:
         raise click.BadParameter(text, param_hint="'--at'") from error
 
 
-def _known(code: str) -> str:
+def known_observatory(code: str) -> str:
     """Code of an observatory that has a place, or an error of usage."""
     from neoranging.observations import observatories
     from neoranging.observations.stations import require_codes

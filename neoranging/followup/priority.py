@@ -44,6 +44,7 @@ def ranking(
     field: float,
     limit: float = np.inf,
     min_altitude: float = 20.0,
+    neo: FloatArray | None = None,
 ) -> QTable:
     """Table of ``RangeEstimate.priority`` from an ephemeris and chances of an impact.
 
@@ -61,6 +62,8 @@ def ranking(
         Magnitude limit V; none by default.
     min_altitude : float
         In degrees.
+    neo : ndarray, shape (M,), optional
+        Chances of a near-Earth object, where they are at hand.
     """
     bits, in_field, pointing = _looks(sky, field)
     m, t = bits.shape
@@ -75,7 +78,8 @@ def ranking(
     sun = sky.sun_altitude.to_value(u.deg).reshape(m, t)
     # without a place on the ground neither is known, nor in the way
     observable = ~(altitude < min_altitude) & ~(sun > DARK)
-    neo = estimate.probability("neo")
+    if neo is None:
+        neo = estimate.probability("neo")
     worth = np.nan_to_num(neo[:, None] * bits * in_field * bright * observable)
 
     best = np.arange(m), worth.argmax(axis=1)

@@ -56,7 +56,7 @@ def test_every_command_explains_itself(command, flag):
     assert "\\b" not in text  # click's mark for kept lines, lost in a raw docstring
 
 
-@pytest.mark.parametrize("command", ["estimate", "region"])
+@pytest.mark.parametrize("command", ["estimate", "region", "report"])
 def test_help_teaches_by_examples_and_exit_codes(command):
     text = good(command, "--help").stdout
     assert f"neoranging {command} night.obs80" in text
