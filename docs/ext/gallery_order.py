@@ -7,6 +7,7 @@ ORDER = tuple(
     for name in (
         "discovery_night",
         "posterior",
+        "night_page",
         "networks",
         "admissible_region",
         "collapse",
