@@ -7,6 +7,7 @@ ORDER = tuple(
     for name in (
         "discovery_night",
         "posterior",
+        "follow_up",
         "networks",
         "admissible_region",
         "collapse",

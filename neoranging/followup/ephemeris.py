@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from astropy import units as u
@@ -29,6 +29,13 @@ from neoranging.typing import FloatArray, IntArray, StrArray
 
 Station: TypeAlias = EarthLocation | str | Sequence[str] | StrArray | None
 """Place of an observer: an MPC code, a place, or one of them for each instant."""
+
+
+_FASTEST: Final = 0.04
+"""Speed at which a bound object may meet the Earth [au/d]."""
+
+_NEAR: Final = 0.01
+"""Distance from which it may fall while the Earth draws it in [au]."""
 
 
 class Clouds(NamedTuple):
@@ -96,7 +103,7 @@ class Ephemeris(OneOrMany):
         )
         self._clouds = clouds or _clouds(samples, instants, dynamics, *self._observer)
         self._labels = np.arange(self._n_rows).astype(str) if labels is None else labels
-        self._weights = np.reshape(samples.weights, (self._n_rows, 1, -1))
+        self._weights = np.reshape(samples.weights, (self._n_rows, 1, samples.shape[-1]))
         self._densities: dict[tuple[int, int], SkyDensity | None] = {}
 
     @property
@@ -150,7 +157,7 @@ class Ephemeris(OneOrMany):
     def _magnitude(self) -> FloatArray:
         c = self._clouds
         size = self._samples.absolute_magnitude.to_value(u.mag)
-        size = size.reshape(self._n_rows, 1, -1)
+        size = size.reshape(self._n_rows, 1, c.rho.shape[-1])
         return np.asarray(size + 5.0 * np.log10(c.rho * c.sun) + phase_magnitude(c.phase))
 
     @property
@@ -161,7 +168,7 @@ class Ephemeris(OneOrMany):
 
     @cached_property
     def _fallen(self) -> FloatArray:
-        drawn = np.isfinite(self._samples.r.value[..., 0]).reshape(self._n_rows, 1, -1)
+        drawn = np.isfinite(self._samples.r.value[..., 0]).reshape(self._weights.shape)
         weights = np.where(drawn, self._weights, 0.0)
         seen = np.isfinite(self._clouds.rho)
         with np.errstate(invalid="ignore"):
@@ -370,7 +377,8 @@ class Ephemeris(OneOrMany):
         >>> estimate = night.estimate(method="systematic")
         >>> tomorrow = estimate.ephemeris(estimate.epoch + 1 * u.d, "G96")
         >>> fields = tomorrow.pointings(2 * u.deg)
-        >>> fields["probability"].round(1)
+        >>> fields["probability"].round(1).tolist()
+        [0.8, 0.1, 0.1]
         """
         check_level(coverage)
         self._require_one("a list of pointings")
@@ -509,17 +517,27 @@ def _clouds(
     velocity: FloatArray,
 ) -> Clouds:
     """Draws at instants [MJD TDB] from observers with heliocentric states (T, 3) [au, au/d]."""
-    n, views = samples.shape[-1], dynamics_of(dynamics).views
+    n, motion = samples.shape[-1], dynamics_of(dynamics)
     r = samples.r.to_value(u.au).reshape(-1, n, 3)
     v = samples.v.to_value(u.au / u.d).reshape(-1, n, 3)
     epoch = samples.epoch.tdb.mjd.reshape(-1, n)
+    distance = samples.range.to_value(u.au).reshape(-1, n)
     order = np.argsort(instants, kind="stable")
     line, speed = np.empty((2, len(r), len(instants), n, 3))
     for k in range(len(r)):
         # the epochs of draws differ by their light times
         first = min(float(np.nanmin(epoch[k])), instants[order[0]] - 1.0)
         last = max(float(np.nanmax(epoch[k])), instants[order[-1]])
-        seen = views(r[k], v[k], epoch[k], almanac(first, last), instants[order], position[order])
+        path = almanac(first, last)
+        seen = motion.views(r[k], v[k], epoch[k], path, instants[order], position[order])
+        fall = np.full(n, np.inf)
+        # what is too far to reach the Earth in time need not be asked whether it does
+        near = distance[k] < _NEAR + _FASTEST * (last - epoch[k])
+        near &= epoch[k] < last
+        if near.any():
+            end = motion.approaches(r[k, near], v[k, near], epoch[k, near], path, last)
+            fall[near] = np.where(end.falls, end.time, np.inf)
+        seen.line[fall[:, None] <= instants[order]] = np.nan
         line[k, order] = seen.line.swapaxes(0, 1)
         speed[k, order] = seen.velocity.swapaxes(0, 1)
     rho = norm(line)

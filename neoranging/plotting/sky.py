@@ -98,8 +98,9 @@ def plot_sky(
         axes.plot(*square.T / unit, color=style.VERMILION, linewidth=1.0, label=label)
         label = None
         if pointings:
-            place = square[:-1].mean(axis=0) / unit
-            axes.annotate(str(number), place, ha="center", va="center", color=style.VERMILION)
+            corner, inward = square.max(axis=0) / unit, (3.0, -3.0)
+            look = {"va": "top", "color": style.VERMILION, "fontsize": style.TEXT}
+            axes.annotate(str(number), corner, inward, textcoords="offset points", **look)
     if observed is not None:
         look = {"color": style.ORANGE, "markeredgecolor": style.BLACK, "linestyle": ""}
         axes.plot(*found.T / unit, marker="*", markersize=12, label="observed", **look)
