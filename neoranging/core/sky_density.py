@@ -13,7 +13,8 @@ it has this covariance, ends, and costs no exponential function.
 The region of a level holds the directions of at least a density t, and t is a quantile of the
 densities at the draws, each of them computed as if it had not been drawn. To a draw that is left
 out a new draw is alike, so the region holds its share of new draws whatever the estimate does; a
-poor estimate makes the region larger, not wrong. It holds observations, whose errors blur the draws.
+poor estimate makes the region larger, not wrong. It is to hold observations, so the draws are
+blurred by their errors.
 """
 
 from __future__ import annotations
