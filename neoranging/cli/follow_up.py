@@ -41,10 +41,6 @@ _NIGHT: Final = -18.0
 """Altitude of the Sun below which the night is dark [deg]."""
 
 
-_LOWEST: Final = 20.0
-"""Altitude below which a tracklet is worth nothing [deg]."""
-
-
 class Instant(click.ParamType):
     """A time in UTC, or one so many minutes, hours or days after the last observation."""
 
@@ -172,9 +168,9 @@ def follow_up(
     from neoranging.observations import observatories
 
     if observer is not None:
-        observer = _known(observer)  # before the files: they may be large
+        observer = known_observatory(observer)  # before the files: they may be large
     if isinstance(instant, Time):
-        _require_known(instant)
+        require_in_ephemeris(instant)
     tracklets = read_files(**reading)
     result = tracklets.estimate(method)
     futures, observers, notes = [], [], []
@@ -189,10 +185,8 @@ def follow_up(
         note = f"{code or 'the station'} has no fixed place: as from the centre of the Earth"
         notes.append([note] if nowhere else [])
     side = 0.5 * u.deg if field is None else field
-    conditions = {"field": side.to_value(u.rad), "limit": np.inf, "min_altitude": _LOWEST}
     teaches = [
-        ranking(result[[k]], future, np.full((1, 2), np.nan), **conditions)
-        for k, future in enumerate(futures)
+        ranking(result[[k]], future, field=side.to_value(u.rad)) for k, future in enumerate(futures)
     ]
     rows = _rows(tracklets, result, futures, observers, notes)
     for name in ("neo", "bits", "worth"):
@@ -204,7 +198,7 @@ def follow_up(
     deliver(rows, form, out, _as_text)
 
 
-def _require_known(instant: Time) -> None:
+def require_in_ephemeris(instant: Time) -> None:
     """Raise an error of usage for a time outside the ephemeris."""
     from neoranging.ephemeris import tdb_mjd
     from neoranging.exceptions import EphemerisError
@@ -216,7 +210,7 @@ def _require_known(instant: Time) -> None:
         raise click.BadParameter(text, param_hint="'--at'") from error
 
 
-def _known(code: str) -> str:
+def known_observatory(code: str) -> str:
     """Code of an observatory that has a place, or an error of usage."""
     from neoranging.observations import observatories
     from neoranging.observations.stations import require_codes

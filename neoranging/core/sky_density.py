@@ -345,7 +345,8 @@ class SkyDensity:
         blurred = self._blurred((x[1] - x[0], y[1] - y[0]))
         density = np.zeros((len(y), len(x)))
         _spread(x, y, self.place, blurred.precision, blurred.height, density)
-        least = max(blurred.threshold(level), _NOTHING)
+        # of few draws that lie far apart none is near another: their threshold is zero
+        least = max(blurred.threshold(level), 1e-9 * float(density.max()))
         height = np.log(np.maximum(density / least, 1e-6))
         lines = contourpy.contour_generator(x, y, height).lines(0.0)
         return [from_equal_area(self.frame, np.asarray(line) @ self.axes.T) for line in lines]
