@@ -8,6 +8,7 @@ ORDER = tuple(
         "discovery_night",
         "posterior",
         "follow_up",
+        "night_page",
         "networks",
         "admissible_region",
         "collapse",
