@@ -11,7 +11,7 @@ from astropy import units as u
 from astropy.table import QTable
 from astropy.time import Time
 
-from neoranging.arguments import values_in
+from neoranging.arguments import require_time, values_in
 from neoranging.core.posterior import RANGE_POWERS
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
@@ -232,7 +232,7 @@ class FollowUpView(PosteriorView):
         Raises
         ------
         EstimationError
-            If the method gives no posterior.
+            If the method gives no posterior, or an argument is not of its kind.
         EphemerisError
             If an instant is outside the ephemeris, 1800 to 2200.
         UnknownStationError
@@ -240,20 +240,27 @@ class FollowUpView(PosteriorView):
         """
         from neoranging.followup.priority import ranking
 
+        instants = require_time("times", times, EstimationError).reshape(-1)
+        side = float(values_in("field", field, u.rad, EstimationError))
+        if not 0.0 < side < np.pi / 2:
+            raise EstimationError(f"field must lie between 0 and 90 degrees, got {field}")
+        faintest = np.inf
+        if limit is not None:
+            faintest = float(values_in("limit", limit, u.mag, EstimationError))
+        lowest = float(values_in("min_altitude", min_altitude, u.deg, EstimationError))
         many = self._take(np.arange(self._n_rows), scalar=False)
+        sky = many.ephemeris(instants, station, n=n, rng=rng)
         chances = [
             many.impact_probability(within, prior=prior, n=n, rng=rng)
             for prior in (None, "log-uniform")
         ]
         return ranking(
             many,
-            many.ephemeris(times.reshape(-1), station, n=n, rng=rng),
+            sky,
             np.stack(chances, axis=1),
-            field=float(values_in("field", field, u.rad, EstimationError)),
-            limit=np.inf
-            if limit is None
-            else float(values_in("limit", limit, u.mag, EstimationError)),
-            min_altitude=float(values_in("min_altitude", min_altitude, u.deg, EstimationError)),
+            field=side,
+            limit=faintest,
+            min_altitude=lowest,
         )
 
     def _flights(

@@ -144,14 +144,14 @@ def floor_density(per_magnitude: np.ndarray) -> np.ndarray:
 # The debiased population -------------------------------------------------------------------------
 
 
-def read_model(path: Path) -> np.ndarray:
-    """Numbers of objects in the bins of digest2, shape (29, 8, 11, 18).
+def read_model(path: Path, kind: str = "SS") -> np.ndarray:
+    """Numbers of objects of a class in the bins of digest2, shape (29, 8, 11, 18).
 
     The file holds counts divided by the root of the size of their bin, `muk.c` of the package says
     so: digest2 adds up bins along a surface. Multiplied by it they are whole numbers again.
     """
     frame = pd.read_csv(path).fillna(0.0)
-    rows = frame[(frame["Model"] == "All") & (frame["Class"] == "SS")]
+    rows = frame[(frame["Model"] == "All") & (frame["Class"] == kind)]
     scaled = rows.iloc[:, 5:].to_numpy(float).reshape(29, 8, 11, 18)
     ends = np.where(E_EDGES < 1.0, 1.0 - E_EDGES, 0.0)
     shape = np.diff(E_EDGES) / (ends[:-1] + ends[1:])

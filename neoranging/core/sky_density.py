@@ -1,19 +1,20 @@
 """The density of a cloud of directions on the sky, and the regions where it is highest.
 
 A cloud of draws may be round, in two lobes, or a strand tens of degrees long and arcseconds wide
-that follows a curve. It is laid out by Lambert's azimuthal equal-area projection about its mean
-direction, where areas are right however large it is, and each draw becomes a kernel with the
+that follows a curve. It is laid out by Lambert's azimuthal equal-area projection about its spatial
+median, where areas are right however large it is, and each draw becomes a kernel with the
 covariance of its nearest neighbours, which is long along a strand and thin across it:
 
     f(x) = sum_j w_j K(x - x_j; S_j + floor^2),
 
-where K is (1 - d^2 / 10)^3 within ten squares of the distance that the covariance measures: it has
-this covariance, ends, and costs no exponential function.
+where K is (1 - d^2 / 10)^3 up to where that is zero, d being the distance in standard deviations:
+it has this covariance, ends, and costs no exponential function.
 
 The region of a level holds the directions of at least a density t, and t is a quantile of the
 densities at the draws, each of them computed as if it had not been drawn. To a draw that is left
 out a new draw is alike, so the region holds its share of new draws whatever the estimate does; a
-poor estimate makes the region larger, not wrong.
+poor estimate makes the region larger, not wrong. It is to hold observations, so the draws are
+blurred by their errors.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from neoranging.core.geometry import norm, radec, sky_basis
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 FLOOR: Final = 0.2 * ARCSEC
-"""Standard deviation that the next observation has anyway: no kernel is narrower [rad]."""
+"""Standard error of an observation: what is seen of a cloud is blurred by as much [rad]."""
 
 FEWEST: Final = 10
 """Draws that a density takes at least."""
@@ -57,7 +58,7 @@ _REACH: Final = 10.0
 _PEAK: Final = 4.0 / (_REACH * math.pi)
 """Density in the middle of a kernel whose covariance is one."""
 
-_ROUNDS: Final = 20
+_ROUNDS: Final = 12
 """Steps towards the middle of a cloud and its principal axes."""
 
 _CELLS: Final = 100, 600
@@ -221,13 +222,15 @@ class SkyDensity:
         weights : ndarray, shape (n,), optional
             Probabilities of the draws up to a factor; equal by default.
         floor : float
-            Standard deviation of the narrowest kernel [rad].
+            Standard error of an observation, by which the draws are blurred [rad].
         """
         n = len(direction)
         weights = np.ones(n) if weights is None else weights
         weights = weights / weights.sum()
         frame = frame_about(spatial_median(direction, weights))
         plane = equal_area(frame, direction)
+        # the region is to hold what will be observed, also of an object whose place is certain
+        plane += floor * np.random.default_rng(0).standard_normal(plane.shape)
         axes = _principal_axes(plane, weights, floor)
         to_place = np.linalg.inv(axes)
         place = np.ascontiguousarray(plane @ to_place.T)

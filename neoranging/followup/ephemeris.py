@@ -168,11 +168,11 @@ class Ephemeris(OneOrMany):
 
     @cached_property
     def _fallen(self) -> FloatArray:
-        drawn = np.isfinite(self._samples.r.value[..., 0]).reshape(self._n_rows, 1, -1)
-        weights = np.where(drawn, self._weights, 0.0)
-        seen = np.isfinite(self._clouds.rho)
+        has_state = np.isfinite(self._samples.r.value[..., 0]).reshape(self._n_rows, 1, -1)
+        weights = np.where(has_state, self._weights, 0.0)
+        in_view = np.isfinite(self._clouds.rho)
         with np.errstate(invalid="ignore"):
-            return np.asarray(np.sum(weights * ~seen, axis=-1) / np.sum(weights, axis=-1))
+            return np.asarray(np.sum(weights * ~in_view, axis=-1) / np.sum(weights, axis=-1))
 
     # ------------------------------------------------------------------ the clouds
 
@@ -194,8 +194,8 @@ class Ephemeris(OneOrMany):
 
     def _cloud(self, row: int, instant: int) -> tuple[FloatArray, FloatArray]:
         """Draws of a cloud, (n, 3), that have not fallen, and their weights (n,)."""
-        seen = np.isfinite(self._clouds.rho[row, instant])
-        return self._clouds.direction[row, instant, seen], self._weights[row, 0, seen]
+        in_view = np.isfinite(self._clouds.rho[row, instant])
+        return self._clouds.direction[row, instant, in_view], self._weights[row, 0, in_view]
 
     def _density(self, row: int, instant: int) -> SkyDensity | None:
         """Density of a cloud, None of one of too few draws."""
@@ -310,10 +310,10 @@ class Ephemeris(OneOrMany):
                 f"{many(n_rows, 'tracklet')} at {many(n_times, 'instant')}: index the estimate, "
                 "and ask it for one Time"
             )
-        left = int(np.isfinite(self._clouds.rho).sum())
-        if left < FEWEST:
+        count = int(np.isfinite(self._clouds.rho).sum())
+        if count < FEWEST:
             raise EstimationError(
-                f"{what} takes {FEWEST} draws, and {left} of {n} are left: the tracklet has no "
+                f"{what} takes {FEWEST} draws, and {count} of {n} are left: the tracklet has no "
                 "ephemeris, or they have met the Earth before"
             )
 
@@ -422,11 +422,11 @@ class Ephemeris(OneOrMany):
         low, magnitude, high = self._quantiles(self._magnitude, levels) << u.mag
         (motion,) = self._quantiles(norm(self._clouds.rate), (0.5,)) << u.rad / u.d
         angle = self._position_angle
-        seen = np.isfinite(angle)
-        weights = np.where(seen, self._weights, 0.0)
-        weights[~seen.any(axis=-1)] = np.nan
+        in_view = np.isfinite(angle)
+        weights = np.where(in_view, self._weights, 0.0)
+        weights[~in_view.any(axis=-1)] = np.nan
         east, north = (
-            np.sum(weights * f(np.where(seen, angle, 0.0)), axis=-1) for f in (np.sin, np.cos)
+            np.sum(weights * f(np.where(in_view, angle, 0.0)), axis=-1) for f in (np.sin, np.cos)
         )
         major, minor, ellipse_angle = (np.ravel(axis) for axis in self.ellipse(0.95))
         return QTable(
@@ -482,10 +482,10 @@ class Ephemeris(OneOrMany):
         return plot_sky(self, field, ax=ax, **options)
 
     def __repr__(self) -> str:
-        of, drawn = many(self._n_rows, "tracklet"), many(self._clouds.rho.shape[-1], "orbit")
+        of, orbits = many(self._n_rows, "tracklet"), many(self._clouds.rho.shape[-1], "orbit")
         utc = np.atleast_1d(self.times.utc.to_value("iso", subfmt="date_hm"))
         when = f"{utc[0]} UTC" if len(utc) == 1 else f"{len(utc)} instants"
-        return f"<Ephemeris: {of}, {when}, {drawn}>"
+        return f"<Ephemeris: {of}, {when}, {orbits}>"
 
     def _summary(self) -> dict[str, str]:
         row = self.to_table()
@@ -529,7 +529,7 @@ def _clouds(
         first = min(float(np.nanmin(epoch[k])), instants[order[0]] - 1.0)
         last = max(float(np.nanmax(epoch[k])), instants[order[-1]])
         path = almanac(first, last)
-        seen = motion.views(r[k], v[k], epoch[k], path, instants[order], position[order])
+        sights = motion.views(r[k], v[k], epoch[k], path, instants[order], position[order])
         fall = np.full(n, np.inf)
         # what is too far to reach the Earth in time need not be asked whether it does
         near = distance[k] < _NEAR + _FASTEST * (last - epoch[k])
@@ -537,9 +537,9 @@ def _clouds(
         if near.any():
             end = motion.approaches(r[k, near], v[k, near], epoch[k, near], path, last)
             fall[near] = np.where(end.falls, end.time, np.inf)
-        seen.line[fall[:, None] <= instants[order]] = np.nan
-        line[k, order] = seen.line.swapaxes(0, 1)
-        speed[k, order] = seen.velocity.swapaxes(0, 1)
+        sights.line[fall[:, None] <= instants[order]] = np.nan
+        line[k, order] = sights.line.swapaxes(0, 1)
+        speed[k, order] = sights.velocity.swapaxes(0, 1)
     rho = norm(line)
     direction = line / rho[..., None]
     along = dot(direction, speed)

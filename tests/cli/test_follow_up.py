@@ -59,6 +59,17 @@ def test_rows_are_those_of_the_library(one_night):
     assert rows.meta["draws"] == 200
 
 
+def test_the_worth_is_that_of_the_ranking(one_night):
+    at = ("--at", "2024-12-28T06:00", "--station", "W68")
+    (row,) = records(one_night, *at)
+    estimate = nr.read_tracklets(one_night).estimate(method="systematic")
+    (expected,) = estimate.priority(Time("2024-12-28T06:00"), "W68", n=200)
+    for name in ("neo", "bits", "worth"):
+        assert row[name] == pytest.approx(expected[name]), name
+    (wide,) = records(one_night, *at, "--field", "3deg", "--coverage", "0.01")
+    assert wide["worth"] > row["worth"]
+
+
 def test_defaults_are_a_day_later_from_the_own_station():
     tracklets = nr.read_tracklets(YR4)
     rows = records(YR4)

@@ -145,13 +145,15 @@ class TestArea:
         truth = -2.0 * np.pi * np.log(1.0 - level) * sigma
         assert np.mean(areas) == pytest.approx(truth, rel=0.05)
 
-    def test_of_what_is_determined_is_that_of_the_floor(self):
+    def test_of_what_is_determined_is_that_of_observations(self):
+        """A cloud of no size: the region holds positions with the errors of observations."""
+        rng = np.random.default_rng(10)
         floor = 0.2 * ARCSEC
-        xy = 1e-4 * ARCSEC * np.random.default_rng(10).standard_normal((300, 2))
-        area = SkyDensity.of_cloud(on_sky(xy), floor=floor).area(0.95)
-        # all draws stand in the middle of one kernel
-        assert area < np.pi * floor**2
-        assert np.isfinite(area)
+        cloud = SkyDensity.of_cloud(on_sky(1e-4 * floor * rng.standard_normal((1000, 2))))
+        observed = on_sky(floor * rng.standard_normal((1000, 2)))
+        assert cloud.contains(observed, 0.95).mean() == pytest.approx(0.95, abs=0.03)
+        truth = -2.0 * np.pi * np.log(0.05) * floor**2
+        assert cloud.area(0.95) == pytest.approx(truth, rel=0.15)
 
     def test_of_equal_draws_is_finite(self):
         cloud = SkyDensity.of_cloud(np.tile(on_sky(np.zeros(2)), (50, 1)))
