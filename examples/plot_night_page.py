@@ -1,4 +1,3 @@
-# sphinx_gallery_capture_repr = ('_repr_html_',)
 """
 A night on one page
 ===================
@@ -45,3 +44,5 @@ NightPage(night, field=20.0 * u.arcmin, limit=21.5 * u.mag)
 # keeps the possibility open.
 #
 # :doc:`/guide/night_page` explains every part, and :doc:`/guide/what_next` the order.
+
+# sphinx_gallery_capture_repr = ('_repr_html_',)

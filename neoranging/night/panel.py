@@ -193,14 +193,16 @@ class Panel:
         """Say how far it is, and how large."""
         outer, inner, median, upper, end = (number(x) for x in numbers["range"].tolist())
         low, high = numbers["rate"].tolist()
-        self.cells["range"] = Cell(f"{inner} – {upper}", float(numbers["range"][2]))
+        is_usable = self._estimate.status.usable
+        text = f"{inner} – {upper}" if is_usable else f"({inner} – {upper})"
+        self.cells["range"] = Cell(text, float(numbers["range"][2]))
         small, size, large = numbers["size"].tolist()
         facts = [
             ("range", f"{median} au; 68 % {inner} to {upper}, 95 % {outer} to {end}"),
             ("range-rate", f"{low:+.1f} to {high:+.1f} km/s (68 %)".replace("-", "−")),
         ]
         if np.isfinite(size):
-            self.cells["size"] = Cell(f"{size:.1f}", size)
+            self.cells["size"] = Cell(f"{size:.1f}" if is_usable else f"({size:.1f})", size)
             meters = float(f"{_DIAMETER_M * 10.0 ** (-0.2 * size):.2g}")
             text = f"{meters:g} m" if meters < 1000.0 else f"{1e-3 * meters:g} km"
             facts.append(("H", f"{size:.1f} (68 % {small:.1f} to {large:.1f}), about {text}"))

@@ -147,6 +147,7 @@ def test_nothing_follows_from_a_misfit_and_the_page_says_so(rows, html):
     assert "observation 3 of 4" in text
     assert "nothing follows from this tracklet" in text
     assert "Where to point" not in text
+    assert rows["blundered"][8].startswith("(")  # what the method printed
     assert rows["blundered"][-8:] == ["–"] * 8
 
 
