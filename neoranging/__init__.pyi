@@ -5,6 +5,7 @@ from . import estimators as estimators
 from . import exceptions as exceptions
 from . import followup as followup
 from . import lab as lab
+from . import night as night
 from . import observations as observations
 from . import orbits as orbits
 from . import plotting as plotting

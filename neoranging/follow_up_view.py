@@ -11,16 +11,15 @@ from astropy import units as u
 from astropy.table import QTable
 from astropy.time import Time
 
-from neoranging.arguments import values_in
+from neoranging.arguments import require_time, values_in
 from neoranging.core.posterior import RANGE_POWERS
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
 from neoranging.posterior_view import PosteriorView
 
 if TYPE_CHECKING:
-    from neoranging.core.flight import Approaches
     from neoranging.followup.ephemeris import Ephemeris, Station
-    from neoranging.followup.impacts import Impacts
+    from neoranging.followup.impacts import Flown, Impacts
     from neoranging.orbits.samples import OrbitSamples
 
 
@@ -132,9 +131,10 @@ class FollowUpView(PosteriorView):
         >>> print(impacts.time_quantile(0.5).iso[:13])
         2014-01-02 02
         """
-        from neoranging.followup.impacts import Impacts, gathered
+        from neoranging.followup.impacts import Flown, Impacts
 
-        flown = gathered(self._flights(within, prior, n, rng, dynamics), self._n_rows, n)
+        parts = [Flown.none(0, n), *self._flights(within, prior, n, rng, dynamics)]
+        flown = Flown(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         status = np.array([member.name for member in RangeStatus])[self._answers.status]
         return Impacts(flown, within, prior, self._tracklets._labels, status, self._scalar)
 
@@ -164,11 +164,11 @@ class FollowUpView(PosteriorView):
         >>> tracklet.estimate(method="systematic").impact_probability(prior="log-uniform")
         1.0
         """
-        shares = [
-            np.nan if one is None else one.falls.sum() / max(one.is_followed.sum(), 1)
-            for one in self._flights(within, prior, n, rng, dynamics)
-        ]
-        return self._value(np.array(shares))
+        flights = self._flights(within, prior, n, rng, dynamics)
+        counts = np.array([(one.falls.sum(), one.is_followed.sum()) for one in flights])
+        falls, followed = counts.reshape(-1, 2).T
+        with np.errstate(invalid="ignore"):
+            return self._value(falls / followed)
 
     def priority(
         self,
@@ -232,7 +232,7 @@ class FollowUpView(PosteriorView):
         Raises
         ------
         EstimationError
-            If the method gives no posterior.
+            If the method gives no posterior, or an argument is not of its kind.
         EphemerisError
             If an instant is outside the ephemeris, 1800 to 2200.
         UnknownStationError
@@ -240,20 +240,27 @@ class FollowUpView(PosteriorView):
         """
         from neoranging.followup.priority import ranking
 
+        instants = require_time("times", times, EstimationError).reshape(-1)
+        side = float(values_in("field", field, u.rad, EstimationError))
+        if not 0.0 < side < np.pi / 2:
+            raise EstimationError(f"field must lie between 0 and 90 degrees, got {field}")
+        faintest = np.inf
+        if limit is not None:
+            faintest = float(values_in("limit", limit, u.mag, EstimationError))
+        lowest = float(values_in("min_altitude", min_altitude, u.deg, EstimationError))
         many = self._take(np.arange(self._n_rows), scalar=False)
+        sky = many.ephemeris(instants, station, n=n, rng=rng)
         chances = [
             many.impact_probability(within, prior=prior, n=n, rng=rng)
             for prior in (None, "log-uniform")
         ]
         return ranking(
             many,
-            many.ephemeris(times.reshape(-1), station, n=n, rng=rng),
+            sky,
             np.stack(chances, axis=1),
-            field=float(values_in("field", field, u.rad, EstimationError)),
-            limit=np.inf
-            if limit is None
-            else float(values_in("limit", limit, u.mag, EstimationError)),
-            min_altitude=float(values_in("min_altitude", min_altitude, u.deg, EstimationError)),
+            field=side,
+            limit=faintest,
+            min_altitude=lowest,
         )
 
     def _flights(
@@ -263,8 +270,8 @@ class FollowUpView(PosteriorView):
         n: int,
         rng: np.random.Generator | int,
         dynamics: str,
-    ) -> Iterator[Approaches | None]:
-        """Flights of the draws of one tracklet after the other; None without an answer."""
+    ) -> Iterator[Flown]:
+        """Flights of the draws of one tracklet after the other."""
         from neoranging.followup.impacts import flights
 
         days = values_in("within", within, u.d, EstimationError)
@@ -281,7 +288,7 @@ class FollowUpView(PosteriorView):
                 one._usable_samples(n, rng) if is_usable else None
                 for one, is_usable in zip(estimate, usable, strict=True)
             )
-        return flights(draws, self._answers.attributables.epoch, float(days), dynamics)
+        return flights(draws, n, self._answers.attributables.epoch, float(days), dynamics)
 
     def _under(self, prior: str | None) -> Self:
         """The estimate with its likelihood under another prior; range and status stay."""

@@ -7,6 +7,8 @@ ORDER = tuple(
     for name in (
         "discovery_night",
         "posterior",
+        "follow_up",
+        "night_page",
         "networks",
         "admissible_region",
         "collapse",

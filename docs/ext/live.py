@@ -6,6 +6,8 @@
     The members of `RangeStatus` with their advice.
 ``.. house-figures::``
     What ``docs/tools/house_figures.py`` prints.
+``.. night-page:: impactors messy``
+    The page of a night of samples, in a frame.
 
 References of the text to Python names may leave out the module: ``Tracklet.estimate`` is found
 wherever it is documented.
@@ -82,6 +84,26 @@ class HouseFigures(Directive):
         return [nodes.literal_block(text, text, language="console")]
 
 
+class NightPageFrame(Directive):
+    """Show the page of samples of the package."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the page in a frame."""
+        import warnings
+
+        from neoranging.night import NightPage
+
+        with warnings.catch_warnings():
+            # a sample has an unknown station, which is part of the show
+            warnings.simplefilter("ignore", neoranging.exceptions.NeoRangingWarning)
+            paths = [neoranging.sample(name) for name in self.arguments[0].split()]
+            page = NightPage(neoranging.read_tracklets(paths))
+            return [nodes.raw("", page._repr_html_(), format="html")]
+
+
 def _find_anywhere(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
     """Resolve a Python name without its module; a public object comes before one of the core."""
     if node.get("refdomain") != "py":
@@ -115,5 +137,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("command-output", CommandOutput)
     app.add_directive("range-statuses", RangeStatuses)
     app.add_directive("house-figures", HouseFigures)
+    app.add_directive("night-page", NightPageFrame)
     app.connect("missing-reference", _find_anywhere)
     return {"version": "1.0", "parallel_read_safe": True, "parallel_write_safe": True}

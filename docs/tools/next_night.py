@@ -259,7 +259,7 @@ def figures(judged: pd.DataFrame) -> Iterator[tuple[str, ...]]:
         yield (
             *(name, str(len(rows)), str(rows["object"].nunique())),
             *(share(answered[f"{100 * level:.0f}"], answered["object"]) for level in LEVELS),
-            f"{answered['area'].median():.3g}",
+            np.format_float_positional(float(f"{answered['area'].median():.2g}"), trim="-"),
             str(len(rows) - len(answered)),
         )
 

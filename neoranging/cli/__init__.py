@@ -11,8 +11,10 @@ from neoranging.cli.demo import demo
 from neoranging.cli.errors import CommandLine
 from neoranging.cli.estimate import estimate
 from neoranging.cli.follow_up import follow_up
+from neoranging.cli.impact import impact
 from neoranging.cli.methods import methods
 from neoranging.cli.region import region
+from neoranging.cli.report import report
 
 
 @click.group(
@@ -23,15 +25,16 @@ from neoranging.cli.region import region
 )
 @click.version_option(__version__, package_name="neoranging")
 def main() -> None:
-    """Range and range-rate of a new near-Earth object from one night of astrometry.
+    """Range of a new near-Earth object from one night of astrometry, and what follows from it.
 
     \b
     First steps:
-      neoranging demo                     see what it does, on real tracklets
-      neoranging estimate night.obs80     do it with observations of your own
-      neoranging estimate --help          formats, methods, exit codes
+      neoranging demo                              see what it does, on real tracklets
+      neoranging report night.obs80 --out n.html   one page for the tracklets of a night
+      neoranging estimate night.obs80              ranges, by any method
+      neoranging estimate --help                   formats, methods, exit codes
     """  # noqa: D301 (the character by which click keeps lines apart)
 
 
-for command in (estimate, follow_up, region, methods, demo):
+for command in (estimate, follow_up, impact, report, region, methods, demo):
     main.add_command(command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,19 +38,20 @@ the chances in per cent that the object is a near-Earth object and that it hits 
 30 days.
 """
 
-NOTES = """\
-1. The region holds the true range of {inside} of {n} tracklets. It may be in several pieces.
-2. OK ({n_ok} tracklets) means that the observations determine the range, whatever one assumes.
-   POPULATION means that the answer rests on what objects there are, too: a region, and no number.
-3. The chance of a hit stands under two priors: how many objects there are on every orbit, and one
-   that takes near objects for as likely as distant ones (hits*). Where both agree, the observations
-   tell. Short arcs of an object about to fall look like those of many distant objects, and a watch
-   for impacts looks at the second.
-4. Gauss's method has the status OK for {n_gauss} tracklets, with errors up to {error} %. What it
-   prints for the others, with another status, is off by up to a factor of {factor}. Of an observer
-   at the centre of the Earth it is OK for {n_geocenter}: a night shows the range by the parallax of
-   the station, which the rotation of the Earth carries around.
-"""
+NOTES = (
+    "The region holds the true range of {inside} of {n} tracklets. It may be in several pieces.",
+    "OK ({n_ok} tracklets) means that the observations determine the range, whatever one assumes. "
+    "POPULATION means that the answer rests on what objects there are, too: a region, and no "
+    "number.",
+    "The chance of a hit stands under two priors: how many objects there are on every orbit, and "
+    "one that takes near objects for as likely as distant ones (hits*). Where both agree, the "
+    "observations tell. Short arcs of an object about to fall look like those of many distant "
+    "objects, and a watch for impacts looks at the second.",
+    "Gauss's method has the status OK for {n_gauss} tracklets, with errors up to {error} %. What "
+    "it prints for the others, with another status, is off by up to a factor of {factor}. Of an "
+    "observer at the centre of the Earth it is OK for {n_geocenter}: a night shows the range by "
+    "the parallax of the station, which the rotation of the Earth carries around.",
+)
 
 
 @click.command()
@@ -85,7 +87,12 @@ def demo() -> None:
         "status": [status.name for status in estimate.status],
     } | {(name, "%"): [f"{100.0 * p:.1f}" for p in column] for name, column in chances.items()}
     echo(text_table(table, align="<<<>>><<>>>"))
-    echo(f"\n{NOTES.format(**_counts(tracklets, regions, true, estimate.ok))}")
+    echo("")
+    counts = _counts(tracklets, regions, true, estimate.ok)
+    for number, note in enumerate(NOTES, 1):
+        text = f"{number}. {note.format(**counts)}"
+        echo(textwrap.fill(text, 98, subsequent_indent="   "))
+    echo("")
     for k in (impacts.probability > 0.5).nonzero()[0].tolist():
         one, name, station = impacts[k], str(rows["designation"][k]), rows["stations"][k]
         early, late = (one.time_quantile(q).iso[:16] for q in (0.01, 0.99))

@@ -144,9 +144,13 @@ def follow_up(
     Orbits drawn from the posterior of each night are followed under Sun, Earth and Moon, and make a
     cloud on the sky. A row has its middle, the magnitude V with the limits that hold 90 %, the
     motion and its position angle, the areas that hold 68 and 95 % of the probability, and the
-    altitudes of the object and of the Sun. With --field, squares along right ascension and
-    declination follow, in the order in which to observe them: the probability that the object is in
-    this one and in none before, and in all of them so far.
+    altitudes of the object and of the Sun. Its worth is what a position there and then is expected
+    to teach about the range, in bits, times the chances that it is a near-Earth object and that one
+    field (half a degree without --field) finds it; zero below 20 degrees or in twilight.
+
+    With --field, squares along right ascension and declination follow, in the order in which to
+    observe them: the probability that the object is in this one and in none before, and in all of
+    them so far.
 
     A tracklet without an answer keeps its row, which says why. Exit code 5 does not occur.
 
@@ -160,31 +164,41 @@ def follow_up(
     from astropy import units as u
     from astropy.time import Time
 
+    from neoranging.followup.priority import ranking
     from neoranging.observations import observatories
 
     if observer is not None:
-        observer = _known(observer)  # before the files: they may be large
+        observer = known_observatory(observer)  # before the files: they may be large
     if isinstance(instant, Time):
-        _require_known(instant)
+        require_in_ephemeris(instant)
     tracklets = read_files(**reading)
     result = tracklets.estimate(method)
-    futures, observers = [], []
+    futures, observers, notes = [], [], []
     for k, tracklet in enumerate(tracklets):
-        time = instant
-        if isinstance(instant, float):
-            time = tracklet.obstime[-1].utc + instant * u.d
+        after = isinstance(instant, float)
+        time = tracklet.obstime[-1].utc + instant * u.d if after else instant
         code = tracklets.stations[k].split(",")[0] if observer is None else observer
         nowhere = bool(np.isnan(observatories.itrf_positions(code)).any())
-        futures.append(result[[k]].ephemeris(time, None if nowhere else code, n=draws, rng=seed))
+        place = None if nowhere else code
+        futures.append(result[[k]].ephemeris(Time([time]), place, n=draws, rng=seed))
         observers.append("500" if nowhere else code)
-    rows = _rows(tracklets, result, futures, observers, field, coverage)
-    rows.meta |= {"method": method, "draws": draws, "seed": seed}
+        note = f"{code or 'the station'} has no fixed place: as from the centre of the Earth"
+        notes.append([note] if nowhere else [])
+    side = 0.5 * u.deg if field is None else field
+    teaches = [
+        ranking(result[[k]], future, field=side.to_value(u.rad)) for k, future in enumerate(futures)
+    ]
+    rows = _rows(tracklets, result, futures, observers, notes)
+    for name in ("neo", "bits", "worth"):
+        rows[name] = [float(row[name][0]) for row in teaches]
+    rows.meta |= {"method": method, "draws": draws, "seed": seed, "field_deg": side.to_value(u.deg)}
     if field is not None:
-        rows.meta |= {"field_deg": field.to_value(u.deg), "coverage": coverage}
+        rows.meta["coverage"] = coverage
+        rows = _with_fields(rows, futures, field, coverage)
     deliver(rows, form, out, _as_text)
 
 
-def _require_known(instant: Time) -> None:
+def require_in_ephemeris(instant: Time) -> None:
     """Raise an error of usage for a time outside the ephemeris."""
     from neoranging.ephemeris import tdb_mjd
     from neoranging.exceptions import EphemerisError
@@ -196,18 +210,18 @@ def _require_known(instant: Time) -> None:
         raise click.BadParameter(text, param_hint="'--at'") from error
 
 
-def _known(code: str) -> str:
+def known_observatory(code: str) -> str:
     """Code of an observatory that has a place, or an error of usage."""
     from neoranging.observations import observatories
     from neoranging.observations.stations import require_codes
 
     try:
-        (known,) = require_codes([code]).tolist()
-        if known != "500":
-            _ = observatories.observatory(known).location
+        (listed,) = require_codes([code]).tolist()
+        if listed != "500":
+            _ = observatories.observatory(listed).location
     except ObserverError as error:
         raise click.BadParameter(str(error), param_hint="'--station'") from error
-    return str(known)
+    return str(listed)
 
 
 def _rows(
@@ -215,34 +229,47 @@ def _rows(
     result: RangeEstimate,
     futures: list[Ephemeris],
     observers: list[str],
-    field: Quantity | None,
-    coverage: float,
+    notes: list[list[str]],
 ) -> QTable:
-    """One row a tracklet, whatever became of it, or one for each of its fields."""
+    """One row a tracklet, whatever became of it."""
+    from astropy.table import vstack
+
+    sky = vstack([future.to_table() for future in futures])
+    names = [status.name for status in result.status]
+    remarks = [
+        "; ".join(_remarks(row, name) + (more if row["fallen"] >= 0.0 else []))
+        for row, name, more in zip(sky, names, notes, strict=True)
+    ]
+    columns = {"observer": observers, **{name: sky[name] for name in sky.colnames[1:]}}
+    columns |= {"status": names, "remarks": remarks}
+    return track_rows(tracklets, result.epoch, columns, {})
+
+
+def _with_fields(
+    rows: QTable, futures: list[Ephemeris], field: Quantity, coverage: float
+) -> QTable:
+    """One row for each field of each tracklet, and one for a tracklet without."""
     import numpy as np
     from astropy import units as u
     from astropy.table import QTable, vstack
 
-    no_field = QTable({"ra": [np.nan] * u.deg, "dec": [np.nan] * u.deg})
-    no_field["probability"] = no_field["cumulative"] = np.nan
-    sky = vstack([future.to_table() for future in futures])
-    every, remarks = [], []
-    for k, own in enumerate(tracklets.stations.tolist()):
-        fields, notes = no_field, _remarks(sky[k], result.status[k].name)
-        if observers[k] == "500" and own != "500" and np.isfinite(sky["fallen"][k]):
-            notes.append("as from the centre of the Earth: no fixed station")
-        if field is not None and np.isfinite(sky["area_95"][k]):
-            fields = futures[k].pointings(field, coverage)
+    none = QTable({"ra": [np.nan] * u.deg, "dec": [np.nan] * u.deg})
+    none["probability"] = none["cumulative"] = np.nan
+    every, remarks = [], rows["remarks"].tolist()
+    for k, future in enumerate(futures):
+        fields = none
+        if np.isfinite(rows["area_95"][k]):
+            fields = future.pointings(field, coverage)
             if not fields.meta["is_covered"]:
-                held = float(fields["probability"].sum())
-                notes.append(f"too wide: {many(len(fields), 'field')} hold {held:.0%}")
-        every.append(fields)
-        remarks.append("; ".join(notes))
-    columns = {"observer": observers, **{name: sky[name] for name in sky.colnames[1:]}}
-    columns |= {"status": [status.name for status in result.status], "remarks": remarks}
-    rows = track_rows(tracklets, result.epoch, columns, {})
-    if field is None:
-        return rows
+                held, count = float(fields["probability"].sum()), many(len(fields), "field")
+                wide = (
+                    f"too wide: {count} hold {held:.0%}"
+                    if len(fields)
+                    else "too wide: no field holds any"
+                )
+                remarks[k] = "; ".join([*filter(None, [remarks[k]]), wide])
+        every.append(fields if len(fields) else none)
+    rows["remarks"] = remarks
     counts = [len(fields) for fields in every]
     rows = rows[np.repeat(np.arange(len(rows)), counts)]
     pointings = vstack(every, metadata_conflicts="silent")
@@ -279,10 +306,9 @@ def _as_text(rows: QTable) -> str:
     magnitudes = zip(
         *(first[f"magnitude{end}"].value for end in ("", "_low", "_high")), strict=True
     )
-    label = "tracklet" if "tracklet" in rows.colnames else "designation"
     table = text_table(
         {
-            label: first[label].tolist(),
+            "object": _names(first),
             ("time", "UTC"): _minutes(first["time"]),
             "from": first["observer"].tolist(),
             ("ra", "h m s"): _sexagesimal(first["ra"].to_value("hourangle")),
@@ -297,24 +323,25 @@ def _as_text(rows: QTable) -> str:
             ("95 % area", "arcmin2"): texts(first, "area_95", 2),
             ("alt", "deg"): _rounded(first["altitude"].value),
             ("Sun", "deg"): _rounded(first["sun_altitude"].value),
+            "worth": ["-" if math.isnan(x) else f"{x:.1f}" for x in first["worth"]],
             "status": first["status"].tolist(),
             "remarks": first["remarks"].tolist(),
         },
-        align="<<<>>>>>>>>><<",
+        align="<<<>>>>>>>>>><<",
     )
     parts = [table]
     if "field" in rows.colnames:
-        parts.append(_fields_as_text(rows[rows["field"] > 0], label))
+        parts.append(_fields_as_text(rows[rows["field"] > 0]))
     statuses = [RangeStatus[name] for name in first["status"]]
     return "\n\n".join([*parts, advice_on(statuses)]).rstrip()
 
 
-def _fields_as_text(rows: QTable, label: str) -> str:
+def _fields_as_text(rows: QTable) -> str:
     if not len(rows):
         return "no fields"
     table = text_table(
         {
-            label: _at_first(rows[label].tolist(), rows),
+            "object": _at_first(_names(rows), rows),
             ("time", "UTC"): _at_first(_minutes(rows["time"]), rows),
             "field": rows["field"].tolist(),
             ("ra", "h m s"): _sexagesimal(rows["field_ra"].to_value("hourangle")),
@@ -325,6 +352,13 @@ def _fields_as_text(rows: QTable, label: str) -> str:
         align="<<>>>>>",
     )
     return f"Fields of {rows.meta['field_deg']:.4g} deg\n{table}"
+
+
+def _names(rows: QTable) -> list[str]:
+    """Designations, or the ids of tracklets without one."""
+    names = rows["designation"].tolist()
+    ids = rows["tracklet"].tolist() if "tracklet" in rows.colnames else names
+    return [name or own for name, own in zip(names, ids, strict=True)]
 
 
 def _at_first(cells: list[str], rows: QTable) -> list[str]:

@@ -37,6 +37,9 @@ RESOLUTION = 0.01
 """Relative error of a range below which more digits count for nothing: no decision of an observer
 rests on them, and a thousand draws do not resolve them."""
 
+FEWEST = 20
+"""Draws that an estimate takes at least."""
+
 _NEIGHBOUR = 6
 _SPACING = 3
 _AROUND = 128
@@ -68,13 +71,13 @@ def expected_gain(
     some = np.isfinite(direction[:, 0]) & np.isfinite(log_rho)
     x, line = log_rho[some], direction[some]
     n = len(x)
-    if n < 20:
+    if n < FEWEST:
         return np.nan
     x = x - x.mean()
     gaps = np.sort(x)[_SPACING:] - np.sort(x)[:-_SPACING]
     before = np.log(gaps + 1e-300).mean() + digamma(n + 1) - digamma(_SPACING)
 
-    east, north = offsets(line[:: -(-n // _AROUND)], line)
+    east, north = _offsets(line[:: -(-n // _AROUND)], line)
     distance2 = east**2 + north**2
     # the draw itself is its nearest neighbour
     h2 = np.partition(distance2, _NEIGHBOUR, axis=1)[:, _NEIGHBOUR] + 1e-30
@@ -102,7 +105,7 @@ def expected_gain(
     return float(max(before - after, 0.0) / np.log(2.0))
 
 
-def offsets(center: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _offsets(center: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Offsets east and north [rad] of n directions from each of m centres, both (m, n).
 
     Orthographic; directions beyond 90 degrees from a centre, which would fold back, are put half a

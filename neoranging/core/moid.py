@@ -134,21 +134,24 @@ def _least_distance(orbits: _Orbits, earth: _Orbits) -> FloatArray:
         r * (dot(orbits.x, axis)[:, None] * np.cos(nu) + dot(orbits.y, axis)[:, None] * np.sin(nu))
         for axis in axes
     )
-    longitude = np.arctan2(y, x)
+    # cosine and sine of the longitude, turned without ever computing the angle: it is of a grid
+    far = np.sqrt(x * x + y * y)
+    cos, sin = x / far, y / far
+    p, ecc = earth.p[:, None], earth.ecc[:, None]
     for _ in range(2):  # the foot on a circle about the point where the ellipse is
-        radius = earth.p[:, None] / (1.0 + earth.ecc[:, None] * np.cos(longitude))
+        radius = p / (1.0 + ecc * cos)
         # of an almost circular ellipse the normal leans by ecc sin(longitude)
-        lean = earth.ecc[:, None] * np.sin(longitude)
-        across = y * np.cos(longitude) - x * np.sin(longitude)
-        along = x * np.cos(longitude) + y * np.sin(longitude)
-        longitude = longitude + np.arctan2(across - lean * (radius - along), along)
-    radius = earth.p[:, None] / (1.0 + earth.ecc[:, None] * np.cos(longitude))
-    gap = [x - radius * np.cos(longitude), y - radius * np.sin(longitude), z]
-    square = gap[0] ** 2 + gap[1] ** 2 + gap[2] ** 2
+        along, across = x * cos + y * sin, y * cos - x * sin
+        across -= ecc * sin * (radius - along)
+        turn = np.sqrt(along * along + across * across)
+        cos, sin = (cos * along - sin * across) / turn, (sin * along + cos * across) / turn
+    radius = p / (1.0 + ecc * cos)
+    square = (x - radius * cos) ** 2 + (y - radius * sin) ** 2 + z**2
     square = np.where(np.isfinite(square), square, np.inf)
     lowest = (square <= np.roll(square, 1, axis=1)) & (square <= np.roll(square, -1, axis=1))
     row, place = np.nonzero(lowest & np.isfinite(square))
-    least = _descended(orbits.take(row), earth.take(row), nu[place], longitude[row, place])
+    longitude = np.arctan2(sin[row, place], cos[row, place])
+    least = _descended(orbits.take(row), earth.take(row), nu[place], longitude)
     return np.sqrt(np.minimum.reduceat(least, np.flatnonzero(np.diff(row, prepend=-1))))
 
 

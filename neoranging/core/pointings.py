@@ -129,21 +129,21 @@ def cover(direction: FloatArray, weights: FloatArray, side: float, coverage: flo
     """
     draws = np.ascontiguousarray(direction[::2])
     east, north = sky_basis(*radec(draws))
-    left, judges, unseen = weights[::2].copy(), direction[1::2], weights[1::2] / weights[1::2].sum()
+    rest, judges, unheld = weights[::2].copy(), direction[1::2], weights[1::2] / weights[1::2].sum()
     fields: list[FloatArray] = []
     shares: list[float] = []
-    while left.any() and len(fields) < MOST_FIELDS and sum(shares) < coverage:
+    while rest.any() and len(fields) < MOST_FIELDS and sum(shares) < coverage:
         middle = np.empty(3)
-        _best_square(draws, east, north, left, 2.0 * math.tan(0.5 * side), middle)
+        _best_square(draws, east, north, rest, 2.0 * math.tan(0.5 * side), middle)
         middle /= norm(middle)
         held = in_field(middle, draws, side)
-        if np.count_nonzero(left[held]) < 2:
+        if np.count_nonzero(rest[held]) < 2:
             break  # a single draw says nothing of where the next ones are
-        left[held] = 0.0
+        rest[held] = 0.0
         fields.append(middle)
         held = in_field(middle, judges, side)
-        shares.append(float(unseen[held].sum()))
-        unseen = np.where(held, 0.0, unseen)
+        shares.append(float(unheld[held].sum()))
+        unheld = np.where(held, 0.0, unheld)
     if fields:
         shares = isotonic_regression(shares, increasing=False).x.tolist()
     return Pointings(np.reshape(fields, (-1, 3)), np.array(shares))

@@ -1,19 +1,20 @@
 """The density of a cloud of directions on the sky, and the regions where it is highest.
 
 A cloud of draws may be round, in two lobes, or a strand tens of degrees long and arcseconds wide
-that follows a curve. It is laid out by Lambert's azimuthal equal-area projection about its mean
-direction, where areas are right however large it is, and each draw becomes a kernel with the
+that follows a curve. It is laid out by Lambert's azimuthal equal-area projection about its spatial
+median, where areas are right however large it is, and each draw becomes a kernel with the
 covariance of its nearest neighbours, which is long along a strand and thin across it:
 
     f(x) = sum_j w_j K(x - x_j; S_j + floor^2),
 
-where K is (1 - d^2 / 10)^3 within ten squares of the distance that the covariance measures: it has
-this covariance, ends, and costs no exponential function.
+where K is (1 - d^2 / 10)^3 up to where that is zero, d being the distance in standard deviations:
+it has this covariance, ends, and costs no exponential function.
 
 The region of a level holds the directions of at least a density t, and t is a quantile of the
 densities at the draws, each of them computed as if it had not been drawn. To a draw that is left
 out a new draw is alike, so the region holds its share of new draws whatever the estimate does; a
-poor estimate makes the region larger, not wrong.
+poor estimate makes the region larger, not wrong. It is to hold observations, so the draws are
+blurred by their errors.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from neoranging.core.geometry import norm, radec, sky_basis
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 FLOOR: Final = 0.2 * ARCSEC
-"""Standard deviation that the next observation has anyway: no kernel is narrower [rad]."""
+"""Standard error of an observation: what is seen of a cloud is blurred by as much [rad]."""
 
 FEWEST: Final = 10
 """Draws that a density takes at least."""
@@ -45,7 +46,7 @@ Many make the density smooth, few let a thin strand bend: the draws left out cho
 _JUDGES: Final = 256
 """Draws at most by which that is chosen."""
 
-_BETTER: Final = 0.03
+_BETTER: Final = 0.01
 """Mean logarithm of the density by which fewer neighbours must be better."""
 
 _POINTS: Final = 1024
@@ -57,7 +58,10 @@ _REACH: Final = 10.0
 _PEAK: Final = 4.0 / (_REACH * math.pi)
 """Density in the middle of a kernel whose covariance is one."""
 
-_ROUNDS: Final = 20
+_NOTHING: Final = 1e-300
+"""Density below which there is none: a region never holds the whole sky."""
+
+_ROUNDS: Final = 12
 """Steps towards the middle of a cloud and its principal axes."""
 
 _CELLS: Final = 100, 600
@@ -221,13 +225,15 @@ class SkyDensity:
         weights : ndarray, shape (n,), optional
             Probabilities of the draws up to a factor; equal by default.
         floor : float
-            Standard deviation of the narrowest kernel [rad].
+            Standard error of an observation, by which the draws are blurred [rad].
         """
         n = len(direction)
         weights = np.ones(n) if weights is None else weights
         weights = weights / weights.sum()
         frame = frame_about(spatial_median(direction, weights))
         plane = equal_area(frame, direction)
+        # the region is to hold what will be observed, also of an object whose place is certain
+        plane += floor * np.random.default_rng(0).standard_normal(plane.shape)
         axes = _principal_axes(plane, weights, floor)
         to_place = np.linalg.inv(axes)
         place = np.ascontiguousarray(plane @ to_place.T)
@@ -245,7 +251,7 @@ class SkyDensity:
             left_out = _without_own(judges, place, weights, precision, height, change)
             # outliers say nothing of how a region fits
             inner = np.sort(left_out)[len(judges) // 20 :]
-            score = float(np.mean(np.log(np.maximum(inner, 1e-300))))
+            score = float(np.mean(np.log(np.maximum(inner, _NOTHING))))
             if score > best + _BETTER:
                 best, kernels = score, [precision, height, change]
         precision, height, change = kernels
@@ -256,14 +262,14 @@ class SkyDensity:
         """Density above which a draw lies with a probability, by the draws left out."""
         order = np.argsort(self.left_out)
         below = np.cumsum(self.weights[order])
-        row = min(int(np.searchsorted(below, 1.0 - level)), len(order) - 1)
+        row = min(int(np.searchsorted(below, 1.0 - level - 1e-9)), len(order) - 1)
         return float(self.left_out[order[row]])
 
     def contains(self, direction: FloatArray, level: float) -> BoolArray:
         """Flags of directions (K, 3) in the region of a level."""
         place = equal_area(self.frame, direction) @ np.linalg.inv(self.axes).T
         density = self._at(place, np.ones(len(self.place)))[0]
-        return np.asarray(density >= max(self.threshold(level), 1e-300))
+        return np.asarray(density >= max(self.threshold(level), _NOTHING))
 
     def area(self, level: float) -> float:
         """Area of the region of a level [sr].
@@ -272,8 +278,10 @@ class SkyDensity:
         """
         threshold = self.threshold(level)
         # kernels in inverse proportion to the density cover the region evenly
-        inside = self.left_out > 0.3 * threshold
-        share = np.where(inside, 1.0 / np.maximum(self.left_out, 1e-300), 0.0)
+        least = 0.3 * threshold
+        # of few draws the threshold may be zero: the region is then all that kernels reach
+        height = np.maximum(self.left_out, max(least, 1e-6 * float(self.height.max())))
+        share = np.where(self.left_out >= least, 1.0 / height, 0.0)
         share /= (share * self.weights).sum()
         counts = np.cumsum(share * self.weights)
         step = np.arange(_POINTS)
@@ -289,7 +297,7 @@ class SkyDensity:
         x = (radius * np.cos(angle) - xy / low * y) / low
         density, proposal = self._at(self.place[own] + np.stack([x, y], axis=1), share)
         with np.errstate(divide="ignore"):
-            inverse = np.where(density >= threshold, 1.0 / proposal, 0.0)
+            inverse = np.where(density >= max(threshold, _NOTHING), 1.0 / proposal, 0.0)
         return float(np.mean(inverse) * abs(np.linalg.det(self.axes)))
 
     def ellipse(self, level: float) -> tuple[float, float, float]:
@@ -310,7 +318,7 @@ class SkyDensity:
         square = np.sum((plane @ vectors) ** 2 / values, axis=1)
         order = np.argsort(square)
         within = np.cumsum(self.weights[order])
-        row = min(int(np.searchsorted(within, level)), len(order) - 1)
+        row = min(int(np.searchsorted(within, level - 1e-9)), len(order) - 1)
         minor, major = vectors.T * np.sqrt(values * square[order[row]])[:, None]
         lengths = (2.0 * math.asin(min(0.5 * float(norm(axis)), 1.0)) for axis in (major, minor))
         return *lengths, math.atan2(major[0], major[1]) % math.pi  # type: ignore[return-value]
@@ -337,7 +345,8 @@ class SkyDensity:
         blurred = self._blurred((x[1] - x[0], y[1] - y[0]))
         density = np.zeros((len(y), len(x)))
         _spread(x, y, self.place, blurred.precision, blurred.height, density)
-        least = blurred.threshold(level)
+        # of few draws that lie far apart none is near another: their threshold is zero
+        least = max(blurred.threshold(level), 1e-9 * float(density.max()))
         height = np.log(np.maximum(density / least, 1e-6))
         lines = contourpy.contour_generator(x, y, height).lines(0.0)
         return [from_equal_area(self.frame, np.asarray(line) @ self.axes.T) for line in lines]

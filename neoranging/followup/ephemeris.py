@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from astropy import units as u
@@ -29,6 +29,13 @@ from neoranging.typing import FloatArray, IntArray, StrArray
 
 Station: TypeAlias = EarthLocation | str | Sequence[str] | StrArray | None
 """Place of an observer: an MPC code, a place, or one of them for each instant."""
+
+
+_FASTEST: Final = 0.04
+"""Speed at which a bound object may meet the Earth [au/d]."""
+
+_NEAR: Final = 0.01
+"""Distance from which it may fall while the Earth draws it in [au]."""
 
 
 class Clouds(NamedTuple):
@@ -161,11 +168,11 @@ class Ephemeris(OneOrMany):
 
     @cached_property
     def _fallen(self) -> FloatArray:
-        drawn = np.isfinite(self._samples.r.value[..., 0]).reshape(self._n_rows, 1, -1)
-        weights = np.where(drawn, self._weights, 0.0)
-        seen = np.isfinite(self._clouds.rho)
+        has_state = np.isfinite(self._samples.r.value[..., 0]).reshape(self._n_rows, 1, -1)
+        weights = np.where(has_state, self._weights, 0.0)
+        in_view = np.isfinite(self._clouds.rho)
         with np.errstate(invalid="ignore"):
-            return np.asarray(np.sum(weights * ~seen, axis=-1) / np.sum(weights, axis=-1))
+            return np.asarray(np.sum(weights * ~in_view, axis=-1) / np.sum(weights, axis=-1))
 
     # ------------------------------------------------------------------ the clouds
 
@@ -187,8 +194,8 @@ class Ephemeris(OneOrMany):
 
     def _cloud(self, row: int, instant: int) -> tuple[FloatArray, FloatArray]:
         """Draws of a cloud, (n, 3), that have not fallen, and their weights (n,)."""
-        seen = np.isfinite(self._clouds.rho[row, instant])
-        return self._clouds.direction[row, instant, seen], self._weights[row, 0, seen]
+        in_view = np.isfinite(self._clouds.rho[row, instant])
+        return self._clouds.direction[row, instant, in_view], self._weights[row, 0, in_view]
 
     def _density(self, row: int, instant: int) -> SkyDensity | None:
         """Density of a cloud, None of one of too few draws."""
@@ -303,10 +310,10 @@ class Ephemeris(OneOrMany):
                 f"{many(n_rows, 'tracklet')} at {many(n_times, 'instant')}: index the estimate, "
                 "and ask it for one Time"
             )
-        left = int(np.isfinite(self._clouds.rho).sum())
-        if left < FEWEST:
+        count = int(np.isfinite(self._clouds.rho).sum())
+        if count < FEWEST:
             raise EstimationError(
-                f"{what} takes {FEWEST} draws, and {left} of {n} are left: the tracklet has no "
+                f"{what} takes {FEWEST} draws, and {count} of {n} are left: the tracklet has no "
                 "ephemeris, or they have met the Earth before"
             )
 
@@ -370,7 +377,8 @@ class Ephemeris(OneOrMany):
         >>> estimate = night.estimate(method="systematic")
         >>> tomorrow = estimate.ephemeris(estimate.epoch + 1 * u.d, "G96")
         >>> fields = tomorrow.pointings(2 * u.deg)
-        >>> fields["probability"].round(1)
+        >>> fields["probability"].round(1).tolist()
+        [0.8, 0.1, 0.1]
         """
         check_level(coverage)
         self._require_one("a list of pointings")
@@ -414,11 +422,11 @@ class Ephemeris(OneOrMany):
         low, magnitude, high = self._quantiles(self._magnitude, levels) << u.mag
         (motion,) = self._quantiles(norm(self._clouds.rate), (0.5,)) << u.rad / u.d
         angle = self._position_angle
-        seen = np.isfinite(angle)
-        weights = np.where(seen, self._weights, 0.0)
-        weights[~seen.any(axis=-1)] = np.nan
+        in_view = np.isfinite(angle)
+        weights = np.where(in_view, self._weights, 0.0)
+        weights[~in_view.any(axis=-1)] = np.nan
         east, north = (
-            np.sum(weights * f(np.where(seen, angle, 0.0)), axis=-1) for f in (np.sin, np.cos)
+            np.sum(weights * f(np.where(in_view, angle, 0.0)), axis=-1) for f in (np.sin, np.cos)
         )
         major, minor, ellipse_angle = (np.ravel(axis) for axis in self.ellipse(0.95))
         return QTable(
@@ -474,10 +482,10 @@ class Ephemeris(OneOrMany):
         return plot_sky(self, field, ax=ax, **options)
 
     def __repr__(self) -> str:
-        of, drawn = many(self._n_rows, "tracklet"), many(self._clouds.rho.shape[-1], "orbit")
+        of, orbits = many(self._n_rows, "tracklet"), many(self._clouds.rho.shape[-1], "orbit")
         utc = np.atleast_1d(self.times.utc.to_value("iso", subfmt="date_hm"))
         when = f"{utc[0]} UTC" if len(utc) == 1 else f"{len(utc)} instants"
-        return f"<Ephemeris: {of}, {when}, {drawn}>"
+        return f"<Ephemeris: {of}, {when}, {orbits}>"
 
     def _summary(self) -> dict[str, str]:
         row = self.to_table()
@@ -509,19 +517,29 @@ def _clouds(
     velocity: FloatArray,
 ) -> Clouds:
     """Draws at instants [MJD TDB] from observers with heliocentric states (T, 3) [au, au/d]."""
-    n, views = samples.shape[-1], dynamics_of(dynamics).views
+    n, motion = samples.shape[-1], dynamics_of(dynamics)
     r = samples.r.to_value(u.au).reshape(-1, n, 3)
     v = samples.v.to_value(u.au / u.d).reshape(-1, n, 3)
     epoch = samples.epoch.tdb.mjd.reshape(-1, n)
+    distance = samples.range.to_value(u.au).reshape(-1, n)
     order = np.argsort(instants, kind="stable")
     line, speed = np.empty((2, len(r), len(instants), n, 3))
     for k in range(len(r)):
         # the epochs of draws differ by their light times
         first = min(float(np.nanmin(epoch[k])), instants[order[0]] - 1.0)
         last = max(float(np.nanmax(epoch[k])), instants[order[-1]])
-        seen = views(r[k], v[k], epoch[k], almanac(first, last), instants[order], position[order])
-        line[k, order] = seen.line.swapaxes(0, 1)
-        speed[k, order] = seen.velocity.swapaxes(0, 1)
+        path = almanac(first, last)
+        sights = motion.views(r[k], v[k], epoch[k], path, instants[order], position[order])
+        fall = np.full(n, np.inf)
+        # what is too far to reach the Earth in time need not be asked whether it does
+        near = distance[k] < _NEAR + _FASTEST * (last - epoch[k])
+        near &= epoch[k] < last
+        if near.any():
+            end = motion.approaches(r[k, near], v[k, near], epoch[k, near], path, last)
+            fall[near] = np.where(end.falls, end.time, np.inf)
+        sights.line[fall[:, None] <= instants[order]] = np.nan
+        line[k, order] = sights.line.swapaxes(0, 1)
+        speed[k, order] = sights.velocity.swapaxes(0, 1)
     rho = norm(line)
     direction = line / rho[..., None]
     along = dot(direction, speed)

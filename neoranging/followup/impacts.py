@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from astropy import units as u
@@ -15,7 +16,6 @@ from scipy.special import betaincinv
 
 from neoranging.constants import AU_KM, AU_M, R_EARTH
 from neoranging.core.columns import ragged_rows
-from neoranging.core.flight import Approaches
 from neoranging.core.geometry import dot, norm
 from neoranging.ephemeris.states import almanac, site_state
 from neoranging.exceptions import EstimationError
@@ -31,16 +31,45 @@ KM_S = u.km / u.s
 _LEVEL = 0.95
 """Level of the upper limit in tables, and share of the falls within `Impacts.extent`."""
 
+_FEWEST = 10
+"""Falls that show how far they are spread."""
+
+
+class Flown(NamedTuple):
+    """Flights of the n draws of M tracklets, shape (M, n), and F falls, flat in their order."""
+
+    time: FloatArray
+    """Instants of the least distances, or of the falls [MJD TDB]."""
+    distance: FloatArray
+    """Least distances from the centre of the Earth [au]."""
+    falls: BoolArray
+    """Flags of those that meet the Earth."""
+    is_followed: BoolArray
+    """Flags of flights that went to their end."""
+    position: FloatArray
+    """Geocentric positions of the falls, ICRS axes, shape (F, 3) [au]."""
+    velocity: FloatArray
+    """Their geocentric velocities, shape (F, 3) [au/d]."""
+    magnitude: FloatArray
+    """Their absolute magnitudes, shape (F,); NaN without a magnitude."""
+
+    @classmethod
+    def none(cls, m: int, n: int) -> Flown:
+        """Those of tracklets from which nothing follows."""
+        unknown, no, vectors = np.full((m, n), np.nan), np.zeros((m, n), bool), np.zeros((0, 3))
+        return cls(unknown, unknown, no, no, vectors, vectors, np.zeros(0))
+
 
 def flights(
-    draws: Iterable[OrbitSamples | None], epoch: FloatArray, days: float, dynamics: str
-) -> Iterator[Approaches | None]:
+    draws: Iterable[OrbitSamples | None], n: int, epoch: FloatArray, days: float, dynamics: str
+) -> Iterator[Flown]:
     """Flights of the draws of one tracklet after the other, which keeps the memory flat.
 
     Parameters
     ----------
     draws : iterable of OrbitSamples or None
         Orbits of each tracklet, shape (n,); None of one from which nothing follows.
+    n : int
     epoch : ndarray, shape (M,)
         Epochs of their estimates [MJD TDB].
     days : float
@@ -51,43 +80,35 @@ def flights(
     follow = dynamics_of(dynamics).approaches
     for samples, start in zip(draws, epoch.tolist(), strict=True):
         if samples is None:
-            yield None
+            yield Flown.none(1, n)
             continue
         begin, end = samples.epoch.tdb.mjd, start + days
         first = min(float(np.nanmin(begin)), start)
         states = samples.r.to_value(u.au), samples.v.to_value(AU_D)
-        yield follow(*states, begin, almanac(first, end), end)
-
-
-def gathered(flown: Iterable[Approaches | None], m: int, n: int) -> Approaches:
-    """Flights of the n draws of M tracklets as columns (M, n).
-
-    Position and velocity are those of the falls alone, flat in order of tracklet, shape (F, 3).
-    """
-    time, distance = np.full((m, n), np.nan), np.full((m, n), np.nan)
-    falls, is_followed = np.zeros((m, n), dtype=bool), np.zeros((m, n), dtype=bool)
-    position, velocity = [np.zeros((0, 3))], [np.zeros((0, 3))]
-    for k, one in enumerate(flown):
-        if one is not None:
-            time[k], distance[k], falls[k], *_, is_followed[k] = one
-            position.append(one.position[one.falls])
-            velocity.append(one.velocity[one.falls])
-    vectors = np.concatenate(position), np.concatenate(velocity)
-    return Approaches(time, distance, falls, *vectors, is_followed)
+        one = follow(*states, begin, almanac(first, end), end)
+        magnitude = samples.absolute_magnitude.to_value(u.mag)
+        yield Flown(
+            one.time[None],
+            one.distance[None],
+            one.falls[None],
+            one.is_followed[None],
+            one.position[one.falls],
+            one.velocity[one.falls],
+            magnitude[one.falls],
+        )
 
 
 class Impacts(OneOrMany):
     """Flights of the orbits drawn from the night of one tracklet, or of M: do they meet the Earth.
 
     Made by `RangeEstimate.impacts`. The Earth is a sphere of its equatorial radius without an
-    atmosphere. The size of the object is not part of it: see ``absolute_magnitude`` of
-    `RangeEstimate`. Shapes below are of one tracklet; those of M tracklets have M in front. All is
+    atmosphere. Shapes below are of one tracklet; those of M tracklets have M in front. All is
     NaN of a tracklet that has no answer, and `status` says why.
     """
 
     def __init__(
         self,
-        flown: Approaches,
+        flown: Flown,
         within: u.Quantity,
         prior: str | None,
         labels: StrArray,
@@ -108,10 +129,10 @@ class Impacts(OneOrMany):
 
     def _take(self, rows: IntArray, scalar: bool) -> Impacts:
         own = ragged_rows(self._ends[:-1][rows], np.diff(self._ends)[rows])
-        index = (rows, rows, rows, own, own, rows)
+        index = (rows, rows, rows, rows, own, own, own)
         columns: list[Any] = [c[i] for c, i in zip(self._flown, index, strict=True)]
         labels, status = self._labels[rows], self._status[rows]
-        return Impacts(Approaches(*columns), self.within, self.prior, labels, status, scalar)
+        return Impacts(Flown(*columns), self.within, self.prior, labels, status, scalar)
 
     # ------------------------------------------------------------------ how probable
 
@@ -231,6 +252,16 @@ class Impacts(OneOrMany):
         place, speed = self._flown.position, self._flown.velocity
         return (np.arcsin(-dot(place, speed) / norm(place) / norm(speed)) << u.rad).to(u.deg)
 
+    @property
+    def absolute_magnitude(self) -> u.Quantity:
+        """Their absolute magnitudes H, G = 0.15; NaN if the tracklet has no magnitude.
+
+        Fainter than those of the other draws, as only near orbits fall. The size follows with an
+        albedo: at H = 30 a dark object (0.05) has 6 m and a bright one (0.25) 3 m.
+        """
+        self._require_one("absolute_magnitude")
+        return self._flown.magnitude << u.mag
+
     @cached_property
     def _itrf(self) -> FloatArray:
         """Places of all falls, Earth-fixed axes, shape (F, 3) [au]."""
@@ -249,7 +280,8 @@ class Impacts(OneOrMany):
             mean /= norm(mean)
             place[k] = R_EARTH * mean
             angle = 2.0 * np.arcsin(np.minimum(0.5 * norm(all_of_it - mean), 1.0))
-            extent[k] = np.quantile(angle, _LEVEL) * R_EARTH * AU_KM
+            if len(angle) >= _FEWEST:
+                extent[k] = np.quantile(angle, _LEVEL) * R_EARTH * AU_KM
         return place, extent
 
     @property
@@ -268,7 +300,7 @@ class Impacts(OneOrMany):
 
     @property
     def extent(self) -> u.Quantity:
-        """Distance from `center` over ground within which 95 % of the falls lie; NaN of none."""
+        """Distance from `center` over ground that holds 95 % of the falls; NaN of less than ten."""
         return self._quantity(self._middle[1], u.km)
 
     def time_quantile(self, q: float) -> Time:
@@ -296,21 +328,26 @@ class Impacts(OneOrMany):
     def to_table(self) -> QTable:
         """One row per tracklet.
 
-        Columns: ``tracklet``, ``probability``, ``error``, ``upper_limit`` (level 0.95),
-        ``n_draws``; of the falls ``time`` (median) and ``time_low``, ``time_high`` (5 and 95 %),
-        ``longitude``, ``latitude`` (of `center`) and ``extent``; ``nearest_distance`` (median of
-        all draws) and ``status``.
+        Columns: ``tracklet``, ``probability``, ``error``, ``lower_limit``, ``upper_limit`` (level
+        0.95), ``n_draws``; of the falls ``time`` (median), ``time_low``, ``time_high`` (5 and
+        95 %), ``longitude``, ``latitude`` (of `center`), ``extent`` and ``absolute_magnitude``
+        (median); ``nearest_distance`` (median of all draws) and ``status``.
         """
         many = self._take(np.arange(self._n_rows), scalar=False)
         longitude, latitude, _ = itrf_to_geodetic(many._middle[0] * AU_M).T
         nearest = np.full(self._n_rows, np.nan)
         some = self._flown.is_followed.any(axis=1)
         nearest[some] = np.nanmedian(self._flown.distance[some], axis=1)
+        size = np.full(self._n_rows, np.nan)
+        for k, (first, stop) in enumerate(itertools.pairwise(self._ends.tolist())):
+            if stop > first:
+                size[k] = np.median(self._flown.magnitude[first:stop])
         return QTable(
             {
                 "tracklet": self._labels,
                 "probability": many.probability,
                 "error": many.error,
+                "lower_limit": many.lower_limit(),
                 "upper_limit": many.upper_limit(),
                 "n_draws": many.n_draws,
                 "time": many.time_quantile(0.5),
@@ -319,6 +356,7 @@ class Impacts(OneOrMany):
                 "longitude": (longitude + 180.0) % 360.0 - 180.0 << u.deg,
                 "latitude": latitude << u.deg,
                 "extent": many.extent,
+                "absolute_magnitude": size << u.mag,
                 "nearest_distance": nearest << u.au,
                 "status": self._status,
             },

@@ -11,7 +11,8 @@ from astropy.table import QTable
 
 from neoranging.constants import ARCSEC
 from neoranging.core.geometry import radec
-from neoranging.core.information import expected_gain, offsets
+from neoranging.core.information import FEWEST, expected_gain
+from neoranging.core.pointings import cover
 from neoranging.core.status import RangeStatus
 from neoranging.followup.ephemeris import Ephemeris
 from neoranging.typing import BoolArray, FloatArray
@@ -31,18 +32,19 @@ POSSIBLE: Final = (0.01, 0.5)
 under the log-uniform one. The second takes near objects for common: of 60 real tracklets of objects
 that passed it gives 14 a chance above 0.01, up to 0.25."""
 
-_CENTERS: Final = 128
-"""Draws that are tried as the centre of a field."""
+_PLACED: Final = 500
+"""Draws that place the field and say what it holds: the time grows with their square."""
 
 
 def ranking(
     estimate: FollowUpView,
     sky: Ephemeris,
-    impact: FloatArray,
+    impact: FloatArray | None = None,
     *,
     field: float,
-    limit: float,
-    min_altitude: float,
+    limit: float = np.inf,
+    min_altitude: float = 20.0,
+    neo: FloatArray | None = None,
 ) -> QTable:
     """Table of ``RangeEstimate.priority`` from an ephemeris and chances of an impact.
 
@@ -51,28 +53,33 @@ def ranking(
     estimate : FollowUpView
         Of M tracklets.
     sky : Ephemeris
-        Of the same tracklets at T instants, ``sky.times`` of shape (T,).
-    impact : ndarray, shape (M, 2)
-        Chances under the prior of the estimate and under the log-uniform one.
+        Of the same tracklets at T instants.
+    impact : ndarray, shape (M, 2), optional
+        Chances under the prior of the estimate and under the log-uniform one; NaN by default.
     field : float
         Side of the field of view [rad].
     limit : float
-        Magnitude limit V, infinite if there is none.
+        Magnitude limit V; none by default.
     min_altitude : float
         In degrees.
+    neo : ndarray, shape (M,), optional
+        Chances of a near-Earth object, where they are at hand.
     """
     bits, in_field, pointing = _looks(sky, field)
     m, t = bits.shape
-    magnitude = sky.magnitude.to_value(u.mag)
+    if impact is None:
+        impact = np.full((m, 2), np.nan)
+    magnitude = sky.magnitude.to_value(u.mag).reshape(m, t, -1)
     seen = np.isfinite(sky._clouds.rho)
     sized = np.isfinite(magnitude).any(axis=(1, 2))
     bright = ((magnitude < limit) & seen).sum(axis=2) / np.maximum(seen.sum(axis=2), 1)
     bright[~sized] = 1.0
-    altitude = np.broadcast_to(sky.altitude.to_value(u.deg), (m, t))
-    sun = np.broadcast_to(sky.sun_altitude.to_value(u.deg), (m, t))
+    altitude = sky.altitude.to_value(u.deg).reshape(m, t)
+    sun = sky.sun_altitude.to_value(u.deg).reshape(m, t)
     # without a place on the ground neither is known, nor in the way
     observable = ~(altitude < min_altitude) & ~(sun > DARK)
-    neo = estimate.probability("neo")
+    if neo is None:
+        neo = estimate.probability("neo")
     worth = np.nan_to_num(neo[:, None] * bits * in_field * bright * observable)
 
     best = np.arange(m), worth.argmax(axis=1)
@@ -84,7 +91,7 @@ def ranking(
             "index": np.arange(m),
             "tracklet": estimate._tracklets._labels,
             "designation": estimate._tracklets.designation,
-            "time": sky.times[best[1]],
+            "time": sky.times.reshape(-1)[best[1]],
             "ra": Angle(ra << u.rad).to(u.deg),
             "dec": Angle(dec << u.rad).to(u.deg),
             "bits": bits[best],
@@ -114,39 +121,22 @@ def ranking(
 
 def _looks(sky: Ephemeris, field: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Bits, chance to be in the best field and its centre, (M, T), (M, T) and (M, T, 3)."""
-    direction = sky._clouds.direction
+    direction, pointing = sky._clouds.direction, sky._middle.copy()
     log_rho = np.log(sky._samples.range.to_value(u.au))
     bits, in_field = np.zeros((2, *direction.shape[:2]))
-    pointing = np.full((*direction.shape[:2], 3), np.nan)
     for k, instant in np.ndindex(bits.shape):
         line = direction[k, instant]
-        if np.isfinite(line[:, 0]).any():
-            bits[k, instant] = expected_gain(log_rho[k], line, SIGMA)
-            pointing[k, instant], in_field[k, instant] = best_field(line, field)
+        seen = np.isfinite(line[:, 0])
+        if seen.sum() < FEWEST:
+            continue
+        bits[k, instant] = expected_gain(log_rho[k], line, SIGMA)
+        some = line[seen][:_PLACED]
+        # any coverage: the first field only
+        best = cover(some, np.ones(len(some)), field, 1e-9)
+        if len(best.probability):
+            pointing[k, instant] = best.direction[0]
+            in_field[k, instant] = best.probability[0] * seen.mean()
     return bits, in_field, pointing
-
-
-def best_field(direction: FloatArray, side: float) -> tuple[FloatArray, float]:
-    """Centre of a square field that holds most draws, and their share of all.
-
-    Parameters
-    ----------
-    direction : ndarray, shape (n, 3)
-        Unit vectors towards draws; NaN of those that cannot be seen.
-    side : float
-        North-south and east-west [rad].
-    """
-    line = direction[np.isfinite(direction[:, 0])]
-    center = line[:: -(-len(line) // _CENTERS)]
-    inside = np.maximum(*np.abs(offsets(center, line))) < 0.5 * side
-    best = inside.sum(axis=1).argmax()
-    # the middle of what it holds may hold more
-    middle = line[inside[best]].mean(axis=0, keepdims=True)
-    middle /= np.linalg.norm(middle)
-    again = np.maximum(*np.abs(offsets(middle, line))) < 0.5 * side
-    if again.sum() >= inside[best].sum():
-        return middle[0], again.sum() / len(direction)
-    return center[best], inside[best].sum() / len(direction)
 
 
 def _remarks(

@@ -32,6 +32,9 @@ from neoranging.typing import BoolArray
 _EARTH_PERIHELION, _EARTH_APHELION = 0.983, 1.017
 _NEAR_EARTH = 1.3
 
+_NEAREST, _FARTHEST = 0.98, 1.02
+"""Distances from the Sun that the Earth keeps within [au]."""
+
 _MOID: Final = re.compile(r"moid\s*<\s*(\d*\.?\d+)(?:\s*au)?")
 
 
@@ -52,13 +55,19 @@ def statement_holds(statement: str, elements: OrbitalElements) -> BoolArray:
     """
     name = statement.strip().casefold()
     moid = _MOID.fullmatch(name)
-    if moid:
-        with np.errstate(invalid="ignore"):
-            flags: BoolArray = elements.earth_moid().to_value(u.au) < float(moid[1])
-        return flags
     q, ecc = elements.q.to_value(u.au), elements.ecc.value
     with np.errstate(divide="ignore", invalid="ignore"):
         a, aphelion = q / (1.0 - ecc), q * (1.0 + ecc) / (1.0 - ecc)
+    if moid:
+        limit = float(moid[1])
+        # most orbits of the main belt are out of reach: no search for their nearest points
+        flags = (q < _FARTHEST + limit) & ((aphelion > _NEAREST - limit) | (ecc >= 1.0))
+        reach = elements[flags] if flags.shape else elements
+        if flags.any():
+            with np.errstate(invalid="ignore"):
+                flags[flags] = reach.earth_moid().to_value(u.au) < limit
+        return flags
+    with np.errstate(invalid="ignore"):
         near, bound = q < _NEAR_EARTH, ecc < 1.0
         classes = {
             "neo": near,

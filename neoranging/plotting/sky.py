@@ -78,8 +78,8 @@ def plot_sky(
 
     lines = {level: [plane(line) for line in ephemeris.outline(level)] for level in _LINES}
     squares = [plane(line) for line in _fields(ephemeris, field, pointings)]
-    found = np.empty((0, 2)) if observed is None else plane(observed)
-    everything = np.concatenate([*lines[0.95], *squares, found])
+    star = np.empty((0, 2)) if observed is None else plane(observed)
+    everything = np.concatenate([*lines[0.95], *squares, star])
     low, high = everything.min(axis=0), everything.max(axis=0)
     middle, half = 0.5 * (low + high), (0.5 + _MARGIN) * max(high - low)
     unit, name = (60.0, "deg") if 2.0 * half > _WIDE else (1.0, "arcmin")
@@ -98,11 +98,12 @@ def plot_sky(
         axes.plot(*square.T / unit, color=style.VERMILION, linewidth=1.0, label=label)
         label = None
         if pointings:
-            place = square[:-1].mean(axis=0) / unit
-            axes.annotate(str(number), place, ha="center", va="center", color=style.VERMILION)
+            corner, inward = square.max(axis=0) / unit, (3.0, -3.0)
+            look = {"va": "top", "color": style.VERMILION, "fontsize": style.TEXT}
+            axes.annotate(str(number), corner, inward, textcoords="offset points", **look)
     if observed is not None:
         look = {"color": style.ORANGE, "markeredgecolor": style.BLACK, "linestyle": ""}
-        axes.plot(*found.T / unit, marker="*", markersize=12, label="observed", **look)
+        axes.plot(*star.T / unit, marker="*", markersize=12, label="observed", **look)
     axes.set_xlim((middle[0] + half) / unit, (middle[0] - half) / unit)
     axes.set_ylim((middle[1] - half) / unit, (middle[1] + half) / unit)
     axes.set_aspect("equal")

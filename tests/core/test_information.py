@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neoranging.constants import ARCSEC
-from neoranging.core.information import RESOLUTION, expected_gain, offsets
+from neoranging.core.information import RESOLUTION, expected_gain
 
 
 def on_sky(x, y):
@@ -75,6 +75,10 @@ def test_equal_draws_are_no_information_and_no_error():
     assert expected_gain(np.zeros(300), cloud, 0.3 * ARCSEC) == pytest.approx(0.0, abs=1e-9)
 
 
-def test_offsets_are_those_of_small_angles_and_half_a_turn_behind():
-    east, north = offsets(np.array([[1.0, 0.0, 0.0]]), np.array([[1.0, 1e-6, 2e-6], [-1.0, 0, 0]]))
-    np.testing.assert_allclose([east[0], north[0]], [[1e-6, np.pi], [2e-6, np.pi]])
+def test_draws_on_the_other_side_of_the_sky_are_far():
+    """Two lobes a half turn apart, which a projection would put on one place."""
+    rng = np.random.default_rng(7)
+    lobe = rng.random(600) < 0.5
+    cloud = on_sky(0.0 * lobe, rng.normal(size=600)) * np.where(lobe, -1.0, 1.0)[:, None]
+    x = 5.0 * lobe + 0.1 * rng.normal(size=600)
+    assert expected_gain(x, cloud, 0.3 * ARCSEC) == pytest.approx(1.0, abs=0.1)

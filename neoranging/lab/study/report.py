@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from neoranging.lab.study.checks import Remark
@@ -24,6 +23,7 @@ from neoranging.lab.study.run import Study
 from neoranging.lab.study.strata import AXES
 from neoranging.lab.study.tables import side_by_side, with_interval
 from neoranging.tables import number
+from neoranging.webpage import environment
 
 SECTIONS: Final[Mapping[str, str]] = {
     "arcs": "The arcs",
@@ -71,23 +71,17 @@ def render(study: Study, pictures: Sequence[Picture] = (), *, published: bool = 
     """
     bodies = _bodies(study)
     by_section = {name: [p for p in pictures if p.section == name] for name in SECTIONS}
-    environment = Environment(
-        loader=PackageLoader("neoranging.lab.study", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    templates = environment(
+        "neoranging.lab.study",
         # D_SH and P_AR get their subscripts
-        "markup": lambda text: Markup(
+        markup=lambda text: Markup(
             re.sub(r"\b([DP])_(SH|AR)\b", r"\1<sub>\2</sub>", str(escape(text)))
         ),
-        "setting": _setting,
+        setting=_setting,
         # columns of words are set left
-        "words": lambda column: any(text[:1].isalpha() for text in column),
-    }
-    return environment.get_template("report.html.j2").render(
+        words=lambda column: any(text[:1].isalpha() for text in column),
+    )
+    return templates.get_template("page/report.html.j2").render(
         study=study,
         data=study.data,
         selection=study.data["selection"],

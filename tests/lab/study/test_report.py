@@ -3,10 +3,10 @@
 import csv
 import json
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from html_pages import Checked
 
 from neoranging.lab.study.folder import write_report, write_tables
 from neoranging.lab.study.methods import StudyMethod
@@ -26,29 +26,6 @@ PIXEL = bytes.fromhex(
 def first_screen(page):
     """What stands above the list of sections: text without marks."""
     return re.sub(r"<[^>]+>", " ", page.split("<nav>")[0].split("</style>")[1])
-
-
-class Checked(HTMLParser):
-    """Complains of marks that do not close, and collects what is fetched."""
-
-    VOID = ("meta", "img", "br")
-
-    def __init__(self, page):
-        super().__init__()
-        self.open, self.fetched, self.ids, self.links = [], [], [], []
-        self.feed(page)
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        known = dict(attrs)
-        self.fetched += [v for k, v in attrs if k in ("src", "srcset")]
-        self.ids += [known["id"]] if "id" in known else []
-        self.links += [known["href"]] if "href" in known else []
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
 
 
 @pytest.fixture

@@ -1,0 +1,160 @@
+"""``neoranging report``: a page for the tracklets in files of observations."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from neoranging.cli.errors import EXIT_CODES, CommandError, echo, reason
+from neoranging.cli.follow_up import Angle, Instant, known_observatory, require_in_ephemeris
+from neoranging.cli.options import (
+    COUNT,
+    NEW_FILE,
+    POSITIVE,
+    Number,
+    input_options_with,
+    method_option,
+    seed_option,
+)
+from neoranging.cli.reading import read_files
+
+if TYPE_CHECKING:
+    from astropy.time import Time
+    from astropy.units import Quantity
+
+_SECONDS = 5.0
+"""Time between two lines of progress where they do not replace each other."""
+
+
+@click.command(epilog=EXIT_CODES)
+@input_options_with("--observed-from")
+@click.option(
+    "--out",
+    type=NEW_FILE,
+    metavar="FILE",
+    required=True,
+    help="Page to write, such as night.html; an existing file is replaced once all is done.",
+)
+@click.option(
+    "--at",
+    "instant",
+    type=Instant(),
+    metavar="TIME",
+    default="+24h",
+    show_default=True,
+    help="When to observe: UTC as 2026-01-31T06:30, or after the last observation: +24h, +2d; now.",
+)
+@click.option(
+    "--station",
+    "observer",
+    metavar="CODE",
+    help="MPC code of the observatory to observe from.  [default: that of each tracklet]",
+)
+@click.option(
+    "--field",
+    type=Angle(),
+    metavar="ANGLE",
+    default="0.5deg",
+    show_default=True,
+    help="Side of a square field of view, as 0.5deg or 30arcmin.",
+)
+@click.option("--limit", type=Number(), metavar="MAG", help="Magnitude limit, in the band V.")
+@click.option(
+    "--within",
+    type=POSITIVE,
+    metavar="DAYS",
+    default=10.0,
+    show_default=True,
+    help="Time from the night within which an impact counts.",
+)
+@method_option(default="systematic", show_default=True)
+@click.option(
+    "--draws",
+    type=COUNT,
+    default=1000,
+    show_default=True,
+    help="Orbits to draw for each tracklet and prior.",
+)
+@seed_option("Seed of the draws.")
+def report(
+    out: Path,
+    instant: Time | float,
+    observer: str | None,
+    field: Quantity,
+    limit: float | None,
+    within: float,
+    method: str,
+    draws: int,
+    seed: int,
+    **reading: Any,
+) -> None:
+    """Write a page for the night: a row and a panel for every tracklet in FILE...
+
+    The page is one file of HTML that needs nothing else. Its rows stand in the order in which
+    tracklets are worth following up, possible impactors first. A panel has the posterior over the
+    admissible region, the range, the chances that it is a near-Earth object and that it hits, and
+    where to point: the cloud on the sky, its magnitude, and the fields of view that cover it.
+    Records that were set aside, and tracklets from which nothing follows, are on the page with the
+    reason. Exit code 5 does not occur.
+
+    \b
+    Examples:
+      neoranging report night.obs80 --out night.html
+      neoranging report night.obs80 --out night.html --at 2026-01-31T06:30 --station G96
+      neoranging report *.psv --out night.html --field 20arcmin --limit 21.5
+    """  # noqa: D301 (the character by which click keeps lines apart)
+    from astropy import units as u
+
+    from neoranging.estimators.registry import get_estimator
+    from neoranging.night import NightPage
+
+    # before the files: they may be large
+    estimator = get_estimator(method)
+    if observer is not None:
+        observer = known_observatory(observer)
+    if not isinstance(instant, float):
+        require_in_ephemeris(instant)
+    if not out.parent.is_dir():
+        raise CommandError(f"{out} cannot be written: no such folder")
+    tracklets = read_files(**reading)
+    page = NightPage(
+        tracklets,
+        method=estimator,
+        at=instant * u.d if isinstance(instant, float) else instant,
+        station=observer,
+        field=field,
+        limit=None if limit is None else limit * u.mag,
+        within=within * u.d,
+        n=draws,
+        rng=seed,
+        progress=None if reading["quiet"] else _progress(),
+    )
+    try:
+        page.write(out)
+    except OSError as error:
+        raise CommandError(f"{out} cannot be written: {reason(error)}") from error
+    if not reading["quiet"]:
+        echo(f"{out}: {len(page.html) / 1e6:.1f} MB", err=True)
+
+
+def _progress() -> Any:
+    """Function that reports progress on standard error: in one line of a terminal, or in few."""
+    begin = time.monotonic()
+    last = begin
+
+    def show(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        left = f", {(now - begin) / done * (total - done):.0f} s left" if done else ""
+        text = f"{done} of {total} tracklets{left if done < total else ''}"
+        if sys.stderr is not None and sys.stderr.isatty():
+            click.echo(f"\r\x1b[K{text}", err=True, nl=done == total)
+        elif done == total or now - last > _SECONDS:
+            last = now
+            echo(text, err=True)
+
+    return show

@@ -1,0 +1,1 @@
+from .page import NightPage as NightPage
