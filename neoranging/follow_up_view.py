@@ -11,7 +11,7 @@ from astropy import units as u
 from astropy.table import QTable
 from astropy.time import Time
 
-from neoranging.arguments import require_time, values_in
+from neoranging.arguments import check_count, check_field, require_time, value_in
 from neoranging.core.posterior import RANGE_POWERS
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
@@ -133,7 +133,8 @@ class FollowUpView(PosteriorView):
         """
         from neoranging.followup.impacts import Flown, Impacts
 
-        parts = [Flown.none(0, n), *self._flights(within, prior, n, rng, dynamics)]
+        parts = list(self._flights(within, prior, n, rng, dynamics))
+        parts.append(Flown.none(0, n))  # for an estimate of no tracklets
         flown = Flown(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         status = np.array([member.name for member in RangeStatus])[self._answers.status]
         return Impacts(flown, within, prior, self._tracklets._labels, status, self._scalar)
@@ -241,13 +242,9 @@ class FollowUpView(PosteriorView):
         from neoranging.followup.priority import ranking
 
         instants = require_time("times", times, EstimationError).reshape(-1)
-        side = float(values_in("field", field, u.rad, EstimationError))
-        if not 0.0 < side < np.pi / 2:
-            raise EstimationError(f"field must lie between 0 and 90 degrees, got {field}")
-        faintest = np.inf
-        if limit is not None:
-            faintest = float(values_in("limit", limit, u.mag, EstimationError))
-        lowest = float(values_in("min_altitude", min_altitude, u.deg, EstimationError))
+        side = check_field(field)
+        faintest = np.inf if limit is None else value_in("limit", limit, u.mag)
+        lowest = value_in("min_altitude", min_altitude, u.deg, between=(-90.0, 90.0))
         many = self._take(np.arange(self._n_rows), scalar=False)
         sky = many.ephemeris(instants, station, n=n, rng=rng)
         chances = [
@@ -274,11 +271,10 @@ class FollowUpView(PosteriorView):
         """Flights of the draws of one tracklet after the other."""
         from neoranging.followup.impacts import flights
 
-        days = values_in("within", within, u.d, EstimationError)
-        if days.ndim or not 0.0 < days < np.inf or n < 1:
-            raise EstimationError(
-                f"within must be one positive time and n one orbit at least, got {within} and {n}"
-            )
+        days = value_in("within", within, u.d)
+        if days <= 0.0:
+            raise EstimationError(f"within must be a positive time, got {within}")
+        check_count("n", n)
         estimate = self._under(prior)
         if self._scalar:
             draws: Iterable[OrbitSamples | None] = [estimate._usable_samples(n, rng)]
@@ -288,7 +284,7 @@ class FollowUpView(PosteriorView):
                 one._usable_samples(n, rng) if is_usable else None
                 for one, is_usable in zip(estimate, usable, strict=True)
             )
-        return flights(draws, n, self._answers.attributables.epoch, float(days), dynamics)
+        return flights(draws, n, self._answers.attributables.epoch, days, dynamics)
 
     def _under(self, prior: str | None) -> Self:
         """The estimate with its likelihood under another prior; range and status stay."""
@@ -297,7 +293,7 @@ class FollowUpView(PosteriorView):
         if prior not in RANGE_POWERS:
             raise EstimationError(
                 f"prior must be None, for that of the estimate, or {', '.join(RANGE_POWERS)}; got "
-                f"{prior!r}: estimate with method='systematic@{prior}' for another"
+                f"{prior!r}: for another, estimate(method='systematic', prior=...)"
             )
         posterior = self._posterior.under_power(RANGE_POWERS[prior])
         other = self._take(np.arange(self._n_rows), self._scalar)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from astropy import units as u
 from astropy.time import Time
 
-from neoranging.arguments import check_level, values_in
+from neoranging.arguments import check_count, check_level, values_in
 from neoranging.core.admissible import absolute_magnitude
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
@@ -130,6 +130,7 @@ class PosteriorView(OneOrMany):
         >>> orbits.elements
         <OrbitalElements of 1000 orbits, 1000 elliptic, ecliptic J2000>
         """
+        check_count("n", n)
         s, posterior = self._answers, self._posterior
         generator = np.random.default_rng(rng)
         rho, rho_dot, orbits = drawn(s, posterior, n, generator, self._refit)
@@ -348,7 +349,7 @@ class PosteriorView(OneOrMany):
         >>> print(estimate.credible_region(0.95).round(2))
         [[0.01 0.11]] AU
         """
-        check_level(level)
+        check_level(level, "level")
         arc, bounds = self._posterior.region(level)
         ends = np.searchsorted(arc, np.arange(self._n_rows + 1))
         pieces = [bounds[a:b] << u.au for a, b in itertools.pairwise(ends.tolist())]

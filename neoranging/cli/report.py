@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging.cli.errors import EXIT_CODES, CommandError, echo, reason
-from neoranging.cli.follow_up import Angle, Instant, known_observatory, require_in_ephemeris
+from neoranging.cli.follow_up import (
+    Angle,
+    Instant,
+    known_observatory,
+    posterior_estimator,
+    require_in_ephemeris,
+)
 from neoranging.cli.options import (
     COUNT,
     NEW_FILE,
@@ -109,11 +115,10 @@ def report(
     """  # noqa: D301 (the character by which click keeps lines apart)
     from astropy import units as u
 
-    from neoranging.estimators.registry import get_estimator
     from neoranging.night import NightPage
 
     # before the files: they may be large
-    estimator = get_estimator(method)
+    estimator = posterior_estimator(method)
     if observer is not None:
         observer = known_observatory(observer)
     if not isinstance(instant, float):
