@@ -147,7 +147,8 @@ def follow_up(
     motion and its position angle, the areas that hold 68 and 95 % of the probability, and the
     altitudes of the object and of the Sun. Its worth is what a position there and then is expected
     to teach about the range, in bits, times the chances that it is a near-Earth object and that one
-    field (half a degree without --field) finds it; zero below 20 degrees or in twilight.
+    field (half a degree without --field) finds it; zero with the object below 20 degrees or the Sun
+    above -12.
 
     With --field, squares along right ascension and declination follow, in the order in which to
     observe them: the probability that the object is in this one and in none before, and in all of
