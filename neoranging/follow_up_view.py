@@ -302,6 +302,7 @@ class FollowUpView(PosteriorView):
 
     def _usable_samples(self, n: int, rng: np.random.Generator | int) -> OrbitSamples:
         """Samples that something may be concluded from, NaN of a misfit among many."""
+        check_count("n", n)
         misfit = self._answers.status == RangeStatus.MISFIT.code
         unusable = misfit | ~self._posterior.has_any
         if self._scalar and unusable[0]:

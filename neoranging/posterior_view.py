@@ -11,7 +11,7 @@ import numpy.typing as npt
 from astropy import units as u
 from astropy.time import Time
 
-from neoranging.arguments import check_count, check_level, values_in
+from neoranging.arguments import check_level, values_in
 from neoranging.core.admissible import absolute_magnitude
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
@@ -130,7 +130,6 @@ class PosteriorView(OneOrMany):
         >>> orbits.elements
         <OrbitalElements of 1000 orbits, 1000 elliptic, ecliptic J2000>
         """
-        check_count("n", n)
         s, posterior = self._answers, self._posterior
         generator = np.random.default_rng(rng)
         rho, rho_dot, orbits = drawn(s, posterior, n, generator, self._refit)

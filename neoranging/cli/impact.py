@@ -32,8 +32,8 @@ ADVICE: Final = {
     "LONGER ARC": "The night does not exclude an impact, though most objects that move like this "
     "pass far away: another position hours later decides.",
     "NOT SEEN": "No draw of either kind falls, or hardly one: nothing to do because of impacts.",
-    "MORE DRAWS": "No draw falls, or hardly one, but they are too few to say more: see the limits, and "
-    "give --draws 10000.",
+    "MORE DRAWS": "No draw falls, or hardly one, but they are too few to say more: see the limits, "
+    "and give --draws 10000.",
     "NO ANSWER": "Nothing follows from this tracklet: its status says why.",
 }
 """Meaning of the column ``advice``, and what to do."""

@@ -20,7 +20,6 @@ from neoranging.cli.follow_up import (
 from neoranging.cli.options import (
     COUNT,
     NEW_FILE,
-    POSITIVE,
     Number,
     input_options_with,
     method_option,
@@ -71,7 +70,7 @@ _SECONDS = 5.0
 @click.option("--limit", type=Number(), metavar="MAG", help="Magnitude limit, in the band V.")
 @click.option(
     "--within",
-    type=POSITIVE,
+    type=Number(min=0.0, min_open=True, max=366.0),
     metavar="DAYS",
     default=10.0,
     show_default=True,

@@ -98,7 +98,7 @@ class Ephemeris(OneOrMany):
                 f"times must be one instant or a row of them, got a Time of shape {times.shape}"
             )
         # a tuple is mostly a place in coordinates, which the ephemeris refuses by that name
-        codes = () if isinstance(station, tuple) else np.shape(station)
+        codes = () if isinstance(station, tuple) else np.asarray(station).shape
         if codes not in ((), times.shape):
             raise EstimationError(
                 f"station must be one for all instants or one for each: {codes[0]} were given "
