@@ -1,6 +1,6 @@
 # Set-up and run of everything, on a fresh machine too:
 #
-#   make demo    install, then ranges of real tracklets
+#   make demo    install, then what follows from real tracklets, beside the truth
 #   make test    install with the test tools, then the tests; PYTEST_ARGS="-k gauss" for some
 #   make check   all that has to pass: lint types contracts coverage docs
 #   make dist    source release and wheel, checked, installed elsewhere and tested there

@@ -58,6 +58,9 @@ _REACH: Final = 10.0
 _PEAK: Final = 4.0 / (_REACH * math.pi)
 """Density in the middle of a kernel whose covariance is one."""
 
+_NOTHING: Final = 1e-300
+"""Density below which there is none: a region never holds the whole sky."""
+
 _ROUNDS: Final = 12
 """Steps towards the middle of a cloud and its principal axes."""
 
@@ -248,7 +251,7 @@ class SkyDensity:
             left_out = _without_own(judges, place, weights, precision, height, change)
             # outliers say nothing of how a region fits
             inner = np.sort(left_out)[len(judges) // 20 :]
-            score = float(np.mean(np.log(np.maximum(inner, 1e-300))))
+            score = float(np.mean(np.log(np.maximum(inner, _NOTHING))))
             if score > best + _BETTER:
                 best, kernels = score, [precision, height, change]
         precision, height, change = kernels
@@ -266,7 +269,7 @@ class SkyDensity:
         """Flags of directions (K, 3) in the region of a level."""
         place = equal_area(self.frame, direction) @ np.linalg.inv(self.axes).T
         density = self._at(place, np.ones(len(self.place)))[0]
-        return np.asarray(density >= max(self.threshold(level), 1e-300))
+        return np.asarray(density >= max(self.threshold(level), _NOTHING))
 
     def area(self, level: float) -> float:
         """Area of the region of a level [sr].
@@ -275,8 +278,10 @@ class SkyDensity:
         """
         threshold = self.threshold(level)
         # kernels in inverse proportion to the density cover the region evenly
-        inside = self.left_out > 0.3 * threshold
-        share = np.where(inside, 1.0 / np.maximum(self.left_out, 1e-300), 0.0)
+        least = 0.3 * threshold
+        # of few draws the threshold may be zero: the region is then all that kernels reach
+        height = np.maximum(self.left_out, max(least, 1e-6 * float(self.height.max())))
+        share = np.where(self.left_out >= least, 1.0 / height, 0.0)
         share /= (share * self.weights).sum()
         counts = np.cumsum(share * self.weights)
         step = np.arange(_POINTS)
@@ -292,7 +297,7 @@ class SkyDensity:
         x = (radius * np.cos(angle) - xy / low * y) / low
         density, proposal = self._at(self.place[own] + np.stack([x, y], axis=1), share)
         with np.errstate(divide="ignore"):
-            inverse = np.where(density >= threshold, 1.0 / proposal, 0.0)
+            inverse = np.where(density >= max(threshold, _NOTHING), 1.0 / proposal, 0.0)
         return float(np.mean(inverse) * abs(np.linalg.det(self.axes)))
 
     def ellipse(self, level: float) -> tuple[float, float, float]:

@@ -239,3 +239,19 @@ def test_ten_draws_are_enough_to_answer():
         held += int(cloud.contains(on_sky(gaussian(rng, 1)), 0.68)[0])
     low, high = binom(200, 0.68).interval(0.999)
     assert low <= held <= high + 0.1 * 200  # ten draws have ten levels
+
+
+@pytest.mark.parametrize("n", [10, 40])
+@pytest.mark.parametrize("scale", [1e-12, 1e-6, 1e-3, 0.3, 2.0])
+def test_clouds_of_any_size_have_finite_answers(n, scale):
+    """From less than the errors of observations to all over the sky."""
+    spread = np.random.default_rng(20).standard_normal((n, 3)) * [1.0, 0.01, 1.0]
+    direction = np.array([0.0, 0.0, 1.0]) + scale * spread
+    direction /= np.linalg.norm(direction, axis=1)[:, None]
+    cloud = SkyDensity.of_cloud(direction)
+    areas = [cloud.area(level) for level in (0.1, 0.68, 0.95, 0.999)]
+    assert np.all(np.array(areas) > 0.0)
+    assert areas[-1] < 4.4 * np.pi  # the sphere, and the error of the measurement
+    assert cloud.outline(0.68)
+    assert cloud.outline(0.95)
+    assert np.isfinite(cloud.ellipse(0.95)).all()
