@@ -44,7 +44,7 @@ _DIAMETER_M: Final = 1329e3 / 0.14**0.5
 _LONGEST_D: Final = 60.0
 """Time from the night to the instant of the pointing beyond which nothing is followed [d]."""
 
-DRAWN: Final = 300
+DRAWN: Final = 250
 """Draws that a figure shows; more are seen only of a cloud that takes many fields."""
 
 _SPECK: Final = 0.1
