@@ -49,7 +49,9 @@ class States(NamedTuple):
 def drawn_states(n: int, seed: int = 0) -> States:
     """Orbits of the catalogue at random dates, and as many that pass the Earth."""
     rng = np.random.default_rng(seed)
-    catalogue = load_catalogue()
+    known = load_catalogue()
+    # the brightness of a passage is that of the object
+    catalogue = known.take(np.isfinite(known.H_mag))
     some = catalogue.take(rng.choice(len(catalogue), n, replace=False))
     epoch = rng.uniform(*SPAN, n)
     _, visits = close_passages(catalogue, Survey(), n, SPAN, rng)
@@ -121,7 +123,7 @@ def table(n: int) -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Write the page part."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--orbits", type=int, default=500, help="of each kind")
+    parser.add_argument("--orbits", type=int, default=300, help="of each kind")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args(arguments)
     head = ".. made by docs/tools/flight_accuracy.py; do not edit\n\n"

@@ -34,7 +34,7 @@ from neoranging.lab.sets import ArcTable, form_arcs, label_arcs
 from neoranging.lab.simulation import Twin
 from neoranging.orbits import OrbitSamples, load_catalogue, read_orbits
 
-OUTPUT: Final = Path(__file__).resolve().parents[2] / "docs" / "guide" / "next_night.inc"
+OUTPUT: Final = Path(__file__).resolve().parents[2] / "docs" / "guide"
 
 LEVELS: Final = (0.68, 0.95, 0.99)
 GAPS: Final = {
@@ -259,7 +259,7 @@ def figures(judged: pd.DataFrame) -> Iterator[tuple[str, ...]]:
         yield (
             *(name, str(len(rows)), str(rows["object"].nunique())),
             *(share(answered[f"{100 * level:.0f}"], answered["object"]) for level in LEVELS),
-            f"{answered['area'].median():.3g}",
+            np.format_float_positional(float(f"{answered['area'].median():.2g}"), trim="-"),
             str(len(rows) - len(answered)),
         )
 
@@ -313,21 +313,24 @@ def simulated_part(tracklets: TrackletSet) -> str:
     return table(heading, HEADER, figures(judged))
 
 
-def main(arguments: list[str] | None = None) -> Any:
-    """Write the page part."""
+def main(arguments: list[str] | None = None) -> None:
+    """Write the page parts."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("observations", type=Path)
     parser.add_argument("--orbits", type=Path, help="table of orbits that true ranges come from")
     parser.add_argument("--objects", type=int, default=400, help="of the simulated nights")
     parser.add_argument("--dynamics", default="nbody", help="of the simulated nights")
-    parser.add_argument("--output", type=Path, default=OUTPUT)
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder of the page parts")
     options = parser.parse_args(arguments)
-    parts = [".. made by docs/tools/next_night.py; do not edit\n"]
     priors = {"three": PRIORS, "all": PRIORS[:2], "brief": PRIORS[:2]}
-    parts += real_parts(options.observations, priors, options.orbits)
-    parts.append(simulated_part(simulated_nights(options.objects, dynamics=options.dynamics)))
-    options.output.write_text("\n".join(parts))
-    print(options.output.read_text())
+    nights = simulated_nights(options.objects, dynamics=options.dynamics)
+    for name, parts in (
+        ("next_night.inc", real_parts(options.observations, priors, options.orbits)),
+        ("next_night_simulated.inc", [simulated_part(nights)]),
+    ):
+        text = "\n".join([".. made by docs/tools/next_night.py; do not edit\n", *parts])
+        (options.output / name).write_text(text)
+        print(text)
 
 
 if __name__ == "__main__":
