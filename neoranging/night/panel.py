@@ -161,6 +161,7 @@ class Panel:
         self._pointings: list[tuple[str, ...]] = []
         self._n_pointings = 0
         self._worth = self._urgency = 0.0
+        self._first_falls = np.inf
 
     def observed(self, isot: StrArray, mjd: FloatArray, mag: float) -> None:
         """Say what was observed; ``isot`` and ``mjd`` are the epochs of all tracklets."""
@@ -232,6 +233,9 @@ class Panel:
             if is_hot:
                 self._urgency = max(chance["impact"], chance["watch"])
                 facts.append(("falls", _fall(impacts)))
+                if value > 0.5:
+                    falls = float(impacts.time_quantile(0.05).utc.mjd)
+                    self._first_falls = min(self._first_falls, falls)
 
     def pointed(
         self,
@@ -241,8 +245,12 @@ class Panel:
     ) -> None:
         """Say where it will be; ``samples`` has one row, ``when`` the instant of each tracklet."""
         station, place = self._observer(settings)
-        when = when[self._k : self._k + 1]
-        facts = [("when", f"{when.isot[0][:16].replace('T', ' ')} UTC"), ("from", place)]
+        when, reason = when[self._k : self._k + 1], ""
+        if isinstance(settings.at, u.Quantity) and when.utc.mjd[0] > self._first_falls:
+            sooner = 0.5 * (self._last_mjd + self._first_falls)
+            when = Time([sooner], format="mjd", scale="utc")
+            reason = ", half way to the first falls"
+        facts = [("when", f"{when.isot[0][:16].replace('T', ' ')} UTC{reason}"), ("from", place)]
         self.facts["Where to point"] = facts
         days = abs(when.mjd[0] - self._last_mjd)
         if days > _LONGEST_D:
