@@ -255,9 +255,14 @@ def _rows(
 
     sky = vstack([future.to_table() for future in futures])
     names = [status.name for status in result.status]
+    # which observation is worst; the place of an unknown observer is a warning of the reading
+    reasons = [
+        f"{name} ({worst})" if name == "MISFIT" and worst else name
+        for name, worst in zip(names, result.diagnostics, strict=True)
+    ]
     remarks = [
-        "; ".join(_remarks(row, name) + (more if row["fallen"] >= 0.0 else []))
-        for row, name, more in zip(sky, names, notes, strict=True)
+        "; ".join(_remarks(row, reason) + (more if row["fallen"] >= 0.0 else []))
+        for row, reason, more in zip(sky, reasons, notes, strict=True)
     ]
     columns = {"observer": observers, **{name: sky[name] for name in sky.colnames[1:]}}
     columns |= {"status": names, "remarks": remarks}
@@ -299,13 +304,13 @@ def _with_fields(
     return rows
 
 
-def _remarks(row: Row, status: str) -> list[str]:
+def _remarks(row: Row, reason: str) -> list[str]:
     """Remarks to an observer on a row of `Ephemeris.to_table`."""
     import numpy as np
 
     fallen, altitude, sun = row["fallen"], row["altitude"].value, row["sun_altitude"].value
     if np.isnan(fallen):
-        return [f"no ephemeris: {status}"]
+        return [f"no ephemeris: {reason}"]
     if fallen == 1.0:
         return ["all of its orbits have met the Earth"]
     remarks = {

@@ -158,7 +158,7 @@ def test_a_misfit_has_a_row_and_a_reason(one_night, tmp_path):
     path.write_text("\n".join(lines) + "\n")
     (row,) = records(path)
     assert row["status"] == "MISFIT"
-    assert row["remarks"] == "no ephemeris: MISFIT"
+    assert row["remarks"] == "no ephemeris: MISFIT (of three observations any one may be wrong)"
     assert np.isnan(row["dec_deg"] or np.nan)
 
 
