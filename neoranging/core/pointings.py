@@ -17,13 +17,11 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from neoranging.core.compiled import announced, compiled
-from neoranging.core.geometry import norm, radec, sky_basis
-from neoranging.core.sky_density import frame_about
+from neoranging.core.geometry import frame_about, norm
 from neoranging.typing import BoolArray, FloatArray
 
 MOST_FIELDS: Final = 50
 """Fields at most: a cloud that takes more is too wide for them."""
-
 
 _ROUNDING: Final = 1e-12
 """A draw on the side of a square is in it."""
@@ -128,7 +126,7 @@ def cover(direction: FloatArray, weights: FloatArray, side: float, coverage: flo
         Share, between 0 and 1.
     """
     draws = np.ascontiguousarray(direction[::2])
-    east, north = sky_basis(*radec(draws))
+    _, east, north = (np.ascontiguousarray(x) for x in np.moveaxis(frame_about(draws), 1, 0))
     rest, judges, unheld = weights[::2].copy(), direction[1::2], weights[1::2] / weights[1::2].sum()
     fields: list[FloatArray] = []
     shares: list[float] = []
