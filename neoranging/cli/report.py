@@ -75,7 +75,7 @@ _SECONDS = 5.0
 @click.option(
     "--draws",
     type=COUNT,
-    default=1000,
+    default=500,
     show_default=True,
     help="Orbits to draw for each tracklet and prior.",
 )

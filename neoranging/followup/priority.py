@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from astropy import units as u
@@ -68,24 +68,14 @@ def ranking(
     neo : ndarray, shape (M,), optional
         Chances of a near-Earth object, where they are at hand.
     """
-    bits, in_field, pointing = _looks(sky, field)
-    m, t = bits.shape
-    if impact is None:
-        impact = np.full((m, 2), np.nan)
-    in_view = np.isfinite(sky._clouds.rho)
-    has_magnitude = np.asarray(np.isfinite(sky._magnitude).any(axis=(1, 2)))
-    count = (sky._magnitude < limit).sum(axis=2)  # of those that have fallen it is NaN
-    bright = count / np.maximum(in_view.sum(axis=2), 1)
-    bright[~has_magnitude] = 1.0
-    altitude = sky.altitude.to_value(u.deg).reshape(m, t)
-    sun = sky.sun_altitude.to_value(u.deg).reshape(m, t)
-    # without a place on the ground neither is known, nor in the way
-    in_the_way = (altitude < min_altitude) | (sun > DARK)
     if neo is None:
         neo = estimate.probability("neo")
-    worth = np.nan_to_num(neo[:, None] * bits * in_field * bright * ~in_the_way)
-
-    best = np.arange(m), worth.argmax(axis=1)
+    looks = looked_for(sky, neo, field, limit, min_altitude)
+    m = len(neo)
+    if impact is None:
+        impact = np.full((m, 2), np.nan)
+    best = np.arange(m), looks.worth.argmax(axis=1)
+    bits, in_field, pointing, bright, altitude, sun, has_magnitude, fallen, worth = looks
     ra, dec = radec(pointing[best])
     has_answer = np.asarray(np.isfinite(sky._samples.r.value[..., 0]).any(axis=1))
     possible = has_answer & (impact >= POSSIBLE).any(axis=1)
@@ -110,7 +100,7 @@ def ranking(
             "status": np.array([member.name for member in RangeStatus])[estimate._answers.status],
         }
     )
-    rows["remark"] = _remarks(rows, has_answer, has_magnitude, min_altitude, sky._fallen[best])
+    rows["remark"] = _remarks(rows, has_answer, has_magnitude, min_altitude, fallen[best])
     for name in ("bits", "neo", "in_field", "bright", "worth"):
         rows[name][~has_answer] = np.nan
     for name in ("neo", "impact", "impact_log_uniform", "in_field", "bright"):
@@ -122,7 +112,52 @@ def ranking(
     return rows[order]
 
 
-def _looks(sky: Ephemeris, field: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+class Looks(NamedTuple):
+    """Looks for M tracklets at T instants: what they would teach, and whether they would find."""
+
+    bits: FloatArray
+    """Expected drop of the entropy of the range, shape (M, T)."""
+    in_field: FloatArray
+    """Chance that the best field holds it, shape (M, T)."""
+    pointing: FloatArray
+    """Unit vectors to the middle of that field, shape (M, T, 3)."""
+    bright: FloatArray
+    """Chance that it is brighter than the limit, shape (M, T)."""
+    altitude: FloatArray
+    """Altitude of the middle of the cloud, shape (M, T) [deg]."""
+    sun: FloatArray
+    """Altitude of the Sun, shape (M, T) [deg]."""
+    has_magnitude: BoolArray
+    """Flags of tracklets with a magnitude, shape (M,)."""
+    fallen: FloatArray
+    """Shares of the draws that have met the Earth before, shape (M, T)."""
+    worth: FloatArray
+    """Bits times all chances, zero where it cannot be observed, shape (M, T)."""
+
+
+def looked_for(
+    sky: Ephemeris, neo: FloatArray, field: float, limit: float, min_altitude: float
+) -> Looks:
+    """Looks for tracklets that are near-Earth objects with chances ``neo``, shape (M,).
+
+    The other arguments are those of `ranking`.
+    """
+    bits, in_field, pointing = _fields(sky, field)
+    m, t = bits.shape
+    in_view = np.isfinite(sky._clouds.rho)
+    has_magnitude = np.asarray(np.isfinite(sky._magnitude).any(axis=(1, 2)))
+    count = (sky._magnitude < limit).sum(axis=2)  # of those that have fallen it is NaN
+    bright = count / np.maximum(in_view.sum(axis=2), 1)
+    bright[~has_magnitude] = 1.0
+    altitude = sky.altitude.to_value(u.deg).reshape(m, t)
+    sun = sky.sun_altitude.to_value(u.deg).reshape(m, t)
+    # without a place on the ground neither is known, nor in the way
+    observable = ~(altitude < min_altitude) & ~(sun > DARK)
+    worth = np.nan_to_num(neo[:, None] * bits * in_field * bright * observable)
+    return Looks(bits, in_field, pointing, bright, altitude, sun, has_magnitude, sky._fallen, worth)
+
+
+def _fields(sky: Ephemeris, field: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Bits, chance to be in the best field and its centre, (M, T), (M, T) and (M, T, 3)."""
     direction, pointing = sky._clouds.direction, sky._middle.copy()
     log_rho = np.log(sky._samples.range.to_value(u.au))
@@ -155,22 +190,41 @@ def _remarks(
         if not has_answer[k]:
             remarks.append(RangeStatus[row["status"]].advice)
             continue
-        parts = []
-        if row["possible_impactor"]:
-            parts.append("possible impactor")
-        if fallen[k] > 0.005:
-            parts.append(f"{fallen[k]:.0%} of the draws have met the Earth by then")
-        if not has_magnitude[k]:
-            parts.append("no magnitude: its brightness is not known and counts as enough")
-        elif row["bright"] < 0.5:
-            parts.append("probably too faint")
-        if np.isnan(row["altitude"]):
-            parts.append("no place on the ground: altitudes are not known")
-        elif row["altitude"] < 0.0 * u.deg:
-            parts.append("below the horizon")
-        elif row["altitude"].value < min_altitude:
-            parts.append(f"below {min_altitude:g} degrees of altitude")
-        if row["sun_altitude"].value > DARK:
-            parts.append("not dark")
-        remarks.append("; ".join(parts))
+        remarks.append(
+            remark(
+                bool(row["possible_impactor"]),
+                float(fallen[k]),
+                float(row["bright"]) if has_magnitude[k] else np.nan,
+                float(row["altitude"].value),
+                float(row["sun_altitude"].value),
+                min_altitude,
+            )
+        )
     return remarks
+
+
+def remark(
+    is_possible: bool,
+    fallen: float,
+    bright: float,
+    altitude: float,
+    sun: float,
+    min_altitude: float,
+) -> str:
+    """Remark on a look for one tracklet; ``bright`` is NaN without a magnitude."""
+    parts = ["possible impactor"] if is_possible else []
+    if fallen > 0.005:
+        parts.append(f"{fallen:.0%} of the draws have met the Earth by then")
+    if np.isnan(bright):
+        parts.append("no magnitude: its brightness is not known and counts as enough")
+    elif bright < 0.5:
+        parts.append("probably too faint")
+    if np.isnan(altitude):
+        parts.append("no place on the ground: altitudes are not known")
+    elif altitude < 0.0:
+        parts.append("below the horizon")
+    elif altitude < min_altitude:
+        parts.append(f"below {min_altitude:g} degrees of altitude")
+    if sun > DARK:
+        parts.append("not dark")
+    return "; ".join(parts)

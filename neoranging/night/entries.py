@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 from astropy import units as u
+from astropy.time import Time
 from markupsafe import Markup
 
 from neoranging.core.geometry import norm
@@ -45,17 +46,20 @@ def entries_of(tracklets: TrackletSet, first: int, settings: Settings) -> Iterat
     chances = {name: np.where(usable, column, np.nan) for name, column in chances.items()}
     numbers = _numbers(estimate, samples)
     figures = _figures(estimate, samples)
-    obstime = tracklets.obstime
+    obstime, last = tracklets.obstime, tracklets._offsets[1:] - 1
+    isot, mjd = obstime.isot, obstime.mjd
+    at = settings.at
+    when = at.utc + np.zeros(len(last)) * u.d if isinstance(at, Time) else obstime[last] + at
     for k in range(len(tracklets)):
         one = estimate[k]
         panel = Panel(tracklets, k, one, {name: float(x[k]) for name, x in chances.items()})
-        panel.observed(obstime, numbers["mag"][k])
+        panel.observed(isot, mjd, numbers["mag"][k])
         panel.figures += figures[k]
         if posterior.has_any[k]:
             panel.ranged({name: column[k] for name, column in numbers.items()})
         if usable[k]:
             panel.judged(own[k], watch[k], settings)
-            panel.pointed(samples[k : k + 1], obstime, settings, estimate[k : k + 1])
+            panel.pointed(samples[k : k + 1], when, settings)
         yield panel.entry(first + k)
 
 

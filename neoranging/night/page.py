@@ -62,7 +62,7 @@ class NightPage:
     within : Quantity
         Time from the night within which an impact counts.
     n : int
-        Orbits to draw for each tracklet and prior.
+        Orbits to draw for each tracklet and prior; `RangeEstimate.impacts` takes more.
     rng : int
         Seed of the random numbers.
     progress : callable, optional
@@ -98,7 +98,7 @@ class NightPage:
         field: u.Quantity = 0.5 * u.deg,
         limit: u.Quantity | None = None,
         within: u.Quantity = 10.0 * u.d,
-        n: int = 1000,
+        n: int = 500,
         rng: int = 0,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:

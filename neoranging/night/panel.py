@@ -19,13 +19,13 @@ from neoranging.estimate import RangeEstimate
 from neoranging.estimators.base import RangingEstimator
 from neoranging.followup.ephemeris import Ephemeris, Station
 from neoranging.followup.impacts import Impacts
-from neoranging.followup.priority import LEAST_ALTITUDE, POSSIBLE, ranking
+from neoranging.followup.priority import LEAST_ALTITUDE, POSSIBLE, looked_for, remark
 from neoranging.night.figures import LEVELS, Cloud, ranks, sky
 from neoranging.orbits.samples import OrbitSamples
 from neoranging.records import many
 from neoranging.tables import number
 from neoranging.tracklet import TrackletSet
-from neoranging.typing import FloatArray
+from neoranging.typing import FloatArray, StrArray
 
 WATCH_PRIOR: Final = "log-uniform"
 """Prior of a watch for impacts, beside that of the method."""
@@ -41,7 +41,7 @@ _DIAMETER_M: Final = 1329e3 / 0.14**0.5
 _LONGEST_D: Final = 60.0
 """Time from the night to the instant of the pointing beyond which nothing is followed [d]."""
 
-DRAWN: Final = 300
+DRAWN: Final = 250
 """Draws that a figure shows; more are seen only of a cloud that takes many fields."""
 
 _SPECK: Final = 0.1
@@ -158,22 +158,23 @@ class Panel:
         self._pointings: list[tuple[str, ...]] = []
         self._n_pointings = 0
         self._worth = self._urgency = 0.0
+        self._first_falls = np.inf
 
-    def observed(self, obstime: Time, mag: float) -> None:
-        """Say what was observed."""
+    def observed(self, isot: StrArray, mjd: FloatArray, mag: float) -> None:
+        """Say what was observed; ``isot`` and ``mjd`` are the epochs of all tracklets."""
         tracklets, k = self._tracklets, self._k
         begin, end = tracklets._offsets[k : k + 2].tolist()
-        first, last = obstime[begin], obstime[end - 1]
+        self._last_mjd = float(mjd[end - 1])
         arc, n = float(tracklets._span[k]) * 24.0, int(tracklets.counts[k])
         attributable = self._estimate.attributable
         motion = attributable.proper_motion.to_value(u.arcsec / u.min)
         angle = attributable.position_angle.to_value(u.deg)
         station = str(tracklets.stations[k]) or "a given place"
-        when = first.isot[:16].replace("T", " ")
-        self.identity = f"{station}, {when} to {last.isot[11:16]} UTC"
+        when = isot[begin][:16].replace("T", " ")
+        self.identity = f"{station}, {when} to {isot[end - 1][11:16]} UTC"
         self.cells |= {
             "station": Cell(station),
-            "first": Cell(when, first.mjd),
+            "first": Cell(when, float(mjd[begin])),
             "n": Cell(str(n), n),
             "arc": Cell(f"{arc:.2f}", arc),
             "mag": _cell(mag, f"{mag:.1f}"),
@@ -229,24 +230,31 @@ class Panel:
             if is_hot:
                 self._urgency = max(chance["impact"], chance["watch"])
                 facts.append(("falls", _fall(impacts)))
+                if value > 0.5:
+                    falls = float(impacts.time_quantile(0.05).utc.mjd)
+                    self._first_falls = min(self._first_falls, falls)
 
     def pointed(
         self,
         samples: OrbitSamples,
-        obstime: Time,
+        when: Time,
         settings: Settings,
-        estimate: RangeEstimate,
     ) -> None:
-        """Say where it will be; ``samples`` and ``estimate`` have one row."""
-        when, station, place = self._observer(obstime, settings)
-        facts = [("when", f"{when.isot[:16].replace('T', ' ')} UTC"), ("from", place)]
+        """Say where it will be; ``samples`` has one row, ``when`` the instant of each tracklet."""
+        station, place = self._observer(settings)
+        when, reason = when[self._k : self._k + 1], ""
+        if isinstance(settings.at, u.Quantity) and when.utc.mjd[0] > self._first_falls:
+            sooner = 0.5 * (self._last_mjd + self._first_falls)
+            when = Time([sooner], format="mjd", scale="utc")
+            reason = ", half way to the first falls"
+        facts = [("when", f"{when.isot[0][:16].replace('T', ' ')} UTC{reason}"), ("from", place)]
         self.facts["Where to point"] = facts
-        days = abs(when.mjd - obstime[self._tracklets._offsets[self._k + 1] - 1].mjd)
+        days = abs(when.mjd[0] - self._last_mjd)
         if days > _LONGEST_D:
             text = f"this is {days:,.0f} d from the night: orbits are followed for {_LONGEST_D:g} d"
             facts.append(("no position", text))
             return
-        cloud = Ephemeris(samples[:, :DRAWN], when.reshape(1), station)
+        cloud = Ephemeris(samples[:, :DRAWN], when, station)
         fallen = float(cloud.fallen[0, 0])
         if fallen > 0.0:
             facts.append(("fallen", f"{percent(fallen)} % of the draws have met the Earth by then"))
@@ -255,47 +263,54 @@ class Panel:
             facts.append(("no position", "too few draws are left"))
             self.remarks.append("possible impactor, and nothing is left to point at")
             return
-        impact = np.array([[self._chances["impact"], self._chances["watch"]]])
-        row = ranking(
-            estimate,
-            cloud,
-            impact,
-            neo=np.array([self._chances["neo"]]),
-            field=settings.field.to_value(u.rad),
-            limit=np.inf if settings.limit is None else settings.limit.to_value(u.mag),
-        )[0]
-        self._worth = float(row["worth"])
-        if row["remark"]:
-            self.remarks.append(str(row["remark"]))
-        facts += self._where(cloud, settings, float(row["bright"]))
-        facts.append(("worth", f"{self._worth:.2f}: {row['bits']:.2f} bits of the range if seen"))
+        neo = np.array([self._chances["neo"]])
+        limit = np.inf if settings.limit is None else settings.limit.to_value(u.mag)
+        side = settings.field.to_value(u.rad)
+        looks = looked_for(cloud, neo, side, limit, LEAST_ALTITUDE)
+        bits, bright, altitude, sun, self._worth = (
+            float(column[0, 0])
+            for column in (looks.bits, looks.bright, looks.altitude, looks.sun, looks.worth)
+        )
+        text = remark(
+            self._urgency > 0.0,
+            fallen,
+            bright if looks.has_magnitude[0] else np.nan,
+            altitude,
+            sun,
+            LEAST_ALTITUDE,
+        )
+        if text:
+            self.remarks.append(text)
+        facts += self._where(cloud, settings, bright)
+        if np.isfinite(altitude):
+            text = f"{altitude:.0f}°, Sun at {sun:.0f}°".replace("-", "−")
+            facts.append(("altitude", text))
+            is_low, shown = altitude < LEAST_ALTITUDE, f"{altitude:.0f}".replace("-", "−")
+            self.cells["altitude"] = Cell(shown, altitude, is_low)
+        facts.append(("worth", f"{self._worth:.2f}: {bits:.2f} bits of the range if seen"))
         self.cells["worth"] = Cell(f"{self._worth:.2f}", self._worth)
         fields = cloud.pointings(settings.field, COVERAGE)
         few = not fields.meta["is_covered"] and len(fields) <= _POINTINGS
         if few and samples.shape[1] > DRAWN:  # draws are missing, not fields
-            cloud = Ephemeris(samples, when.reshape(1), station)
+            cloud = Ephemeris(samples, when, station)
             fields = cloud.pointings(settings.field, COVERAGE)
         self._show(density, fields, settings)
 
-    def _observer(self, obstime: Time, settings: Settings) -> tuple[Time, Station, str]:
-        """Instant, place and what to call it."""
+    def _observer(self, settings: Settings) -> tuple[Station, str]:
+        """Place to point from, and what to call it."""
         last, columns = self._tracklets._offsets[self._k + 1] - 1, self._tracklets._columns
-        when = settings.at
-        if not isinstance(when, Time):
-            when = obstime[last] + when
-        when = when.utc
         if settings.station is not None:
             given = settings.station
-            return when, given, given if isinstance(given, str) else "the place that was given"
+            return given, given if isinstance(given, str) else "the place that was given"
         code, itrf = str(columns.station[last]), columns.itrf[last]
         if np.isfinite(itrf).all() and np.any(itrf != 0.0):
             place = EarthLocation.from_geocentric(*itrf, unit=u.m)
-            return when, place, code or "where it was observed"
+            return place, code or "where it was observed"
         reason = "" if code == "500" else f", as {code} has no fixed place"
-        return when, None, f"the centre of the Earth{reason}"
+        return None, f"the centre of the Earth{reason}"
 
     def _where(self, cloud: Ephemeris, settings: Settings, bright: float) -> list[tuple[str, str]]:
-        """Position, motion, magnitude, area and altitude of a cloud."""
+        """Position, motion, magnitude and area of a cloud."""
         ra, dec = cloud.center[0, 0].ra, cloud.center[0, 0].dec
         motion = np.nanmedian(cloud.proper_motion[0, 0].to_value(u.arcsec / u.min))
         angle = cloud.position_angle[0, 0]
@@ -311,7 +326,7 @@ class Panel:
                 text += f", brighter than {settings.limit.value:g}: {percent(bright)} %"
             self.cells["later"] = Cell(f"{median:.1f}", median)
         self.cells["area"] = Cell(number(outer), outer)
-        facts = [
+        return [
             (
                 "position",
                 f"{Angle(ra).to_string(u.hour, sep=' ', precision=1, pad=True)} "
@@ -322,12 +337,6 @@ class Panel:
             ("magnitude", text),
             ("area", f"68 % {number(inner)}, 95 % {number(outer)} square arcminutes"),
         ]
-        altitude, sun = (float(x.flat[0].value) for x in (cloud.altitude, cloud.sun_altitude))
-        if np.isfinite(altitude):
-            facts.append(("altitude", f"{altitude:.0f}°, Sun at {sun:.0f}°".replace("-", "−")))
-            is_low = altitude < LEAST_ALTITUDE
-            self.cells["altitude"] = Cell(f"{altitude:.0f}".replace("-", "−"), altitude, is_low)
-        return facts
 
     def _show(self, density: SkyDensity, table: QTable, settings: Settings) -> None:
         """Draw the cloud with its fields of view, and list these."""
