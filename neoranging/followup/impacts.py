@@ -312,6 +312,8 @@ class Impacts(OneOrMany):
         q : float
             Between 0 and 1.
         """
+        if not 0.0 <= q <= 1.0:
+            raise EstimationError(f"q must be a share of the falls, between 0 and 1, got {q}")
         times = np.ma.masked_all(self._n_rows)
         for k in np.flatnonzero(np.diff(self._ends)).tolist():
             times[k] = np.quantile(self._flown.time[k, self._flown.falls[k]], q)
