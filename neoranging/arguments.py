@@ -100,8 +100,8 @@ def check_count(name: str, count: Any) -> None:
         raise EstimationError(f"{name} must be a whole number from 1 on, got {count!r}")
 
 
-def check_level(level: float, name: str = "confidence_level") -> None:
-    """Raise an error for what is no share between 0 and 1."""
+def check_level(name: str, level: float) -> None:
+    """Raise an error that names the argument for what is no share of a probability."""
     if not isinstance(level, (int, float, np.number)) or isinstance(level, bool):
         raise EstimationError(f"{name} must be a number between 0 and 1, got {level!r}")
     if not 0.0 < level < 1.0:

@@ -15,12 +15,13 @@ from neoranging.arguments import check_count, check_field, require_time, value_i
 from neoranging.core.posterior import RANGE_POWERS
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
+from neoranging.orbits.samples import OrbitSamples
 from neoranging.posterior_view import PosteriorView
+from neoranging.typing import BoolArray
 
 if TYPE_CHECKING:
     from neoranging.followup.ephemeris import Ephemeris, Station
     from neoranging.followup.impacts import Flown, Impacts
-    from neoranging.orbits.samples import OrbitSamples
 
 
 class FollowUpView(PosteriorView):
@@ -51,7 +52,8 @@ class FollowUpView(PosteriorView):
         n : int
             Orbits to draw for each tracklet.
         rng : numpy.random.Generator or int
-            Source of the random numbers; an int seeds a generator of its own.
+            Source of the random numbers; an int seeds a generator of its own for each tracklet,
+            which then has one answer, alone or among many.
         dynamics : {"near-earth", "nbody"}
             Sun, Earth and Moon; or all planets as well, with the extra ``nbody``.
 
@@ -74,7 +76,18 @@ class FollowUpView(PosteriorView):
         """
         from neoranging.followup.ephemeris import Ephemeris
 
-        samples, labels = self._usable_samples(n, rng), self._tracklets._labels
+        times = require_time("times", times, EstimationError)
+        if times.ndim > 1 or not times.size:
+            raise EstimationError(
+                f"times must be one Time or a row of them, got the shape {times.shape}: "
+                "take times.ravel(), of at least one"
+            )
+        if isinstance(rng, np.random.Generator) or self._n_rows < 2:
+            samples = self._usable_samples(n, rng)
+        else:
+            rows = (self[[k]] for k in range(self._n_rows))
+            samples = OrbitSamples._of_rows([row._usable_samples(n, rng) for row in rows])
+        labels = self._tracklets._labels
         return Ephemeris(samples, times, station, labels=labels, dynamics=dynamics)
 
     def impacts(
@@ -241,12 +254,11 @@ class FollowUpView(PosteriorView):
         """
         from neoranging.followup.priority import ranking
 
-        instants = require_time("times", times, EstimationError).reshape(-1)
         side = check_field(field)
         faintest = np.inf if limit is None else value_in("limit", limit, u.mag)
         lowest = value_in("min_altitude", min_altitude, u.deg, between=(-90.0, 90.0))
         many = self._take(np.arange(self._n_rows), scalar=False)
-        sky = many.ephemeris(instants, station, n=n, rng=rng)
+        sky = many.ephemeris(times, station, n=n, rng=rng)
         chances = [
             many.impact_probability(within, prior=prior, n=n, rng=rng)
             for prior in (None, "log-uniform")
@@ -279,10 +291,9 @@ class FollowUpView(PosteriorView):
         if self._scalar:
             draws: Iterable[OrbitSamples | None] = [estimate._usable_samples(n, rng)]
         else:
-            usable = (self._answers.status != RangeStatus.MISFIT.code) & estimate._posterior.has_any
             draws = (
                 one._usable_samples(n, rng) if is_usable else None
-                for one, is_usable in zip(estimate, usable, strict=True)
+                for one, is_usable in zip(estimate, self._is_usable, strict=True)
             )
         return flights(draws, n, self._answers.attributables.epoch, days, dynamics)
 
@@ -300,18 +311,22 @@ class FollowUpView(PosteriorView):
         other._answers = replace(self._answers, posterior=posterior)
         return other
 
+    @property
+    def _is_usable(self) -> BoolArray:
+        """Flags of tracklets that something follows from, shape (M,)."""
+        return (self._answers.status != RangeStatus.MISFIT.code) & self._posterior.has_any
+
     def _usable_samples(self, n: int, rng: np.random.Generator | int) -> OrbitSamples:
-        """Samples that something may be concluded from, NaN of a misfit among many."""
+        """Samples that something may be concluded from, states NaN of a misfit among many."""
         check_count("n", n)
-        misfit = self._answers.status == RangeStatus.MISFIT.code
-        unusable = misfit | ~self._posterior.has_any
-        if self._scalar and unusable[0]:
+        usable = self._is_usable
+        if self._scalar and not usable[0]:
             status = RangeStatus.from_code(self._answers.status[0])
             raise EstimationError(
                 f"nothing follows from a tracklet with the status {status.name}: {status.advice}",
                 self,
             )
         samples = self.samples(n, rng)
-        if misfit.any():
-            samples.r[misfit] = samples.v[misfit] = np.nan
+        if not self._scalar:
+            samples.r[~usable] = samples.v[~usable] = np.nan
         return samples

@@ -180,13 +180,13 @@ class Impacts(OneOrMany):
         level : float
             Probability that a limit made so is not too low, between 0 and 1.
         """
-        check_level(level, "level")
+        check_level("level", level)
         falls, n = self._counts
         return self._limit(falls + 1, n - falls, level, bound=1.0)
 
     def lower_limit(self, level: float = _LEVEL) -> Any:
         """Lower limit of the probability, as `upper_limit`: 0.9997 where all of 10,000 fall."""
-        check_level(level, "level")
+        check_level("level", level)
         falls, n = self._counts
         return self._limit(falls, n - falls + 1, 1.0 - level, bound=0.0)
 
@@ -312,8 +312,8 @@ class Impacts(OneOrMany):
         q : float
             Between 0 and 1.
         """
-        if q not in (0, 1):
-            check_level(q, "q")
+        if not 0.0 <= q <= 1.0:
+            raise EstimationError(f"q must be a share of the falls, between 0 and 1, got {q}")
         times = np.ma.masked_all(self._n_rows)
         for k in np.flatnonzero(np.diff(self._ends)).tolist():
             times[k] = np.quantile(self._flown.time[k, self._flown.falls[k]], q)
