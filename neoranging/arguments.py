@@ -60,19 +60,15 @@ def require_time(name: str, value: Any, error: type[NeoRangingError] = TrackletE
     )
 
 
-def check_level(confidence_level: float) -> None:
-    """Raise an error for what is no level of confidence."""
-    if not isinstance(confidence_level, (int, float, np.number)) or isinstance(
-        confidence_level, bool
-    ):
+def check_level(name: str, level: float) -> None:
+    """Raise an error that names the argument for what is no share of a probability."""
+    if not isinstance(level, (int, float, np.number)) or isinstance(level, bool):
+        raise EstimationError(f"{name} must be a number between 0 and 1, got {level!r}")
+    if not 0.0 < level < 1.0:
+        percent = 1.0 < level < 100.0
         raise EstimationError(
-            f"confidence_level must be a number between 0 and 1, got {confidence_level!r}"
-        )
-    if not 0.0 < confidence_level < 1.0:
-        percent = 1.0 < confidence_level < 100.0
-        raise EstimationError(
-            f"confidence_level must lie between 0 and 1, got {confidence_level}"
-            + (f": write {confidence_level / 100:g} for that many percent" if percent else "")
+            f"{name} must lie between 0 and 1, got {level}"
+            + (f": write {level / 100:g} for that many percent" if percent else "")
         )
 
 

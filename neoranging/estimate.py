@@ -176,7 +176,7 @@ class RangeEstimate(FollowUpView):
         >>> print(estimate.interval(0.95).round(2))
         [0.01 0.1 ] AU
         """
-        check_level(confidence_level)
+        check_level("confidence_level", confidence_level)
         calibration = self.calibration if calibrated else None
         return self._quantity(self._bounds(confidence_level, calibration), u.au)
 
@@ -216,7 +216,7 @@ class RangeEstimate(FollowUpView):
         >>> print(estimate.rate_interval(0.95).round(2))
         [0.   0.01] AU / d
         """
-        check_level(confidence_level)
+        check_level("confidence_level", confidence_level)
         s, level = self._answers, confidence_level
         quantiles = None if s.posterior is None else s.posterior.rate_quantile(tails(level))
         half = ndtri(0.5 + 0.5 * level) * np.sqrt(s.covariance[:, 1, 1])

@@ -15,12 +15,13 @@ from neoranging.arguments import require_time, values_in
 from neoranging.core.posterior import RANGE_POWERS
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
+from neoranging.orbits.samples import OrbitSamples
 from neoranging.posterior_view import PosteriorView
+from neoranging.typing import BoolArray
 
 if TYPE_CHECKING:
     from neoranging.followup.ephemeris import Ephemeris, Station
     from neoranging.followup.impacts import Flown, Impacts
-    from neoranging.orbits.samples import OrbitSamples
 
 
 class FollowUpView(PosteriorView):
@@ -51,7 +52,8 @@ class FollowUpView(PosteriorView):
         n : int
             Orbits to draw for each tracklet.
         rng : numpy.random.Generator or int
-            Source of the random numbers; an int seeds a generator of its own.
+            Source of the random numbers; an int seeds a generator of its own for each tracklet,
+            which then has one answer, alone or among many.
         dynamics : {"near-earth", "nbody"}
             Sun, Earth and Moon; or all planets as well, with the extra ``nbody``.
 
@@ -74,7 +76,18 @@ class FollowUpView(PosteriorView):
         """
         from neoranging.followup.ephemeris import Ephemeris
 
-        samples, labels = self._usable_samples(n, rng), self._tracklets._labels
+        times = require_time("times", times, EstimationError)
+        if times.ndim > 1 or not times.size:
+            raise EstimationError(
+                f"times must be one Time or a row of them, got the shape {times.shape}: "
+                "take times.ravel(), of at least one"
+            )
+        if isinstance(rng, np.random.Generator) or self._n_rows < 2:
+            samples = self._usable_samples(n, rng)
+        else:
+            rows = (self[[k]] for k in range(self._n_rows))
+            samples = OrbitSamples._of_rows([row._usable_samples(n, rng) for row in rows])
+        labels = self._tracklets._labels
         return Ephemeris(samples, times, station, labels=labels, dynamics=dynamics)
 
     def impacts(
@@ -240,7 +253,6 @@ class FollowUpView(PosteriorView):
         """
         from neoranging.followup.priority import ranking
 
-        instants = require_time("times", times, EstimationError).reshape(-1)
         side = float(values_in("field", field, u.rad, EstimationError))
         if not 0.0 < side < np.pi / 2:
             raise EstimationError(f"field must lie between 0 and 90 degrees, got {field}")
@@ -249,7 +261,7 @@ class FollowUpView(PosteriorView):
             faintest = float(values_in("limit", limit, u.mag, EstimationError))
         lowest = float(values_in("min_altitude", min_altitude, u.deg, EstimationError))
         many = self._take(np.arange(self._n_rows), scalar=False)
-        sky = many.ephemeris(instants, station, n=n, rng=rng)
+        sky = many.ephemeris(times, station, n=n, rng=rng)
         chances = [
             many.impact_probability(within, prior=prior, n=n, rng=rng)
             for prior in (None, "log-uniform")
@@ -275,18 +287,15 @@ class FollowUpView(PosteriorView):
         from neoranging.followup.impacts import flights
 
         days = values_in("within", within, u.d, EstimationError)
-        if days.ndim or not 0.0 < days < np.inf or n < 1:
-            raise EstimationError(
-                f"within must be one positive time and n one orbit at least, got {within} and {n}"
-            )
+        if days.ndim or not 0.0 < days < np.inf:
+            raise EstimationError(f"within must be one positive time, got {within}")
         estimate = self._under(prior)
         if self._scalar:
             draws: Iterable[OrbitSamples | None] = [estimate._usable_samples(n, rng)]
         else:
-            usable = (self._answers.status != RangeStatus.MISFIT.code) & estimate._posterior.has_any
             draws = (
                 one._usable_samples(n, rng) if is_usable else None
-                for one, is_usable in zip(estimate, usable, strict=True)
+                for one, is_usable in zip(estimate, self._is_usable, strict=True)
             )
         return flights(draws, n, self._answers.attributables.epoch, float(days), dynamics)
 
@@ -304,17 +313,23 @@ class FollowUpView(PosteriorView):
         other._answers = replace(self._answers, posterior=posterior)
         return other
 
+    @property
+    def _is_usable(self) -> BoolArray:
+        """Flags of tracklets that something follows from, shape (M,)."""
+        return (self._answers.status != RangeStatus.MISFIT.code) & self._posterior.has_any
+
     def _usable_samples(self, n: int, rng: np.random.Generator | int) -> OrbitSamples:
-        """Samples that something may be concluded from, NaN of a misfit among many."""
-        misfit = self._answers.status == RangeStatus.MISFIT.code
-        unusable = misfit | ~self._posterior.has_any
-        if self._scalar and unusable[0]:
+        """Samples that something may be concluded from, states NaN of a misfit among many."""
+        if n < 1:
+            raise EstimationError(f"n must be one orbit at least, got {n}")
+        usable = self._is_usable
+        if self._scalar and not usable[0]:
             status = RangeStatus.from_code(self._answers.status[0])
             raise EstimationError(
                 f"nothing follows from a tracklet with the status {status.name}: {status.advice}",
                 self,
             )
         samples = self.samples(n, rng)
-        if misfit.any():
-            samples.r[misfit] = samples.v[misfit] = np.nan
+        if not self._scalar:
+            samples.r[~usable] = samples.v[~usable] = np.nan
         return samples

@@ -348,7 +348,7 @@ class PosteriorView(OneOrMany):
         >>> print(estimate.credible_region(0.95).round(2))
         [[0.01 0.11]] AU
         """
-        check_level(level)
+        check_level("level", level)
         arc, bounds = self._posterior.region(level)
         ends = np.searchsorted(arc, np.arange(self._n_rows + 1))
         pieces = [bounds[a:b] << u.au for a, b in itertools.pairwise(ends.tolist())]

@@ -95,7 +95,7 @@ class TestIntervals:
     @pytest.mark.parametrize("level", [0.0, 68, True])
     def test_levels_that_are_none(self, one, level):
         for method in (one.credible_region, one.rate_interval):
-            with pytest.raises(EstimationError, match="confidence_level"):
+            with pytest.raises(EstimationError, match="level must"):
                 method(level)
 
     def test_regions(self, estimate):

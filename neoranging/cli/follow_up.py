@@ -185,8 +185,10 @@ def follow_up(
         note = f"{code or 'the station'} has no fixed place: as from the centre of the Earth"
         notes.append([note] if nowhere else [])
     side = 0.5 * u.deg if field is None else field
+    neo = result.probability("neo")
     teaches = [
-        ranking(result[[k]], future, field=side.to_value(u.rad)) for k, future in enumerate(futures)
+        ranking(result[[k]], future, field=side.to_value(u.rad), neo=neo[[k]])
+        for k, future in enumerate(futures)
     ]
     rows = _rows(tracklets, result, futures, observers, notes)
     for name in ("neo", "bits", "worth"):

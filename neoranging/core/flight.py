@@ -10,6 +10,7 @@ object within 0.2 au of the Sun, 1" in a month.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from neoranging.constants import C_AU_PER_DAY, R_EARTH
 from neoranging.core.compiled import announced, compiled
 from neoranging.core.ephemeris import ATTRACTOR_TERMS
+from neoranging.core.geometry import norm
 from neoranging.core.motion import ORDER, advance, evaluate, expand, series_space, shifted
 from neoranging.typing import BoolArray, FloatArray
 
@@ -32,6 +34,12 @@ The polynomials are then off by 20 km and 300 km: a hundred-thousandth of the pu
 
 _MOST_STEPS: Final = 400
 """Steps of a flight at most, beside one for each day; a passage of the Earth takes some fifty."""
+
+_FASTEST: Final = 0.045
+"""Speed beyond which nothing bound to the Sun approaches the Earth [au/d]."""
+
+_DRAWN_IN_AU: Final = 0.01
+"""Distance from the Earth below which her own pull makes it faster."""
 
 _LIGHT_TIME_ROUNDS: Final = 4
 _HALVINGS: Final = 40
@@ -179,7 +187,7 @@ def views(
     times: FloatArray,
     observers: FloatArray,
 ) -> Views:
-    """K objects as observers see them at T instants of reception.
+    """K objects as observers see them at T instants of reception, until they fall.
 
     Parameters
     ----------
@@ -194,14 +202,41 @@ def views(
     observers : ndarray, shape (T, 3)
         Heliocentric positions of the observers at these [au].
     """
-    shape = len(r), len(times), 3
-    line, velocity = np.full(shape, np.nan), np.full(shape, np.nan)
+    line, velocity = np.full((2, len(r), len(times), 3), np.nan)
     start = almanac.start
-    r, v, epoch, observers = (
+    place, speed, since, observers = (
         np.ascontiguousarray(x, dtype=np.float64) for x in (r, v, epoch - start, observers)
     )
-    _view(r, v, epoch, almanac.paths, times - start, observers, line, velocity)
+    _view(place, speed, since, almanac.paths, times - start, observers, line, velocity)
+    gone = has_fallen(r, v, epoch, almanac, times, approaches)
+    line[gone] = velocity[gone] = np.nan
     return Views(line, velocity)
+
+
+def has_fallen(
+    r: FloatArray,
+    v: FloatArray,
+    epoch: FloatArray,
+    almanac: Almanac,
+    times: FloatArray,
+    follow: Callable[..., Approaches],
+) -> BoolArray:
+    """Flags of objects that have met the Earth since their epochs, shape (K, T).
+
+    The arguments are those of `views`; ``follow`` is `approaches` or a function like it.
+    """
+    later = times[-1] - epoch
+    since = np.nan_to_num(epoch - almanac.start)
+    day = np.clip(since.astype(int), 0, len(almanac.paths) - 1)
+    powers = (since - day - 0.5)[:, None] ** np.arange(ATTRACTOR_TERMS)
+    earth = np.einsum("kij,kj->ki", almanac.paths[day, 0], powers)
+    # what is too far to reach the Earth in time need not be followed
+    near = (later > 0.0) & (norm(r - earth) < _DRAWN_IN_AU + _FASTEST * later)
+    fall = np.full(len(r), np.inf)
+    if near.any():
+        ends = follow(r[near], v[near], epoch[near], almanac, float(times[-1]))
+        fall[near] = np.where(ends.falls, ends.time, np.inf)
+    return np.asarray(fall[:, None] <= times)
 
 
 @compiled

@@ -75,7 +75,43 @@ def radec(vector: FloatArray) -> tuple[FloatArray, FloatArray]:
     x, y, z = vector[..., 0], vector[..., 1], vector[..., 2]
     ra = np.arctan2(y, x) % (2.0 * np.pi)
     # a hair west of 0 h the remainder rounds to a full turn
-    return np.where(ra < 2.0 * np.pi, ra, 0.0), np.arctan2(z, np.hypot(x, y))
+    return np.where(ra >= 2.0 * np.pi, 0.0, ra), np.arctan2(z, np.hypot(x, y))
+
+
+def frame_about(direction: FloatArray) -> FloatArray:
+    """Unit vectors along directions, and there to the east and to the north, shape (..., 3, 3)."""
+    unit = direction / norm(direction)[..., None]
+    return np.stack([unit, *sky_basis(*radec(direction))], axis=-2)
+
+
+def equal_area(frame: FloatArray, direction: FloatArray) -> FloatArray:
+    """Lambert's azimuthal projection of n directions about the middles of frames.
+
+    Areas are right however far a direction is; one opposite to the middle, which lies all around,
+    is put on the circle that it is.
+
+    Parameters
+    ----------
+    frame : ndarray, shape (..., 3, 3)
+        Of `frame_about`.
+    direction : ndarray, shape (n, 3)
+        Unit vectors.
+
+    Returns
+    -------
+    ndarray, shape (..., n, 2)
+        Offsets to the east and to the north [rad].
+    """
+    along, east, north = np.moveaxis(direction @ np.swapaxes(frame, -1, -2), -1, 0)
+    scale = np.sqrt(2.0 / np.maximum(1.0 + along, 1e-12))
+    return np.stack([scale * east, scale * north], axis=-1)
+
+
+def from_equal_area(frame: FloatArray, plane: FloatArray) -> FloatArray:
+    """Directions of points of the plane of one frame, (..., 2) to (..., 3)."""
+    square = np.minimum(np.sum(plane**2, axis=-1, keepdims=True), 4.0)
+    across = plane * np.sqrt(1.0 - 0.25 * square)
+    return np.concatenate([1.0 - 0.5 * square, across], axis=-1) @ frame
 
 
 def equatorial_to_ecliptic(vector: FloatArray) -> FloatArray:

@@ -30,7 +30,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma
 
-from neoranging.core.geometry import dot, radec, sky_basis
+from neoranging.core.geometry import dot, equal_area, frame_about
 from neoranging.typing import FloatArray
 
 RESOLUTION = 0.01
@@ -77,7 +77,8 @@ def expected_gain(
     gaps = np.sort(x)[_SPACING:] - np.sort(x)[:-_SPACING]
     before = np.log(gaps + 1e-300).mean() + digamma(n + 1) - digamma(_SPACING)
 
-    east, north = _offsets(line[:: -(-n // _AROUND)], line)
+    around = frame_about(line[:: -(-n // _AROUND)])
+    east, north = np.moveaxis(equal_area(around, line), -1, 0)
     distance2 = east**2 + north**2
     # the draw itself is its nearest neighbour
     h2 = np.partition(distance2, _NEIGHBOUR, axis=1)[:, _NEIGHBOUR] + 1e-30
@@ -103,15 +104,3 @@ def expected_gain(
     # a normal error of the size of the resolution added to x, by the powers of their entropies
     before = 0.5 * np.logaddexp(2.0 * before, normal + 2.0 * np.log(resolution))
     return float(max(before - after, 0.0) / np.log(2.0))
-
-
-def _offsets(center: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Offsets east and north [rad] of n directions from each of m centres, both (m, n).
-
-    Orthographic; directions beyond 90 degrees from a centre, which would fold back, are put half a
-    turn away.
-    """
-    east, north = sky_basis(*radec(center))
-    far = center @ direction.T <= 0.0
-    x, y = east @ direction.T, north @ direction.T
-    return np.where(far, np.pi, x), np.where(far, np.pi, y)

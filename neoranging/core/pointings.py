@@ -17,13 +17,11 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from neoranging.core.compiled import announced, compiled
-from neoranging.core.geometry import norm, radec, sky_basis
-from neoranging.core.sky_density import frame_about
+from neoranging.core.geometry import frame_about, norm
 from neoranging.typing import BoolArray, FloatArray
 
 MOST_FIELDS: Final = 50
 """Fields at most: a cloud that takes more is too wide for them."""
-
 
 _ROUNDING: Final = 1e-12
 """A draw on the side of a square is in it."""
@@ -128,22 +126,23 @@ def cover(direction: FloatArray, weights: FloatArray, side: float, coverage: flo
         Share, between 0 and 1.
     """
     draws = np.ascontiguousarray(direction[::2])
-    east, north = sky_basis(*radec(draws))
-    rest, judges, unheld = weights[::2].copy(), direction[1::2], weights[1::2] / weights[1::2].sum()
+    _, east, north = (np.ascontiguousarray(x) for x in np.moveaxis(frame_about(draws), 1, 0))
+    rest, judges = weights[::2].copy(), direction[1::2]
+    rest_of_judges = weights[1::2] / weights[1::2].sum()
     fields: list[FloatArray] = []
     shares: list[float] = []
     while rest.any() and len(fields) < MOST_FIELDS and sum(shares) < coverage:
         middle = np.empty(3)
         _best_square(draws, east, north, rest, 2.0 * math.tan(0.5 * side), middle)
         middle /= norm(middle)
-        held = in_field(middle, draws, side)
-        if np.count_nonzero(rest[held]) < 2:
+        inside = in_field(middle, draws, side)
+        if np.count_nonzero(rest[inside]) < 2:
             break  # a single draw says nothing of where the next ones are
-        rest[held] = 0.0
+        rest[inside] = 0.0
         fields.append(middle)
-        held = in_field(middle, judges, side)
-        shares.append(float(unheld[held].sum()))
-        unheld = np.where(held, 0.0, unheld)
+        inside = in_field(middle, judges, side)
+        shares.append(float(rest_of_judges[inside].sum()))
+        rest_of_judges[inside] = 0.0
     if fields:
         shares = isotonic_regression(shares, increasing=False).x.tolist()
     return Pointings(np.reshape(fields, (-1, 3)), np.array(shares))

@@ -101,10 +101,22 @@ def sight(
     path = r_t - position
     rho = norm(path)
     direction = path / rho[:, None]
+    return Sighting(direction, rho, range_rate(direction, v_t, velocity))
+
+
+def range_rate(direction: FloatArray, v: FloatArray, velocity: FloatArray) -> FloatArray:
+    """Derivative of the light path by time of reception [au/d].
+
+    Parameters
+    ----------
+    direction : ndarray, shape (..., 3)
+        Unit vectors from the observer to the object.
+    v, velocity : ndarray, shape (..., 3)
+        Velocities of the object at emission and of the observer at reception [au/d].
+    """
     # d(rho)/dt = L . (v (1 - rho_dot/c) - V), solved for rho_dot
-    along = dot(direction, v_t)
-    rho_dot = (along - dot(direction, velocity)) / (1.0 + along / C_AU_PER_DAY)
-    return Sighting(direction, rho, rho_dot)
+    along = dot(direction, v)
+    return (along - dot(direction, velocity)) / (1.0 + along / C_AU_PER_DAY)
 
 
 def sky_residuals(arcs: Arcs, r: FloatArray, v: FloatArray, epoch: FloatArray) -> FloatArray:

@@ -28,7 +28,7 @@ from scipy.spatial import KDTree
 
 from neoranging.constants import ARCSEC
 from neoranging.core.compiled import announced, compiled
-from neoranging.core.geometry import norm, radec, sky_basis
+from neoranging.core.geometry import equal_area, frame_about, from_equal_area, norm
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 FLOOR: Final = 0.2 * ARCSEC
@@ -419,22 +419,3 @@ def _principal_axes(plane: FloatArray, weights: FloatArray, floor: float) -> Flo
         scatter = (plane.T * (weights * 3.0 / (1.0 + square))) @ plane + rest
     values, vectors = np.linalg.eigh(scatter)
     return np.asarray(vectors * np.sqrt(values))
-
-
-def frame_about(direction: FloatArray) -> FloatArray:
-    """Unit vectors along a direction, and there to the east and to the north, shape (3, 3)."""
-    return np.stack([direction / norm(direction), *sky_basis(*radec(direction))])
-
-
-def equal_area(frame: FloatArray, direction: FloatArray) -> FloatArray:
-    """Lambert's azimuthal projection of directions, (..., 3) to (..., 2) [rad]: east and north."""
-    along, east, north = np.moveaxis(direction @ frame.T, -1, 0)
-    scale = np.sqrt(2.0 / np.maximum(1.0 + along, 1e-12))
-    return np.stack([scale * east, scale * north], axis=-1)
-
-
-def from_equal_area(frame: FloatArray, plane: FloatArray) -> FloatArray:
-    """Directions of points of the plane, (..., 2) to (..., 3)."""
-    square = np.minimum(np.sum(plane**2, axis=-1, keepdims=True), 4.0)
-    across = plane * np.sqrt(1.0 - 0.25 * square)
-    return np.concatenate([1.0 - 0.5 * square, across], axis=-1) @ frame

@@ -423,8 +423,6 @@ class Completed(NamedTuple):
     """Heliocentric velocity there, shape (K, 3) [au/d]."""
     fit: FloatArray
     """Corrections of the attributable: offset east and north [rad], their rates [rad/d], (K, 4)."""
-    covariance: FloatArray
-    """Covariance of the corrections for the most probable errors, shape (K, 4, 4)."""
     excess: FloatArray
     """Chi-square of the observations with the largest errors that the law knows, shape (K,)."""
 
@@ -451,8 +449,6 @@ def _complete_all(
             completed.r[k, axis], completed.v[k, axis] = space.state[0, axis], space.state[1, axis]
         for p in range(4):
             completed.fit[k, p] = space.fit[p]
-            for q in range(4):
-                completed.covariance[k, p, q] = space.inverse[p, q]
         completed.excess[k] = largest_errors(night, at, space)
 
 
@@ -473,7 +469,7 @@ def complete(night: Nights, arc: IntArray, rho: FloatArray, rho_dot: FloatArray)
     Completed
         NaN where no path is.
     """
-    shapes = (3,), (3,), (4,), (4, 4), ()
+    shapes = (3,), (3,), (4,), ()
     completed = Completed(*(np.full((len(arc), *shape), np.nan) for shape in shapes))
     nodes = np.stack([rho, rho_dot], axis=1)
     longest = int(np.diff(night.offsets).max(initial=0))

@@ -37,7 +37,7 @@ from astropy.utils import iers
 from jplephem.spk import SPK
 from numpy.typing import ArrayLike
 
-from neoranging.constants import ARCSEC, AU_KM, DAY_S, MJD_JD, TT_TAI_S
+from neoranging.constants import ARCSEC, AU_KM, AU_M, DAY_S, MJD_JD, TT_TAI_S
 from neoranging.core import ephemeris as core
 from neoranging.core.ephemeris import ATTRACTOR_TERMS
 from neoranging.exceptions import EphemerisError, NeoRangingWarning
@@ -446,7 +446,7 @@ def zenith(
     normal = np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
     normal = np.where(np.all(itrf == 0.0, axis=-1, keepdims=True), np.nan, normal)
     # the normal turns with the Earth as a site does that lies one au along it
-    up, _ = site_state(normal * AU_KM * 1e3, epoch)
+    up, _ = site_state(normal * AU_M, epoch)
     return np.asarray(np.broadcast_to(up, (*np.shape(epoch), 3)))
 
 

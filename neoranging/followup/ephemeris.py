@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from astropy import units as u
@@ -18,6 +18,7 @@ from neoranging.constants import C_AU_PER_DAY
 from neoranging.core.admissible import phase_magnitude
 from neoranging.core.geometry import dot, norm, radec, sky_basis
 from neoranging.core.pointings import cover
+from neoranging.core.prediction import range_rate
 from neoranging.core.sky_density import FEWEST, SkyDensity, spatial_median
 from neoranging.ephemeris.states import almanac, zenith
 from neoranging.exceptions import EstimationError
@@ -29,13 +30,6 @@ from neoranging.typing import FloatArray, IntArray, StrArray
 
 Station: TypeAlias = EarthLocation | str | Sequence[str] | StrArray | None
 """Place of an observer: an MPC code, a place, or one of them for each instant."""
-
-
-_FASTEST: Final = 0.04
-"""Speed at which a bound object may meet the Earth [au/d]."""
-
-_NEAR: Final = 0.01
-"""Distance from which it may fall while the Earth draws it in [au]."""
 
 
 class Clouds(NamedTuple):
@@ -103,12 +97,17 @@ class Ephemeris(OneOrMany):
         )
         self._clouds = clouds or _clouds(samples, instants, dynamics, *self._observer)
         self._labels = np.arange(self._n_rows).astype(str) if labels is None else labels
-        self._weights = np.reshape(samples.weights, (self._n_rows, 1, -1))
+        self._weights = np.reshape(samples.weights, self._shape_of_draws)
         self._densities: dict[tuple[int, int], SkyDensity | None] = {}
 
     @property
     def _n_rows(self) -> int:
         return len(self._clouds.rho)
+
+    @property
+    def _shape_of_draws(self) -> tuple[int, int, int]:
+        """Shape (M, 1, n) of columns that are the same at all instants."""
+        return self._n_rows, 1, self._clouds.rho.shape[-1]
 
     def _take(self, rows: IntArray, scalar: bool) -> Ephemeris:
         samples = self._samples[int(rows[0])] if scalar else self._samples[rows]
@@ -126,7 +125,7 @@ class Ephemeris(OneOrMany):
     @cached_property
     def coord(self) -> SkyCoord:
         """Directions and distances of the draws, ICRS axes, from the observer, shape (T, n)."""
-        ra, dec = _radec(self._shaped(self._clouds.direction))
+        ra, dec = radec(self._shaped(self._clouds.direction))
         return SkyCoord(ra, dec, self._shaped(self._clouds.rho) * u.au, unit=(u.rad, u.rad, u.au))
 
     @property
@@ -157,7 +156,7 @@ class Ephemeris(OneOrMany):
     def _magnitude(self) -> FloatArray:
         c = self._clouds
         size = self._samples.absolute_magnitude.to_value(u.mag)
-        size = size.reshape(self._n_rows, 1, -1)
+        size = size.reshape(self._shape_of_draws)
         return np.asarray(size + 5.0 * np.log10(c.rho * c.sun) + phase_magnitude(c.phase))
 
     @property
@@ -168,7 +167,7 @@ class Ephemeris(OneOrMany):
 
     @cached_property
     def _fallen(self) -> FloatArray:
-        has_state = np.isfinite(self._samples.r.value[..., 0]).reshape(self._n_rows, 1, -1)
+        has_state = np.isfinite(self._samples.r.value[..., 0]).reshape(self._shape_of_draws)
         weights = np.where(has_state, self._weights, 0.0)
         in_view = np.isfinite(self._clouds.rho)
         with np.errstate(invalid="ignore"):
@@ -179,7 +178,7 @@ class Ephemeris(OneOrMany):
     @cached_property
     def center(self) -> SkyCoord:
         """Spatial medians of the clouds, shape (T,): few draws that are far do not move them."""
-        ra, dec = _radec(self._shaped(self._middle))
+        ra, dec = radec(self._shaped(self._middle))
         return SkyCoord(ra, dec, unit=u.rad)
 
     @cached_property
@@ -219,7 +218,8 @@ class Ephemeris(OneOrMany):
     def area(self, level: float = 0.68) -> u.Quantity:
         """Areas of the regions of highest density that hold a share of the probability.
 
-        They are computed from the draws, to some percent: a cloud may be bent, or in two pieces.
+        They are computed from the draws, of which a thousand tell the area at the level 0.95 to a
+        tenth: a cloud may be bent, or in two pieces.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ class Ephemeris(OneOrMany):
         Quantity, shape (T,)
             In square arcminutes; NaN where fewer than ten draws are left.
         """
-        check_level(level)
+        check_level("level", level)
         areas = self._shaped(self._of_each(lambda density: density.area(level)))
         return (areas << u.sr).to(u.arcmin**2)
 
@@ -251,7 +251,7 @@ class Ephemeris(OneOrMany):
         semi_major, semi_minor, position_angle : Quantity, shape (T,)
             In arcminutes; the angle of the major axis from north to east, 0 to 180 deg.
         """
-        check_level(level)
+        check_level("level", level)
         axes = self._shaped(self._of_each(lambda density: density.ellipse(level), 3)) << u.rad
         major, minor, angle = np.moveaxis(axes, -1, 0)
         return major.to(u.arcmin), minor.to(u.arcmin), angle.to(u.deg)
@@ -266,7 +266,7 @@ class Ephemeris(OneOrMany):
         level : float
             Share, between 0 and 1.
         """
-        check_level(level)
+        check_level("level", level)
         shape = self._shaped(self._clouds.rho[..., 0]).shape
         xyz = coord.icrs.cartesian.xyz.value
         direction = np.broadcast_to(np.moveaxis(xyz, 0, -1), (*shape, 3))
@@ -295,11 +295,11 @@ class Ephemeris(OneOrMany):
         EstimationError
             If the ephemeris is of many tracklets or instants, or has too few draws.
         """
-        check_level(level)
+        check_level("level", level)
         self._require_one("an outline")
         density = self._density(0, 0)
         lines = [] if density is None else density.outline(level)
-        return [SkyCoord(*_radec(line), unit=u.rad) for line in lines]
+        return [SkyCoord(*radec(line), unit=u.rad) for line in lines]
 
     def _require_one(self, what: str) -> None:
         """Raise an error unless there is one cloud, and that has draws enough."""
@@ -380,7 +380,7 @@ class Ephemeris(OneOrMany):
         >>> fields["probability"].round(1).tolist()
         [0.8, 0.1, 0.1]
         """
-        check_level(coverage)
+        check_level("coverage", coverage)
         self._require_one("a list of pointings")
         side = values_in("field", field, u.rad, EstimationError)
         if side.ndim or not 0.0 < side < 0.5 * np.pi:
@@ -417,7 +417,7 @@ class Ephemeris(OneOrMany):
         n_rows, n_times = self._clouds.rho.shape[:2]
         instants = np.tile(np.atleast_1d(self.times.utc.isot), n_rows)
         utc = Time(instants, format="isot", scale="utc")
-        ra, dec = _radec(self._middle)
+        ra, dec = radec(self._middle)
         levels = 0.05, 0.5, 0.95
         low, magnitude, high = self._quantiles(self._magnitude, levels) << u.mag
         (motion,) = self._quantiles(norm(self._clouds.rate), (0.5,)) << u.rad / u.d
@@ -463,14 +463,11 @@ class Ephemeris(OneOrMany):
         pairs = zip(
             *(column.reshape(-1, values.shape[-1]) for column in (below, values)), strict=True
         )
-        return np.array(
-            [
-                np.interp(np.multiply(levels, b[-1]), b, v)
-                if np.isfinite(v[0])
-                else [np.nan] * len(levels)
-                for b, v in pairs
-            ]
-        ).T
+        out = np.full((len(values.reshape(-1, values.shape[-1])), len(levels)), np.nan)
+        for row, (b, v) in zip(out, pairs, strict=True):
+            if np.isfinite(v[0]):
+                row[:] = np.interp(np.multiply(levels, b[-1]), b, v)
+        return out.T
 
     def plot_sky(self, field: u.Quantity | None = None, ax: Any = None, **options: Any) -> Any:
         """Draw the cloud of one tracklet at one instant, with a field of view to scale.
@@ -503,12 +500,6 @@ class Ephemeris(OneOrMany):
         return rows
 
 
-def _radec(direction: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Right ascension and declination of unit vectors [rad]; both NaN of NaN."""
-    ra, dec = radec(direction)
-    return np.where(np.isnan(dec), np.nan, ra), dec
-
-
 def _clouds(
     samples: OrbitSamples,
     instants: FloatArray,
@@ -517,11 +508,10 @@ def _clouds(
     velocity: FloatArray,
 ) -> Clouds:
     """Draws at instants [MJD TDB] from observers with heliocentric states (T, 3) [au, au/d]."""
-    n, motion = samples.shape[-1], dynamics_of(dynamics)
+    n, follow = samples.shape[-1], dynamics_of(dynamics).views
     r = samples.r.to_value(u.au).reshape(-1, n, 3)
     v = samples.v.to_value(u.au / u.d).reshape(-1, n, 3)
     epoch = samples.epoch.tdb.mjd.reshape(-1, n)
-    distance = samples.range.to_value(u.au).reshape(-1, n)
     order = np.argsort(instants, kind="stable")
     line, speed = np.empty((2, len(r), len(instants), n, 3))
     for k in range(len(r)):
@@ -529,22 +519,13 @@ def _clouds(
         first = min(float(np.nanmin(epoch[k])), instants[order[0]] - 1.0)
         last = max(float(np.nanmax(epoch[k])), instants[order[-1]])
         path = almanac(first, last)
-        sights = motion.views(r[k], v[k], epoch[k], path, instants[order], position[order])
-        fall = np.full(n, np.inf)
-        # what is too far to reach the Earth in time need not be asked whether it does
-        near = distance[k] < _NEAR + _FASTEST * (last - epoch[k])
-        near &= epoch[k] < last
-        if near.any():
-            end = motion.approaches(r[k, near], v[k, near], epoch[k, near], path, last)
-            fall[near] = np.where(end.falls, end.time, np.inf)
-        sights.line[fall[:, None] <= instants[order]] = np.nan
+        sights = follow(r[k], v[k], epoch[k], path, instants[order], position[order])
         line[k, order] = sights.line.swapaxes(0, 1)
         speed[k, order] = sights.velocity.swapaxes(0, 1)
     rho = norm(line)
     direction = line / rho[..., None]
-    along = dot(direction, speed)
-    # d(rho)/dt = L . (v (1 - rho_dot/c) - V), solved for rho_dot
-    rho_dot = (along - dot(direction, velocity[:, None])) / (1.0 + along / C_AU_PER_DAY)
+    rho_dot = range_rate(direction, speed, velocity[:, None])
+    # the derivative of the light path by time of reception, whose part across is rho L_dot
     apparent = speed * (1.0 - rho_dot / C_AU_PER_DAY)[..., None] - velocity[:, None]
     rate = (apparent - rho_dot[..., None] * direction) / rho[..., None]
     heliocentric = line + position[:, None]

@@ -14,6 +14,7 @@ from astropy.table import QTable
 from astropy.time import Time
 from scipy.special import betaincinv
 
+from neoranging.arguments import check_level
 from neoranging.constants import AU_KM, AU_M, R_EARTH
 from neoranging.core.columns import ragged_rows
 from neoranging.core.geometry import dot, norm
@@ -179,18 +180,18 @@ class Impacts(OneOrMany):
         level : float
             Probability that a limit made so is not too low, between 0 and 1.
         """
+        check_level("level", level)
         falls, n = self._counts
         return self._limit(falls + 1, n - falls, level, bound=1.0)
 
     def lower_limit(self, level: float = _LEVEL) -> Any:
         """Lower limit of the probability, as `upper_limit`: 0.9997 where all of 10,000 fall."""
+        check_level("level", level)
         falls, n = self._counts
         return self._limit(falls, n - falls + 1, 1.0 - level, bound=0.0)
 
     def _limit(self, a: IntArray, b: IntArray, q: float, bound: float) -> Any:
         """Quantiles of beta distributions; the bound where one of the parameters is zero."""
-        if not 0.0 < q < 1.0:
-            raise EstimationError(f"the level must lie between 0 and 1, got {q}")
         sure = (a == 0) | (b == 0)
         quantile = betaincinv(np.where(sure, 1.0, a), np.where(sure, 1.0, b), q)
         limit = np.where(sure, bound, quantile)
@@ -311,6 +312,8 @@ class Impacts(OneOrMany):
         q : float
             Between 0 and 1.
         """
+        if not 0.0 <= q <= 1.0:
+            raise EstimationError(f"q must be a share of the falls, between 0 and 1, got {q}")
         times = np.ma.masked_all(self._n_rows)
         for k in np.flatnonzero(np.diff(self._ends)).tolist():
             times[k] = np.quantile(self._flown.time[k, self._flown.falls[k]], q)

@@ -27,6 +27,9 @@ SIGMA: Final = 0.3 * ARCSEC
 DARK: Final = -12.0
 """Altitude of the Sun below which the sky is dark enough, the end of nautical twilight [deg]."""
 
+LEAST_ALTITUDE: Final = 20.0
+"""Altitude below which a telescope does not point [deg]."""
+
 POSSIBLE: Final = (0.01, 0.5)
 """Chances of an impact from which on a tracklet comes first: under the prior of the estimate, and
 under the log-uniform one. The second takes near objects for common: of 60 real tracklets of objects
@@ -43,7 +46,7 @@ def ranking(
     *,
     field: float,
     limit: float = np.inf,
-    min_altitude: float = 20.0,
+    min_altitude: float = LEAST_ALTITUDE,
     neo: FloatArray | None = None,
 ) -> QTable:
     """Table of ``RangeEstimate.priority`` from an ephemeris and chances of an impact.
@@ -72,10 +75,10 @@ def ranking(
     if impact is None:
         impact = np.full((m, 2), np.nan)
     best = np.arange(m), looks.worth.argmax(axis=1)
-    bits, in_field, pointing, bright, altitude, sun, sized, fallen, worth = looks
+    bits, in_field, pointing, bright, altitude, sun, has_magnitude, fallen, worth = looks
     ra, dec = radec(pointing[best])
-    answered = np.isfinite(sky._samples.r.value[..., 0]).any(axis=1)
-    possible = answered & (impact >= POSSIBLE).any(axis=1)
+    has_answer = np.asarray(np.isfinite(sky._samples.r.value[..., 0]).any(axis=1))
+    possible = has_answer & (impact >= POSSIBLE).any(axis=1)
     rows = QTable(
         {
             "index": np.arange(m),
@@ -97,15 +100,15 @@ def ranking(
             "status": np.array([member.name for member in RangeStatus])[estimate._answers.status],
         }
     )
-    rows["remark"] = _remarks(rows, answered, sized, min_altitude, fallen[best])
+    rows["remark"] = _remarks(rows, has_answer, has_magnitude, min_altitude, fallen[best])
     for name in ("bits", "neo", "in_field", "bright", "worth"):
-        rows[name][~answered] = np.nan
+        rows[name][~has_answer] = np.nan
     for name in ("neo", "impact", "impact_log_uniform", "in_field", "bright"):
         rows[name].info.format = ".3f"
     for name in ("ra", "dec", "bits", "altitude", "sun_altitude", "worth"):
         rows[name].info.format = ".2f"
     urgency = np.where(possible, np.nan_to_num(impact).max(axis=1), 0.0)
-    order = np.lexsort((-worth[best], -urgency, ~answered))
+    order = np.lexsort((-worth[best], -urgency, ~has_answer))
     return rows[order]
 
 
@@ -124,7 +127,7 @@ class Looks(NamedTuple):
     """Altitude of the middle of the cloud, shape (M, T) [deg]."""
     sun: FloatArray
     """Altitude of the Sun, shape (M, T) [deg]."""
-    sized: BoolArray
+    has_magnitude: BoolArray
     """Flags of tracklets with a magnitude, shape (M,)."""
     fallen: FloatArray
     """Shares of the draws that have met the Earth before, shape (M, T)."""
@@ -141,17 +144,17 @@ def looked_for(
     """
     bits, in_field, pointing = _fields(sky, field)
     m, t = bits.shape
-    magnitude = sky.magnitude.to_value(u.mag).reshape(m, t, -1)
-    seen = np.isfinite(sky._clouds.rho)
-    sized = np.isfinite(magnitude).any(axis=(1, 2))
-    bright = ((magnitude < limit) & seen).sum(axis=2) / np.maximum(seen.sum(axis=2), 1)
-    bright[~sized] = 1.0
+    in_view = np.isfinite(sky._clouds.rho)
+    has_magnitude = np.asarray(np.isfinite(sky._magnitude).any(axis=(1, 2)))
+    count = (sky._magnitude < limit).sum(axis=2)  # of those that have fallen it is NaN
+    bright = count / np.maximum(in_view.sum(axis=2), 1)
+    bright[~has_magnitude] = 1.0
     altitude = sky.altitude.to_value(u.deg).reshape(m, t)
     sun = sky.sun_altitude.to_value(u.deg).reshape(m, t)
     # without a place on the ground neither is known, nor in the way
     observable = ~(altitude < min_altitude) & ~(sun > DARK)
     worth = np.nan_to_num(neo[:, None] * bits * in_field * bright * observable)
-    return Looks(bits, in_field, pointing, bright, altitude, sun, sized, sky._fallen, worth)
+    return Looks(bits, in_field, pointing, bright, altitude, sun, has_magnitude, sky._fallen, worth)
 
 
 def _fields(sky: Ephemeris, field: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -161,33 +164,37 @@ def _fields(sky: Ephemeris, field: float) -> tuple[FloatArray, FloatArray, Float
     bits, in_field = np.zeros((2, *direction.shape[:2]))
     for k, instant in np.ndindex(bits.shape):
         line = direction[k, instant]
-        seen = np.isfinite(line[:, 0])
-        if seen.sum() < FEWEST:
+        in_view = np.isfinite(line[:, 0])
+        if in_view.sum() < FEWEST:
             continue
         bits[k, instant] = expected_gain(log_rho[k], line, SIGMA)
-        some = line[seen][:_PLACED]
+        some = line[in_view][:_PLACED]
         # any coverage: the first field only
         best = cover(some, np.ones(len(some)), field, 1e-9)
         if len(best.probability):
             pointing[k, instant] = best.direction[0]
-            in_field[k, instant] = best.probability[0] * seen.mean()
+            in_field[k, instant] = best.probability[0] * in_view.mean()
     return bits, in_field, pointing
 
 
 def _remarks(
-    rows: QTable, answered: BoolArray, sized: BoolArray, min_altitude: float, fallen: FloatArray
+    rows: QTable,
+    has_answer: BoolArray,
+    has_magnitude: BoolArray,
+    min_altitude: float,
+    fallen: FloatArray,
 ) -> list[str]:
     """Reasons why a tracklet stands where it stands, beside the numbers."""
     remarks = []
     for k, row in enumerate(rows):
-        if not answered[k]:
+        if not has_answer[k]:
             remarks.append(RangeStatus[row["status"]].advice)
             continue
         remarks.append(
             remark(
                 bool(row["possible_impactor"]),
                 float(fallen[k]),
-                float(row["bright"]) if sized[k] else np.nan,
+                float(row["bright"]) if has_magnitude[k] else np.nan,
                 float(row["altitude"].value),
                 float(row["sun_altitude"].value),
                 min_altitude,

@@ -12,7 +12,6 @@ from markupsafe import Markup
 
 from neoranging.core.geometry import norm
 from neoranging.core.reach import may_meet
-from neoranging.core.status import RangeStatus
 from neoranging.ephemeris.states import earth_state
 from neoranging.estimate import RangeEstimate
 from neoranging.followup.impacts import Flown, Impacts, flights
@@ -35,7 +34,7 @@ def entries_of(tracklets: TrackletSet, first: int, settings: Settings) -> Iterat
     """Entries of some tracklets, of which the first one has the number ``first`` in its night."""
     estimate = settings.estimator.estimate(tracklets)
     posterior = estimate._posterior
-    usable = posterior.has_any & (estimate._answers.status != RangeStatus.MISFIT.code)
+    usable = estimate._is_usable
     samples = estimate._usable_samples(settings.n, settings.rng)
     own, watch = _impacts(estimate, samples, usable, settings)
     chances = {

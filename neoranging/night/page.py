@@ -19,11 +19,11 @@ from neoranging.ephemeris import observer_posvel
 from neoranging.estimators.registry import get_estimator
 from neoranging.exceptions import TrackletError
 from neoranging.files import write_file
+from neoranging.followup.priority import LEAST_ALTITUDE
 from neoranging.night.entries import entries_of
 from neoranging.night.panel import (
     COLUMNS,
     COVERAGE,
-    LEAST_ALTITUDE,
     WATCH_PRIOR,
     Entry,
     Settings,

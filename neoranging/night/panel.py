@@ -13,13 +13,13 @@ from astropy.table import QTable
 from astropy.time import Time
 from markupsafe import Markup
 
-from neoranging.core.geometry import line_of_sight
-from neoranging.core.sky_density import SkyDensity, equal_area
+from neoranging.core.geometry import equal_area, line_of_sight
+from neoranging.core.sky_density import SkyDensity
 from neoranging.estimate import RangeEstimate
 from neoranging.estimators.base import RangingEstimator
 from neoranging.followup.ephemeris import Ephemeris, Station
 from neoranging.followup.impacts import Impacts
-from neoranging.followup.priority import POSSIBLE, looked_for, remark
+from neoranging.followup.priority import LEAST_ALTITUDE, POSSIBLE, looked_for, remark
 from neoranging.night.figures import LEVELS, Cloud, ranks, sky
 from neoranging.orbits.samples import OrbitSamples
 from neoranging.records import many
@@ -32,9 +32,6 @@ WATCH_PRIOR: Final = "log-uniform"
 
 COVERAGE: Final = 0.95
 """Share of the draws that the pointings cover."""
-
-LEAST_ALTITUDE: Final = 20.0
-"""Altitude below which a telescope does not point [deg]."""
 
 _ARCMIN: Final = float((1.0 * u.rad).to_value(u.arcmin))
 
@@ -277,7 +274,7 @@ class Panel:
         text = remark(
             self._urgency > 0.0,
             fallen,
-            bright if looks.sized[0] else np.nan,
+            bright if looks.has_magnitude[0] else np.nan,
             altitude,
             sun,
             LEAST_ALTITUDE,

@@ -61,12 +61,13 @@ def statement_holds(statement: str, elements: OrbitalElements) -> BoolArray:
     if moid:
         limit = float(moid[1])
         # most orbits of the main belt are out of reach: no search for their nearest points
-        flags = (q < _FARTHEST + limit) & ((aphelion > _NEAREST - limit) | (ecc >= 1.0))
-        reach = elements[flags] if flags.shape else elements
+        near = (q < _FARTHEST + limit) & ((aphelion > _NEAREST - limit) | (ecc >= 1.0))
+        flags = np.atleast_1d(near)
         if flags.any():
+            reach = elements[flags] if near.shape else elements
             with np.errstate(invalid="ignore"):
                 flags[flags] = reach.earth_moid().to_value(u.au) < limit
-        return flags
+        return flags.reshape(near.shape)[()]
     with np.errstate(invalid="ignore"):
         near, bound = q < _NEAR_EARTH, ecc < 1.0
         classes = {

@@ -277,12 +277,14 @@ def nbody_views(
 ) -> Views:
     """K objects as observers see them at T instants of reception, under all planets.
 
-    The counterpart of `neoranging.core.flight.views`, with its arguments. The light time, and which
-    objects fall before, are taken from that function: they differ by nothing that could be seen.
+    The counterpart of `neoranging.core.flight.views`, with its arguments. The light time is taken
+    from that function: it differs by nothing that could be seen.
     """
-    from neoranging.core.flight import Views, views
+    from neoranging.core.flight import Views, has_fallen, views
 
     line, velocity = views(r, v, epoch, almanac, times, observers)
+    gone = has_fallen(r, v, epoch, almanac, times, nbody_approaches)
+    line[gone] = velocity[gone] = np.nan
     owner, instant = np.nonzero(np.isfinite(line[..., 0]))
     emission = times[instant] - norm(line[owner, instant]) / C_AU_PER_DAY
     position, velocity[owner, instant] = nbody_states(r, v, epoch, owner, emission)
@@ -325,23 +327,24 @@ def nbody_approaches(
     distance, rise = norm(geocentric[:, :3]), dot(geocentric[:, :3], geocentric[:, 3:])
     ends = np.cumsum([len(run[0]) for run in runs]).tolist()
     for k, first, stop in zip(usable.tolist(), [0, *ends], ends, strict=False):
+        if t[first] > end:
+            continue
+        result.is_followed[k] = t[stop - 1] >= end
+        result.time[k], result.distance[k] = t[first], distance[first]
+        result.position[k], result.velocity[k] = geocentric[first].reshape(2, 3)
         # steps at whose end the object is farther away than nearest, or below the surface
         before = np.arange(first, stop - 1)
         turns = (rise[before] < 0.0) & (rise[before + 1] > 0.0)
         within = before[turns | (distance[before + 1] < R_EARTH) | (before == stop - 2)]
-        result.is_followed[k] = t[stop - 1] >= end
         for step in within.tolist():
             row = slice(step, step + 1)
             until = min(float(t[step + 1]), end)
             one = approaches(states[row, :3], states[row, 3:], t[row], almanac, until)
-            if not one.distance[0] >= result.distance[k]:
+            if one.falls[0] or one.distance[0] < result.distance[k]:
                 for column, values in zip(result, one, strict=True):
                     if column is not result.is_followed:
                         column[k] = values[0]
             if one.falls[0]:
                 result.is_followed[k] = True
                 break
-        if distance[first] < result.distance[k]:
-            result.time[k], result.distance[k] = t[first], distance[first]
-            result.position[k], result.velocity[k] = geocentric[first].reshape(2, 3)
     return result

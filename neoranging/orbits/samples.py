@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -57,6 +58,17 @@ class OrbitSamples:
     def elements(self) -> OrbitalElements:
         """Osculating elements, ecliptic J2000."""
         return OrbitalElements.from_state(self.r, self.v, self.epoch)
+
+    @classmethod
+    def _of_rows(cls, rows: Sequence[OrbitSamples]) -> OrbitSamples:
+        """Samples of M tracklets from those of each, shape (1, n)."""
+        columns = {
+            name: np.concatenate([getattr(row, name) for row in rows])
+            for name in (column.name for column in fields(cls))
+            if name != "epoch"
+        }
+        epoch = np.concatenate([row.epoch.tdb.mjd for row in rows])
+        return cls(epoch=Time(epoch, format="mjd", scale="tdb"), **columns)
 
     def __len__(self) -> int:
         return len(self.range)

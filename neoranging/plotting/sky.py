@@ -9,9 +9,8 @@ from astropy import units as u
 from astropy.coordinates import SkyCoord
 
 from neoranging.arguments import values_in
-from neoranging.core.geometry import line_of_sight
+from neoranging.core.geometry import equal_area, frame_about, line_of_sight
 from neoranging.core.pointings import outline_of_field
-from neoranging.core.sky_density import equal_area, frame_about
 from neoranging.exceptions import EstimationError
 from neoranging.plotting import style
 from neoranging.typing import FloatArray

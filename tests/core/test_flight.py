@@ -128,6 +128,19 @@ def test_an_object_that_fell_is_seen_before_and_not_after():
     np.testing.assert_array_equal(np.isfinite(seen.line[0, :, 0]), [True, True, True, False, False])
 
 
+@pytest.mark.parametrize("perigee", [0.3, 0.99])
+def test_a_fall_between_instants_is_met_to_the_second(perigee):
+    """The series that leads to the surface goes on below it, and views do not."""
+    r, v, epoch = passing(perigee, 0.05)
+    path = almanac(EPOCH - 2.0, EPOCH + 1.0)
+    fall = approaches(r, v, epoch, path, EPOCH + 0.5).time[0]
+    times = fall + np.array([-2.0, 2.0, 30.0]) / 86_400.0
+    places, _ = earth_state(times)
+    seen = views(r, v, epoch, path, times, places)
+    np.testing.assert_array_equal(np.isfinite(seen.line[0, :, 0]), [True, False, False])
+    np.testing.assert_array_equal(np.isfinite(seen.velocity[0, :, 0]), [True, False, False])
+
+
 def test_no_state_is_not_seen():
     r, v = neighbours(np.random.default_rng(4), 3, 0.01, 0.1)
     r[1], epoch = np.nan, np.full(3, EPOCH)
@@ -311,3 +324,18 @@ def test_n_body_approaches_leave_out_what_has_no_state(nbody):
     np.testing.assert_array_equal(np.isnan(one.distance), [False, True, False])
     none = nbody.nbody_approaches(r[1:2], v[1:2], epoch[:1], path, EPOCH + 4.0)
     assert not none.is_followed[0]
+
+
+def test_n_body_approaches_begin_as_the_others_do(nbody):
+    """Flights that recede, that begin at their end, and after it."""
+    earth, earth_velocity = earth_state(EPOCH)
+    r = np.tile(earth + np.array([0.01, 0.0, 0.0]), (3, 1))
+    v = np.tile(earth_velocity + np.array([0.005, 0.0, 0.0]), (3, 1))
+    epoch = EPOCH + np.array([0.0, 2.0, 3.0])
+    path = almanac(EPOCH, EPOCH + 4.0)
+    near, full = (
+        follow(r, v, epoch, path, EPOCH + 2.0) for follow in (approaches, nbody.nbody_approaches)
+    )
+    np.testing.assert_array_equal(near.is_followed, [True, True, False])
+    for one, other in zip(near, full, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)

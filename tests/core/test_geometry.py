@@ -12,7 +12,10 @@ from neoranging.core.geometry import (
     cross,
     dot,
     ecliptic_to_equatorial,
+    equal_area,
     equatorial_to_ecliptic,
+    frame_about,
+    from_equal_area,
     line_of_sight,
     line_of_sight_rate,
     norm,
@@ -24,6 +27,8 @@ from neoranging.core.geometry import (
 angles = st.floats(-10.0, 10.0)
 right_ascensions = st.floats(0.0, 2.0 * np.pi, exclude_max=True)
 declinations = st.floats(-np.pi / 2, np.pi / 2)
+
+POLE = np.array([-0.3, 0.2, 0.9])
 
 
 def test_products_are_numpys():
@@ -66,6 +71,12 @@ def test_right_ascension_never_reaches_a_full_turn():
     ra, _ = radec(np.array([[1.0, -1e-18, 0.0], [1.0, -1e-300, 0.5], [1.0, -0.0, 0.0]]))
     assert (ra >= 0.0).all()
     assert (ra < 2.0 * np.pi).all()
+
+
+def test_what_has_no_direction_has_no_right_ascension():
+    ra, dec = radec(np.array([[np.nan, np.nan, np.nan], [0.0, 1.0, 0.0]]))
+    np.testing.assert_array_equal(ra, [np.nan, np.pi / 2])
+    np.testing.assert_array_equal(dec, [np.nan, 0.0])
 
 
 @given(right_ascensions, declinations)
@@ -112,3 +123,35 @@ def test_every_shape_passes():
         assert geometry.line_of_sight(ra, dec).shape == (*shape, 3)
         assert geometry.radec(geometry.line_of_sight(ra, dec))[0].shape == shape
         assert geometry.line_of_sight_rate(ra, dec, ra, dec).shape == (*shape, 3)
+
+
+class TestProjection:
+    def test_goes_there_and_back_up_to_the_other_side(self):
+        rng = np.random.default_rng(1)
+        direction = rng.standard_normal((500, 3))
+        direction /= np.linalg.norm(direction, axis=1)[:, None]
+        frame = frame_about(POLE)
+        assert frame @ frame.T == pytest.approx(np.eye(3), abs=1e-15)
+        assert from_equal_area(frame, equal_area(frame, direction)) == pytest.approx(direction)
+
+    def test_keeps_areas(self):
+        """A uniform sphere is a uniform disk of radius 2."""
+        rng = np.random.default_rng(2)
+        direction = rng.standard_normal((20_000, 3))
+        direction /= np.linalg.norm(direction, axis=1)[:, None]
+        square = np.sum(equal_area(frame_about(POLE), direction) ** 2, axis=1)
+        assert np.quantile(square, [0.1, 0.5, 0.9]) == pytest.approx([0.4, 2.0, 3.6], abs=0.05)
+
+    def test_has_east_and_north(self):
+        frame = frame_about(np.array([1.0, 0.0, 0.0]))
+        ra, dec = 2e-4, 1e-4
+        direction = np.array([np.cos(dec) * np.cos(ra), np.cos(dec) * np.sin(ra), np.sin(dec)])
+        assert equal_area(frame, direction) == pytest.approx([ra, dec], rel=1e-6)
+
+    def test_takes_many_frames_at_once(self):
+        middles, direction = np.random.default_rng(3).standard_normal((2, 4, 3))
+        direction /= np.linalg.norm(direction, axis=1)[:, None]
+        every = equal_area(frame_about(middles), direction)
+        assert every.shape == (4, 4, 2)
+        for middle, plane in zip(middles, every, strict=True):
+            assert plane == pytest.approx(equal_area(frame_about(middle), direction))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from neoranging.core.geometry import frame_about, from_equal_area
 from neoranging.core.pointings import MOST_FIELDS, cover, in_field, outline_of_field
-from neoranging.core.sky_density import frame_about, from_equal_area
 
 SIDE = np.radians(0.5)
 

@@ -5,13 +5,8 @@ import pytest
 from scipy.stats import binom, chi2
 
 from neoranging.constants import ARCSEC
-from neoranging.core.sky_density import (
-    SkyDensity,
-    equal_area,
-    frame_about,
-    from_equal_area,
-    spatial_median,
-)
+from neoranging.core.geometry import equal_area, frame_about, from_equal_area
+from neoranging.core.sky_density import SkyDensity, spatial_median
 
 RADIUS = 0.5
 """Radius of the circle that the arcs follow on the plane [rad]."""
@@ -66,30 +61,6 @@ def on_sky(xy):
 
 LAWS = pytest.mark.parametrize("law", [gaussian, arc, lobes], ids=lambda law: law.__name__)
 LEVELS = pytest.mark.parametrize("level", [0.68, 0.95])
-
-
-class TestProjection:
-    def test_goes_there_and_back_up_to_the_other_side(self):
-        rng = np.random.default_rng(1)
-        direction = rng.standard_normal((500, 3))
-        direction /= np.linalg.norm(direction, axis=1)[:, None]
-        frame = frame_about(POLE)
-        assert frame @ frame.T == pytest.approx(np.eye(3), abs=1e-15)
-        assert from_equal_area(frame, equal_area(frame, direction)) == pytest.approx(direction)
-
-    def test_keeps_areas(self):
-        """A uniform sphere is a uniform disk of radius 2."""
-        rng = np.random.default_rng(2)
-        direction = rng.standard_normal((20_000, 3))
-        direction /= np.linalg.norm(direction, axis=1)[:, None]
-        square = np.sum(equal_area(frame_about(POLE), direction) ** 2, axis=1)
-        assert np.quantile(square, [0.1, 0.5, 0.9]) == pytest.approx([0.4, 2.0, 3.6], abs=0.05)
-
-    def test_has_east_and_north(self):
-        frame = frame_about(np.array([1.0, 0.0, 0.0]))
-        ra, dec = 2e-4, 1e-4
-        direction = np.array([np.cos(dec) * np.cos(ra), np.cos(dec) * np.sin(ra), np.sin(dec)])
-        assert equal_area(frame, direction) == pytest.approx([ra, dec], rel=1e-6)
 
 
 @LAWS

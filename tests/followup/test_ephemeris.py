@@ -71,6 +71,26 @@ class TestShapes:
         assert u.allclose(many[[3, 1]].altitude, many.altitude[[3, 1]])
         assert [part.center.ra[0].deg for part in many] == pytest.approx(many.center.ra[:, 0].deg)
 
+    @pytest.mark.parametrize("number", [0, 1, 4])
+    def test_alone_or_among_many_there_is_one_answer(self, estimate, many, times, number):
+        for some in (estimate[number], estimate[[number]]):
+            alone = some.ephemeris(times, "G96", n=N)
+            assert np.all(np.ravel(alone.coord.ra) == np.ravel(many[number].coord.ra))
+            assert np.all(np.ravel(alone.magnitude) == np.ravel(many[number].magnitude))
+
+    def test_of_no_tracklet_there_is_an_empty_one(self, estimate, times):
+        none = estimate[:0]
+        assert none.ephemeris(times, "G96", n=10).coord.shape == (0, 2, 10)
+        assert len(none.ephemeris(times, "G96", n=10).to_table()) == 0
+        assert len(none.priority(times, "G96", n=10)) == 0
+
+    def test_want_a_row_of_times_and_an_orbit(self, estimate, times):
+        for wrong in (times[:0], times.reshape(2, 1), times.mjd):
+            with pytest.raises(EstimationError, match="times must be"):
+                estimate.ephemeris(wrong, "G96", n=10)
+        with pytest.raises(EstimationError, match="one orbit at least, got 0"):
+            estimate.ephemeris(times, "G96", n=0)
+
     def test_survive_a_pickle(self, one):
         again = pickle.loads(pickle.dumps(one))
         assert again.area(0.95) == one.area(0.95)
@@ -107,7 +127,7 @@ class TestRegions:
     @pytest.mark.parametrize("level", [0.0, 1.0, 95.0, "most"])
     def test_want_a_level(self, one, level):
         for ask in (one.area, one.ellipse, one.outline):
-            with pytest.raises(EstimationError, match="confidence_level must"):
+            with pytest.raises(EstimationError, match="level must"):
                 ask(level)
 
     def test_outline_is_of_one_cloud(self, many):
@@ -178,7 +198,7 @@ class TestFalls:
 
 class TestMisfits:
     def test_have_no_numbers_among_others(self, estimate, times, many):
-        samples = estimate.samples(N, 0)
+        samples = many._samples[:]
         samples.r[2] = samples.v[2] = np.nan
         ephemeris = Ephemeris(samples, times, "G96")
         for value in (ephemeris.area(), ephemeris.altitude, ephemeris.fallen, ephemeris.center.ra):

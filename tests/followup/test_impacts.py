@@ -141,8 +141,9 @@ def test_limits_are_those_of_clopper_and_pearson(impacts, alarmed):
     share = alarmed.probability[SHORT]
     assert alarmed.error[SHORT] == pytest.approx(np.sqrt(share * (1.0 - share) / DRAWS))
     assert impacts.error[EK68] == 0.0
-    with pytest.raises(EstimationError, match="between 0 and 1"):
-        impacts.upper_limit(95.0)
+    for wrong in (impacts.upper_limit, impacts.lower_limit, impacts.time_quantile):
+        with pytest.raises(EstimationError, match="between 0 and 1"):
+            wrong(95.0)
 
 
 def test_places_are_those_of_astropy(alarmed):

@@ -54,6 +54,9 @@ def test_of_the_distance_from_the_orbit_of_the_earth():
     for text in ("moid<0.05", "MOID < 0.05 au", "moid<.05"):
         expected = some.earth_moid() < 0.05 * u.au
         np.testing.assert_array_equal(statement_holds(text, some), expected)
+        # of one orbit, in reach of the Earth or not, there is one flag
+        one_by_one = [statement_holds(text, some[k]) for k in range(len(expected))]
+        np.testing.assert_array_equal(one_by_one, expected)
     assert statement_holds("moid<5", some).all()
 
 
