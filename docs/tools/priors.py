@@ -166,13 +166,21 @@ def read_model(path: Path, kind: str = "SS") -> np.ndarray:
 def _by_magnitude(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Numbers per magnitude at H = 9.5, 10.5 ... 24.5, and these H.
 
-    The last bin of the model ends at H 25, where its source does. The main belt of it ends where
-    it is too faint at opposition; it is gone on with by a moderate slope.
+    Near the Earth the last bin of the model is no part of it: known objects of any smaller size
+    were added to it. They were found where they pass the Earth slowly, and on orbits like hers are
+    forty times as many as in the bin before, elsewhere twice. The orbits of that bin are those of
+    all brighter objects, and its number grows as that of the bin before. The main belt of the model
+    ends where it is too faint at opposition; it is gone on with by a moderate slope.
     """
     H = np.arange(9.5, 25.0)
     numbers = counts[..., 2:].copy()
     numbers[..., 0] /= 2.0
     q = 0.5 * (Q_EDGES[:-1] + Q_EDGES[1:])
+    near = numbers[q < NEAR_EARTH_AU]
+    brighter = near[..., :-1].sum(-1)
+    total = near.sum((0, 1, 2))
+    near[..., -1] = brighter / brighter.sum() * total[-2] ** 2 / total[-3]
+    numbers[q < NEAR_EARTH_AU] = near
     for k in np.flatnonzero(q > NEAR_EARTH_AU):
         limit = MODEL_LIMIT_MAG - 5.0 * np.log10(q[k] * (q[k] - 1.0))
         complete = limit > H + 0.5
