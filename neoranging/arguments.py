@@ -60,6 +60,46 @@ def require_time(name: str, value: Any, error: type[NeoRangingError] = TrackletE
     )
 
 
+def value_in(
+    name: str,
+    value: Any,
+    unit: u.UnitBase,
+    *,
+    between: tuple[float, float] = (-np.inf, np.inf),
+) -> float:
+    """Value of a Quantity in a unit, or an error for what is not one value between two bounds.
+
+    Parameters
+    ----------
+    name : str
+        What the caller calls the argument.
+    value : Quantity
+        Argument.
+    unit : Unit
+        Unit of the result and of the bounds.
+    between : tuple of float
+        Bounds that the value must not reach.
+    """
+    number = values_in(name, value, unit, EstimationError)
+    low, high = between
+    # NaN lies between no bounds
+    if number.ndim or not low < number < high:
+        bounds = f" between {low:g} and {high:g} {unit}" if np.isfinite(between).all() else ""
+        raise EstimationError(f"{name} must be one value{bounds}, got {value}")
+    return float(number)
+
+
+def check_field(field: Any) -> float:
+    """Side of a square field of view [rad], or an error for what is none."""
+    return float(np.radians(value_in("field", field, u.deg, between=(0.0, 90.0))))
+
+
+def check_count(name: str, count: Any) -> None:
+    """Raise an error for what is no number of things, one at least."""
+    if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 1:
+        raise EstimationError(f"{name} must be a whole number from 1 on, got {count!r}")
+
+
 def check_level(name: str, level: float) -> None:
     """Raise an error that names the argument for what is no share of a probability."""
     if not isinstance(level, (int, float, np.number)) or isinstance(level, bool):

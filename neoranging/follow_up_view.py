@@ -11,7 +11,7 @@ from astropy import units as u
 from astropy.table import QTable
 from astropy.time import Time
 
-from neoranging.arguments import require_time, values_in
+from neoranging.arguments import check_count, check_field, require_time, value_in
 from neoranging.core.posterior import RANGE_POWERS
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
@@ -146,7 +146,8 @@ class FollowUpView(PosteriorView):
         """
         from neoranging.followup.impacts import Flown, Impacts
 
-        parts = [Flown.none(0, n), *self._flights(within, prior, n, rng, dynamics)]
+        parts = list(self._flights(within, prior, n, rng, dynamics))
+        parts.append(Flown.none(0, n))  # for an estimate of no tracklets
         flown = Flown(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         status = np.array([member.name for member in RangeStatus])[self._answers.status]
         return Impacts(flown, within, prior, self._tracklets._labels, status, self._scalar)
@@ -253,13 +254,9 @@ class FollowUpView(PosteriorView):
         """
         from neoranging.followup.priority import ranking
 
-        side = float(values_in("field", field, u.rad, EstimationError))
-        if not 0.0 < side < np.pi / 2:
-            raise EstimationError(f"field must lie between 0 and 90 degrees, got {field}")
-        faintest = np.inf
-        if limit is not None:
-            faintest = float(values_in("limit", limit, u.mag, EstimationError))
-        lowest = float(values_in("min_altitude", min_altitude, u.deg, EstimationError))
+        side = check_field(field)
+        faintest = np.inf if limit is None else value_in("limit", limit, u.mag)
+        lowest = value_in("min_altitude", min_altitude, u.deg, between=(-90.0, 90.0))
         many = self._take(np.arange(self._n_rows), scalar=False)
         sky = many.ephemeris(times, station, n=n, rng=rng)
         chances = [
@@ -286,9 +283,10 @@ class FollowUpView(PosteriorView):
         """Flights of the draws of one tracklet after the other."""
         from neoranging.followup.impacts import flights
 
-        days = values_in("within", within, u.d, EstimationError)
-        if days.ndim or not 0.0 < days < np.inf:
-            raise EstimationError(f"within must be one positive time, got {within}")
+        days = value_in("within", within, u.d)
+        if days <= 0.0:
+            raise EstimationError(f"within must be a positive time, got {within}")
+        check_count("n", n)
         estimate = self._under(prior)
         if self._scalar:
             draws: Iterable[OrbitSamples | None] = [estimate._usable_samples(n, rng)]
@@ -297,7 +295,7 @@ class FollowUpView(PosteriorView):
                 one._usable_samples(n, rng) if is_usable else None
                 for one, is_usable in zip(estimate, self._is_usable, strict=True)
             )
-        return flights(draws, n, self._answers.attributables.epoch, float(days), dynamics)
+        return flights(draws, n, self._answers.attributables.epoch, days, dynamics)
 
     def _under(self, prior: str | None) -> Self:
         """The estimate with its likelihood under another prior; range and status stay."""
@@ -306,7 +304,7 @@ class FollowUpView(PosteriorView):
         if prior not in RANGE_POWERS:
             raise EstimationError(
                 f"prior must be None, for that of the estimate, or {', '.join(RANGE_POWERS)}; got "
-                f"{prior!r}: estimate with method='systematic@{prior}' for another"
+                f"{prior!r}: for another, estimate(method='systematic', prior=...)"
             )
         posterior = self._posterior.under_power(RANGE_POWERS[prior])
         other = self._take(np.arange(self._n_rows), self._scalar)
@@ -320,8 +318,7 @@ class FollowUpView(PosteriorView):
 
     def _usable_samples(self, n: int, rng: np.random.Generator | int) -> OrbitSamples:
         """Samples that something may be concluded from, states NaN of a misfit among many."""
-        if n < 1:
-            raise EstimationError(f"n must be one orbit at least, got {n}")
+        check_count("n", n)
         usable = self._is_usable
         if self._scalar and not usable[0]:
             status = RangeStatus.from_code(self._answers.status[0])

@@ -56,12 +56,12 @@ class OneOrMany(ABC):
 
     def __len__(self) -> int:
         if self._scalar:
-            raise TypeError(f"a {type(self).__name__} of one arc has no length")
+            raise TypeError(f"this {type(self).__name__} is of one arc and has no length")
         return self._n_rows
 
     def __getitem__(self, item: Any) -> Self:
         if self._scalar:
-            raise TypeError(f"a {type(self).__name__} of one arc cannot be indexed")
+            raise TypeError(f"this {type(self).__name__} is of one arc and cannot be indexed")
         rows = np.arange(self._n_rows)[item]
         return self._take(np.atleast_1d(rows), scalar=rows.ndim == 0)
 

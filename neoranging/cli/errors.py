@@ -18,7 +18,7 @@ import click
 from neoranging.display import visible
 from neoranging.exceptions import NeoRangingError, NeoRangingWarning, UnknownMethodError
 
-_ARGUMENT: Final = re.compile(r"\b(method|origin|dynamics|score)='(\w+)'")
+_ARGUMENT: Final = re.compile(r"\b(method|origin|dynamics|score)='([\w-]+)'")
 
 
 class ExitCode(IntEnum):

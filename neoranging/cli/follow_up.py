@@ -20,7 +20,7 @@ from neoranging.cli.options import (
     seed_option,
 )
 from neoranging.cli.reading import read_files
-from neoranging.exceptions import ObserverError
+from neoranging.exceptions import ObserverError, TrackletError, UnknownStationError
 from neoranging.records import many
 from neoranging.tables import text_table
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from astropy.units import Quantity
 
     from neoranging.estimate import RangeEstimate
+    from neoranging.estimators import RangingEstimator
     from neoranging.followup import Ephemeris
     from neoranging.tracklet import TrackletSet
     from neoranging.typing import FloatArray
@@ -146,7 +147,8 @@ def follow_up(
     motion and its position angle, the areas that hold 68 and 95 % of the probability, and the
     altitudes of the object and of the Sun. Its worth is what a position there and then is expected
     to teach about the range, in bits, times the chances that it is a near-Earth object and that one
-    field (half a degree without --field) finds it; zero below 20 degrees or in twilight.
+    field (half a degree without --field) finds it; zero with the object below 20 degrees or the Sun
+    above -12.
 
     With --field, squares along right ascension and declination follow, in the order in which to
     observe them: the probability that the object is in this one and in none before, and in all of
@@ -167,16 +169,19 @@ def follow_up(
     from neoranging.followup.priority import ranking
     from neoranging.observations import observatories
 
+    # before the files: they may be large
+    estimator = posterior_estimator(method)
     if observer is not None:
-        observer = known_observatory(observer)  # before the files: they may be large
+        observer = known_observatory(observer)
     if isinstance(instant, Time):
         require_in_ephemeris(instant)
     tracklets = read_files(**reading)
-    result = tracklets.estimate(method)
+    result = tracklets.estimate(estimator)
     futures, observers, notes = [], [], []
     for k, tracklet in enumerate(tracklets):
         after = isinstance(instant, float)
         time = tracklet.obstime[-1].utc + instant * u.d if after else instant
+        require_in_ephemeris(time)
         code = tracklets.stations[k].split(",")[0] if observer is None else observer
         nowhere = bool(np.isnan(observatories.itrf_positions(code)).any())
         place = None if nowhere else code
@@ -200,6 +205,17 @@ def follow_up(
     deliver(rows, form, out, _as_text)
 
 
+def posterior_estimator(method: str) -> RangingEstimator:
+    """Estimator of a name, or an error of usage where it gives no posterior."""
+    from neoranging.estimators.registry import get_estimator
+
+    estimator = get_estimator(method)
+    if not estimator.gives_posterior:
+        text = f"{method} gives one range and no orbits to follow: take systematic"
+        raise click.BadParameter(text, param_hint="'--method'")
+    return estimator
+
+
 def require_in_ephemeris(instant: Time) -> None:
     """Raise an error of usage for a time outside the ephemeris."""
     from neoranging.ephemeris import tdb_mjd
@@ -221,7 +237,10 @@ def known_observatory(code: str) -> str:
         (listed,) = require_codes([code]).tolist()
         if listed != "500":
             _ = observatories.observatory(listed).location
-    except ObserverError as error:
+    except UnknownStationError as error:
+        text = f"{error}; or 500, for the centre of the Earth"
+        raise click.BadParameter(text, param_hint="'--station'") from error
+    except (ObserverError, TrackletError) as error:
         raise click.BadParameter(str(error), param_hint="'--station'") from error
     return str(listed)
 
@@ -238,9 +257,14 @@ def _rows(
 
     sky = vstack([future.to_table() for future in futures])
     names = [status.name for status in result.status]
+    # which observation is worst; the place of an unknown observer is a warning of the reading
+    reasons = [
+        f"{name} ({worst})" if name == "MISFIT" and worst else name
+        for name, worst in zip(names, result.diagnostics, strict=True)
+    ]
     remarks = [
-        "; ".join(_remarks(row, name) + (more if row["fallen"] >= 0.0 else []))
-        for row, name, more in zip(sky, names, notes, strict=True)
+        "; ".join(_remarks(row, reason) + (more if row["fallen"] >= 0.0 else []))
+        for row, reason, more in zip(sky, reasons, notes, strict=True)
     ]
     columns = {"observer": observers, **{name: sky[name] for name in sky.colnames[1:]}}
     columns |= {"status": names, "remarks": remarks}
@@ -282,17 +306,18 @@ def _with_fields(
     return rows
 
 
-def _remarks(row: Row, status: str) -> list[str]:
+def _remarks(row: Row, reason: str) -> list[str]:
     """Remarks to an observer on a row of `Ephemeris.to_table`."""
     import numpy as np
 
     fallen, altitude, sun = row["fallen"], row["altitude"].value, row["sun_altitude"].value
     if np.isnan(fallen):
-        return [f"no ephemeris: {status}"]
+        return [f"no ephemeris: {reason}"]
     if fallen == 1.0:
         return ["all of its orbits have met the Earth"]
     remarks = {
         f"{fallen:.1%} of its orbits have met the Earth": fallen > 0.0,
+        "fewer than ten draws: no area": np.isnan(row["area_95"].value),
         "below the horizon": altitude < 0.0,
         "daylight": sun > 0.0,
         "twilight": _NIGHT < sun <= 0.0,

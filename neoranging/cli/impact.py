@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from neoranging.cli.errors import EXIT_CODES
+from neoranging.cli.follow_up import posterior_estimator
 from neoranging.cli.listing import TRACK_ALIGN, advice_on, deliver, track_rows, track_texts
 from neoranging.cli.options import (
     COUNT,
@@ -31,6 +32,8 @@ ADVICE: Final = {
     "LONGER ARC": "The night does not exclude an impact, though most objects that move like this "
     "pass far away: another position hours later decides.",
     "NOT SEEN": "No draw of either kind falls, or hardly one: nothing to do because of impacts.",
+    "MORE DRAWS": "No draw falls, or hardly one, but they are too few to say more: see the limits, "
+    "and give --draws 10000.",
     "NO ANSWER": "Nothing follows from this tracklet: its status says why.",
 }
 """Meaning of the column ``advice``, and what to do."""
@@ -102,8 +105,9 @@ def impact(
     from astropy import units as u
     from astropy.table import vstack
 
+    estimator = posterior_estimator(method)  # before the files: they may be large
     tracklets = read_files(**reading)
-    result = tracklets.estimate(method)
+    result = tracklets.estimate(estimator)
     options = {"within": within * u.d, "n": draws, "rng": seed, "dynamics": dynamics}
     # one tracklet after the other, so that the draws of a night need not be kept
     own, alarmed = (
@@ -148,7 +152,11 @@ def _advice(own: Row, alarmed: Row) -> str:
         return "NO ANSWER"
     if any(chance >= least for chance, least in zip(chances, POSSIBLE, strict=True)):
         return "REPORT"
-    return "LONGER ARC" if max(chances) >= _NOT_EXCLUDED else "NOT SEEN"
+    if max(chances) >= _NOT_EXCLUDED:
+        return "LONGER ARC"
+    # what a few draws do not hit may still be a possible impactor
+    limit = max(own["upper_limit"], alarmed["upper_limit"])
+    return "MORE DRAWS" if limit >= min(POSSIBLE) else "NOT SEEN"
 
 
 def _as_text(rows: QTable) -> str:

@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging.cli.errors import EXIT_CODES, CommandError, echo, reason
-from neoranging.cli.follow_up import Angle, Instant, known_observatory, require_in_ephemeris
+from neoranging.cli.follow_up import (
+    Angle,
+    Instant,
+    known_observatory,
+    posterior_estimator,
+    require_in_ephemeris,
+)
 from neoranging.cli.options import (
     COUNT,
     NEW_FILE,
-    POSITIVE,
     Number,
     input_options_with,
     method_option,
@@ -65,7 +70,7 @@ _SECONDS = 5.0
 @click.option("--limit", type=Number(), metavar="MAG", help="Magnitude limit, in the band V.")
 @click.option(
     "--within",
-    type=POSITIVE,
+    type=Number(min=0.0, min_open=True, max=366.0),
     metavar="DAYS",
     default=10.0,
     show_default=True,
@@ -109,11 +114,10 @@ def report(
     """  # noqa: D301 (the character by which click keeps lines apart)
     from astropy import units as u
 
-    from neoranging.estimators.registry import get_estimator
     from neoranging.night import NightPage
 
     # before the files: they may be large
-    estimator = get_estimator(method)
+    estimator = posterior_estimator(method)
     if observer is not None:
         observer = known_observatory(observer)
     if not isinstance(instant, float):

@@ -17,6 +17,7 @@ from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables, from_fit
 from neoranging.core.influence import worst_observation
+from neoranging.core.posterior import Posterior
 from neoranging.core.status import RangeStatus
 from neoranging.core.verdict import judged
 from neoranging.estimate import RangeEstimate
@@ -53,6 +54,8 @@ class RangingEstimator(ABC):
     is_learned : bool
         Whether it was trained on data. Its answers that call themselves OK are then judged by the
         observations (``neoranging.core.verdict``): most become ``POPULATION``.
+    gives_posterior : bool
+        Its `Answers` have a posterior, from which ephemerides and impacts follow.
     representations : tuple of str
         Words that its option ``representation`` takes, if it has one; the first is the default.
         They may follow its name, as in ``"mlp@paper"``.
@@ -65,6 +68,7 @@ class RangingEstimator(ABC):
     name: ClassVar[str]
     min_observations: ClassVar[int] = 2
     is_learned: ClassVar[bool] = False
+    gives_posterior: ClassVar[bool] = False
     representations: ClassVar[tuple[str, ...]] = ()
     priors: ClassVar[tuple[str, ...]] = ()
     chunk_size: ClassVar[int] = 16384
@@ -202,7 +206,10 @@ class RangingEstimator(ABC):
             enough, RangeStatus.UNKNOWN_OBSERVER.code, RangeStatus.TOO_FEW_OBSERVATIONS.code
         )
         if not len(usable):
-            return Answers.unsolved(attributables, status)
+            unsolved = Answers.unsolved(attributables, status)
+            # a night of which no tracklet can be used is no method without a posterior
+            none = Posterior.none(len(arcs)) if self.gives_posterior else None
+            return replace(unsolved, posterior=none)
         part = self._checked_estimate(
             arcs.take(usable), attributables.take(usable), topocentric.take(usable)
         )

@@ -66,7 +66,7 @@ class ConformalEstimator(RangingEstimator):
             )
         super().__init__(origin=base.origin)
         # what the class of another estimator says of it, this one says of itself
-        shared = ("name", "min_observations", "is_learned", "chunk_size")
+        shared = ("name", "min_observations", "is_learned", "gives_posterior", "chunk_size")
         vars(self).update({name: getattr(base, name) for name in shared})
         self.base, self.score, self._calibration = base, score, calibration
         if calibration is not None and not calibration.matches(base.identity):

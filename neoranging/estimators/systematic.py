@@ -81,6 +81,7 @@ class SystematicRangingEstimator(RangingEstimator):
     min_observations: ClassVar[int] = 2
     priors: ClassVar[tuple[str, ...]] = (*PRIORS, *_SIMPLE)
     chunk_size: ClassVar[int] = 32
+    gives_posterior: ClassVar[bool] = True
 
     def __init__(self, prior: Prior = "population", *, origin: str = "topocenter") -> None:
         super().__init__(origin=origin)

@@ -13,7 +13,7 @@ from astropy.table import QTable
 from astropy.time import Time
 
 from neoranging import ephemeris
-from neoranging.arguments import check_level, values_in
+from neoranging.arguments import check_field, check_level, require_time
 from neoranging.constants import C_AU_PER_DAY
 from neoranging.core.admissible import phase_magnitude
 from neoranging.core.geometry import dot, norm, radec, sky_basis
@@ -86,6 +86,18 @@ class Ephemeris(OneOrMany):
         dynamics: str = "near-earth",
         clouds: Clouds | None = None,
     ) -> None:
+        times = require_time("times", times, EstimationError)
+        if times.ndim > 1 or not times.size:
+            raise EstimationError(
+                f"times must be one instant or a row of them, got a Time of shape {times.shape}"
+            )
+        # a tuple is mostly a place in coordinates, which the ephemeris refuses by that name
+        codes = () if isinstance(station, tuple) else np.asarray(station).shape
+        if codes not in ((), times.shape):
+            raise EstimationError(
+                f"station must be one for all instants or one for each: {codes[0]} were given "
+                f"for {many(times.size, 'instant')}"
+            )
         self._samples, self.times, self.station = samples, times, station
         self._scalar = samples.range.ndim == 1
         instants = np.atleast_1d(ephemeris.tdb_mjd(times))
@@ -268,6 +280,20 @@ class Ephemeris(OneOrMany):
         """
         check_level("level", level)
         shape = self._shaped(self._clouds.rho[..., 0]).shape
+        if not isinstance(coord, SkyCoord):
+            raise EstimationError(
+                f"coord must be a SkyCoord, got {type(coord).__name__}: write "
+                "SkyCoord(ra, dec, unit='deg')"
+            )
+        # an axis of length 1 serves all, as an axis that is not there
+        if coord.ndim > len(shape) or any(
+            own not in (1, all_of_them)
+            for own, all_of_them in zip(coord.shape[::-1], shape[::-1], strict=False)
+        ):
+            raise EstimationError(
+                f"coord has the shape {coord.shape}, the clouds have {shape}: give one position "
+                "for all, or one for each"
+            )
         xyz = coord.icrs.cartesian.xyz.value
         direction = np.broadcast_to(np.moveaxis(xyz, 0, -1), (*shape, 3))
         direction = direction.reshape(*self._clouds.rho.shape[:2], 3)
@@ -382,13 +408,9 @@ class Ephemeris(OneOrMany):
         """
         check_level("coverage", coverage)
         self._require_one("a list of pointings")
-        side = values_in("field", field, u.rad, EstimationError)
-        if side.ndim or not 0.0 < side < 0.5 * np.pi:
-            raise EstimationError(
-                f"field must be one angle between 0 and 90 deg, the side of a square, got {field}"
-            )
+        side = check_field(field)
         direction, weights = self._cloud(0, 0)
-        fields = cover(direction, weights, float(side), coverage)
+        fields = cover(direction, weights, side, coverage)
         ra, dec = radec(fields.direction)
         cumulative = np.cumsum(fields.probability)
         # a hair below for the rounding of the sum
@@ -492,7 +514,13 @@ class Ephemeris(OneOrMany):
             "draws": str(self._clouds.rho.shape[-1]),
         }
         for one in row:
-            rows[f"{one['time'].to_value('iso', subfmt='date_hm')} UTC"] = (
+            when = f"{one['time'].to_value('iso', subfmt='date_hm')} UTC"
+            if np.isnan(one["ra"]):
+                rows[when] = (
+                    "all draws have met the Earth" if one["fallen"] == 1.0 else "no ephemeris"
+                )
+                continue
+            rows[when] = (
                 f"ra {one['ra']:.3f}, dec {one['dec']:+.3f}, V {one['magnitude'].value:.1f}, "
                 f"{one['proper_motion'].value:.3g} arcsec/min, "
                 f"95 % area {one['area_95'].value:.3g} square arcminutes"

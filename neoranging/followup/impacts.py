@@ -152,7 +152,7 @@ class Impacts(OneOrMany):
 
     @property
     def probability(self) -> Any:
-        """Share of the draws that meet the Earth within `within`."""
+        """Share of the draws that meet the Earth within the time asked for."""
         return self._value(self._share)
 
     @cached_property

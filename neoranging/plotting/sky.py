@@ -8,7 +8,7 @@ import numpy as np
 from astropy import units as u
 from astropy.coordinates import SkyCoord
 
-from neoranging.arguments import values_in
+from neoranging.arguments import check_field
 from neoranging.core.geometry import equal_area, frame_about, line_of_sight
 from neoranging.core.pointings import outline_of_field
 from neoranging.exceptions import EstimationError
@@ -130,5 +130,5 @@ def _fields(ephemeris: Ephemeris, field: u.Quantity | None, pointings: bool) -> 
     if pointings:
         table = ephemeris.pointings(field)
         middles = SkyCoord(table["ra"], table["dec"])
-    side = float(values_in("field", field, u.rad, EstimationError))
+    side = check_field(field)
     return [outline_of_field(middle, side) for middle in _directions(middles)]

@@ -158,7 +158,7 @@ def test_a_misfit_has_a_row_and_a_reason(one_night, tmp_path):
     path.write_text("\n".join(lines) + "\n")
     (row,) = records(path)
     assert row["status"] == "MISFIT"
-    assert row["remarks"] == "no ephemeris: MISFIT"
+    assert row["remarks"] == "no ephemeris: MISFIT (of three observations any one may be wrong)"
     assert np.isnan(row["dec_deg"] or np.nan)
 
 
@@ -169,6 +169,9 @@ def test_a_misfit_has_a_row_and_a_reason(one_night, tmp_path):
         (("--station", "C51"), "(WISE)"),
         (("--at", "2300-01-01"), "1800 to 2200"),
         (("--at", "tomorrow"), "+24h"),
+        (("--at", "+100000d"), "1800 to 2200"),
+        (("--station", "247"), "or 500"),
+        (("--station", ""), "--station"),
         (("--field", "-1deg"), "0.5deg"),
         (("--field", "2 m"), "0.5deg"),
         (("--coverage", "1"), "0.0<x<1.0"),
@@ -181,6 +184,22 @@ def test_wrong_usage_says_what_is_right(one_night, arguments, needed):
 
 
 def test_methods_without_posterior_are_refused(one_night):
-    result = run(one_night, "--method", "gauss")
-    assert result.exit_code == 1
-    assert "gives no posterior" in result.stderr
+    for method in ("gauss", "pinn"):
+        result = run(one_night, "--method", method)
+        assert result.exit_code == 2
+        assert "take systematic" in result.stderr
+        assert "records" not in result.stderr  # before the file is read
+
+
+def test_a_night_of_unknown_stations_keeps_its_rows(one_night, tmp_path):
+    path = tmp_path / "unknown.obs80"
+    path.write_text(one_night.read_text().replace("W68", "XYZ"))
+    (row,) = records(path, "--field", "1deg")
+    assert row["remarks"] == "no ephemeris: UNKNOWN_OBSERVER"
+
+
+def test_few_draws_have_no_area(one_night):
+    arguments = ["follow-up", str(one_night), "--draws", "5", "--format", "json"]
+    (row,) = json.loads(CliRunner().invoke(main, arguments).stdout)["tracklets"]
+    assert row["area_95_arcmin2"] is None
+    assert row["remarks"] == "fewer than ten draws: no area"

@@ -81,11 +81,17 @@ def test_the_table_is_to_be_read():
 
 
 def test_no_answer_keeps_its_row_and_says_why():
-    result = good(MESSY, "--draws", 200)
+    result = good(MESSY, "--draws", 400)
     assert result.stdout.count("NRtest1") == 2
     assert "NO ANSWER  UNKNOWN_OBSERVER" in result.stdout
     assert "NO ANSWER: Nothing follows from this tracklet" in result.stdout
     assert "UNKNOWN_OBSERVER: The position of an observer is not known" in result.stdout
+
+
+def test_few_draws_exclude_nothing():
+    text = good(YR4, "--draws", 5).stdout
+    assert "NOT SEEN" not in text
+    assert "MORE DRAWS: No draw falls" in text
 
 
 def test_without_magnitudes_the_size_is_unknown(tmp_path):
@@ -103,8 +109,8 @@ def test_options_reach_the_draws(tmp_path):
     assert (rows["probability"] == 0.0).all()
     assert (rows["nearest_distance_au"] < 0.5).all()
     result = run(IMPACTORS, "--method", "gauss")
-    assert result.exit_code == 1
-    assert "gives no posterior" in result.stderr
+    assert result.exit_code == 2
+    assert "take systematic" in result.stderr
     assert run(IMPACTORS, "--within", 0).exit_code == 2
 
 

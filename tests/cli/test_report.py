@@ -54,9 +54,10 @@ def test_standard_input_and_a_station(out):
     ("options", "code", "message"),
     [
         (["--method", "nothing"], 2, "nothing"),
-        (["--method", "gauss"], 1, "gives no posterior"),
+        (["--method", "gauss"], 2, "take systematic"),
         (["--station", "ZZZ"], 2, "ZZZ"),
         (["--field", "0"], 2, "is no angle"),
+        (["--within", "1e6"], 2, "366"),
         (["--at", "yesterday"], 2, "is no time"),
         (["--at", "2300-01-01"], 2, "1800 to 2200"),
     ],

@@ -12,7 +12,13 @@ from astropy.time import Time
 
 import neoranging as nr
 from neoranging.core.pointings import in_field
-from neoranging.exceptions import EphemerisError, EstimationError, UnknownStationError
+from neoranging.exceptions import (
+    EphemerisError,
+    EstimationError,
+    NeoRangingWarning,
+    TrackletError,
+    UnknownStationError,
+)
 from neoranging.followup import Ephemeris
 from neoranging.observations.observatories import observatory
 
@@ -127,7 +133,7 @@ class TestRegions:
     @pytest.mark.parametrize("level", [0.0, 1.0, 95.0, "most"])
     def test_want_a_level(self, one, level):
         for ask in (one.area, one.ellipse, one.outline):
-            with pytest.raises(EstimationError, match="level must"):
+            with pytest.raises(EstimationError, match=r"^level must"):
                 ask(level)
 
     def test_outline_is_of_one_cloud(self, many):
@@ -205,6 +211,65 @@ class TestMisfits:
             assert np.isnan(np.asarray(value)).tolist() == [[k == 2] * 2 for k in range(5)]
         assert u.allclose(ephemeris.area(0.95)[1], many.area(0.95)[1])
 
+    def test_say_so_in_notebooks(self, estimate, times):
+        samples = estimate.samples(20, 0)
+        samples.r[2] = samples.v[2] = np.nan
+        text = Ephemeris(samples, times[0], "G96")[2]._repr_html_()
+        assert "no ephemeris" in text
+        assert "nan" not in text
+
+    def test_have_the_reason_where_no_station_is_known(self):
+        t = Time("2024-12-27T05:42") + [0.0, 30.0] * u.min
+        place = SkyCoord([134.1, 134.0], [-0.27, -0.11], unit="deg")
+        with pytest.warns(NeoRangingWarning, match="XYZ"):
+            night = nr.Tracklet(t, place, station="XYZ", sigma=1.0 * u.arcsec)
+        estimate = night.estimate(method="systematic")
+        with pytest.raises(EstimationError, match="status UNKNOWN_OBSERVER"):
+            estimate.ephemeris(t[0], "G96")
+
+
+class TestArguments:
+    @pytest.mark.parametrize(
+        ("times", "words"),
+        [
+            ("2024-12-28", "must be an astropy Time, got str"),
+            (60_000.0, "must be an astropy Time, got float"),
+            (Time("2024-12-28", scale="local"), "'local'"),
+            (Time([], format="mjd"), r"shape \(0,\)"),
+            (Time([[60_000.0]], format="mjd"), r"shape \(1, 1\)"),
+        ],
+    )
+    def test_times_are_instants(self, estimate, times, words):
+        with pytest.raises(EstimationError, match=words):
+            estimate[1].ephemeris(times, n=5)
+
+    @pytest.mark.parametrize("n", [0, -1, 1.5, "10", True])
+    def test_counts_are_whole(self, estimate, times, n):
+        with pytest.raises(EstimationError, match="n must be a whole number from 1 on"):
+            estimate[1].ephemeris(times, n=n)
+
+    def test_stations_are_one_or_one_for_each_instant(self, estimate, times):
+        with pytest.raises(EstimationError, match="3 were given for 2 instants"):
+            estimate[1].ephemeris(times, ["G96", "703", "W68"], n=5)
+        both = estimate[1].ephemeris(times, ["G96", "703"], n=20)
+        alone = estimate[1].ephemeris(times[1], "703", n=20)
+        assert u.allclose(both.altitude[1], alone.altitude)
+
+    def test_a_place_in_numbers_is_refused(self, estimate, times):
+        with pytest.raises(TrackletError, match=r"EarthLocation\.from_geodetic"):
+            estimate[1].ephemeris(times, (-110.0, 32.0, 2000.0), n=5)
+
+    def test_positions_are_of_any_frame_and_fit_the_clouds(self, one, many):
+        for frame in ("fk5", "galactic", "gcrs"):
+            assert one.contains(one.center.transform_to(frame), 0.95)
+        with pytest.raises(EstimationError, match="must be a SkyCoord, got tuple"):
+            one.contains((128.0, 4.0))
+        for shape in ((3,), (5,), (2, 5), (2, 5, 2)):
+            places = SkyCoord(np.zeros(shape), 0.0, unit="deg")
+            with pytest.raises(EstimationError, match="coord has the shape"):
+                many.contains(places)
+        assert many.contains(SkyCoord([[0.0]], 0.0, unit="deg")).shape == (5, 2)
+
 
 class TestPointings:
     def test_hold_what_they_say(self, one):
@@ -225,8 +290,13 @@ class TestPointings:
 
     @pytest.mark.parametrize("field", [0.0 * u.deg, 90.0 * u.deg, [1, 2] * u.deg, np.nan * u.deg])
     def test_want_one_angle(self, one, field):
-        with pytest.raises(EstimationError, match="field must be one angle"):
+        with pytest.raises(EstimationError, match="field must be one value between 0 and 90 deg"):
             one.pointings(field)
+
+    @pytest.mark.parametrize("coverage", [0.0, 95.0, "most"])
+    def test_want_a_share(self, one, coverage):
+        with pytest.raises(EstimationError, match=r"^coverage must"):
+            one.pointings(1.0 * u.deg, coverage)
 
     def test_want_a_unit(self, one):
         with pytest.raises(EstimationError, match=r"write `field \* u.deg`"):

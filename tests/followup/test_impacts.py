@@ -235,11 +235,13 @@ def test_a_method_without_posterior_is_none_for_it(tracklets):
     ("options", "error", "text"),
     [
         ({"within": 30.0}, EstimationError, "unit"),
-        ({"within": -1.0 * u.d}, EstimationError, "one positive time"),
-        ({"within": [1.0, 2.0] * u.d}, EstimationError, "one positive time"),
+        ({"within": -1.0 * u.d}, EstimationError, "a positive time"),
+        ({"within": [1.0, 2.0] * u.d}, EstimationError, "one value"),
         ({"within": 300.0 * u.yr}, EphemerisError, "1800 to 2200"),
-        ({"n": 0}, EstimationError, "one orbit at least"),
-        ({"prior": "near-earth"}, EstimationError, "systematic@near-earth"),
+        ({"n": 0}, EstimationError, "n must be a whole number from 1 on"),
+        ({"prior": "near-earth"}, EstimationError, "prior=..."),
+        ({"n": -1}, EstimationError, "n must be"),
+        ({"n": 2.5}, EstimationError, "n must be"),
         ({"dynamics": "kepler"}, EstimationError, "near-earth"),
     ],
 )

@@ -216,12 +216,16 @@ class TestRealNights:
         [
             ({"times": 60_000.0}, "times must be an astropy Time"),
             ({"field": 0.5}, "field must be a Quantity"),
-            ({"field": 0.0 * u.deg}, "field must lie between 0 and 90"),
+            ({"field": 0.0 * u.deg}, "field must be one value between 0 and 90 deg"),
+            ({"field": [1, 2] * u.deg}, "field must be one value"),
+            ({"times": Time([], format="mjd")}, "times must be one instant or a row"),
+            ({"n": 0}, "n must be a whole number"),
             ({"limit": 21.0}, "limit must be a Quantity"),
+            ({"limit": np.nan * u.mag}, "limit must be one value"),
+            ({"min_altitude": 95.0 * u.deg}, "min_altitude must be one value between -90 and 90"),
             ({"min_altitude": 1.0 * u.mag}, "min_altitude must be a Quantity"),
             ({"within": -1.0 * u.d}, "within must be"),
         ],
-        ids=["times", "field", "no field", "limit", "altitude", "within"],
     )
     def test_of_arguments_with_a_fault(self, options, words):
         estimate = nr.read_tracklets(nr.sample("2024YR4"))[1].estimate("systematic")
