@@ -11,7 +11,7 @@ from astropy import units as u
 from astropy.table import QTable
 from astropy.time import Time
 
-from neoranging.arguments import check_count, check_field, require_time, value_in
+from neoranging.arguments import check_count, check_field, value_in
 from neoranging.core.posterior import RANGE_POWERS
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
@@ -76,12 +76,6 @@ class FollowUpView(PosteriorView):
         """
         from neoranging.followup.ephemeris import Ephemeris
 
-        times = require_time("times", times, EstimationError)
-        if times.ndim > 1 or not times.size:
-            raise EstimationError(
-                f"times must be one Time or a row of them, got the shape {times.shape}: "
-                "take times.ravel(), of at least one"
-            )
         if isinstance(rng, np.random.Generator) or self._n_rows < 2:
             samples = self._usable_samples(n, rng)
         else:
