@@ -1,4 +1,4 @@
-"""What follows from the posterior of a night: the part of an estimate that follows its draws."""
+"""Consequences of the posterior of a night: the part of an estimate that follows its draws."""
 
 from __future__ import annotations
 

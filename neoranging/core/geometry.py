@@ -102,9 +102,10 @@ def equal_area(frame: FloatArray, direction: FloatArray) -> FloatArray:
     ndarray, shape (..., n, 2)
         Offsets to the east and to the north [rad].
     """
-    along, east, north = np.moveaxis(direction @ np.swapaxes(frame, -1, -2), -1, 0)
+    # three products, whose numbers lie together, are faster than one
+    along, east, north = (frame[..., axis, :] @ direction.T for axis in range(3))
     scale = np.sqrt(2.0 / np.maximum(1.0 + along, 1e-12))
-    return np.stack([scale * east, scale * north], axis=-1)
+    return np.moveaxis(np.stack([scale * east, scale * north]), 0, -1)
 
 
 def from_equal_area(frame: FloatArray, plane: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Which orbits cannot meet the Earth within days: those whose straight lines stay clear of it.
+"""Orbits that cannot meet the Earth within days: those whose straight lines stay clear of it.
 
 An orbit that is followed costs twenty microseconds; most draws of a night are nowhere near.
 """

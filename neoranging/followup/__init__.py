@@ -1,4 +1,4 @@
-"""What follows from a night: where the object will be, and whether it meets the Earth."""
+"""Consequences of a night: where the object will be, and whether it meets the Earth."""
 
 import lazy_loader
 

@@ -38,7 +38,7 @@ class Clouds(NamedTuple):
     direction: FloatArray
     """Unit vectors towards the object, ICRS axes, shape (M, T, n, 3)."""
     rate: FloatArray
-    """Their derivatives by time [rad/d], shape (M, T, n, 3)."""
+    """Derivatives of the unit vectors by time [rad/d], shape (M, T, n, 3)."""
     rho: FloatArray
     """Lengths of the light paths [au], shape (M, T, n)."""
     sun: FloatArray
@@ -47,7 +47,7 @@ class Clouds(NamedTuple):
     """Cosines of the phase angle, shape (M, T, n)."""
 
     def take(self, rows: IntArray) -> Clouds:
-        """Those of some tracklets."""
+        """Draws of some tracklets."""
         return Clouds(*(column[rows] for column in self))
 
 

@@ -50,13 +50,13 @@ class Flown(NamedTuple):
     position: FloatArray
     """Geocentric positions of the falls, ICRS axes, shape (F, 3) [au]."""
     velocity: FloatArray
-    """Their geocentric velocities, shape (F, 3) [au/d]."""
+    """Geocentric velocities of the falls, shape (F, 3) [au/d]."""
     magnitude: FloatArray
-    """Their absolute magnitudes, shape (F,); NaN without a magnitude."""
+    """Absolute magnitudes of the objects that fall, shape (F,); NaN without a magnitude."""
 
     @classmethod
     def none(cls, m: int, n: int) -> Flown:
-        """Those of tracklets from which nothing follows."""
+        """Flights of tracklets from which nothing follows."""
         unknown, no, vectors = np.full((m, n), np.nan), np.zeros((m, n), bool), np.zeros((0, 3))
         return cls(unknown, unknown, no, no, vectors, vectors, np.zeros(0))
 
@@ -242,20 +242,20 @@ class Impacts(OneOrMany):
 
     @property
     def entry_speed(self) -> u.Quantity:
-        """Their speeds there, about the centre of the Earth; its rotation is not taken off."""
+        """Speeds of the falls about the centre of the Earth; its rotation is not taken off."""
         self._require_one("entry_speed")
         return (norm(self._flown.velocity) << AU_D).to(KM_S)
 
     @property
     def entry_angle(self) -> u.Quantity:
-        """Angles of their paths with the horizon there; 90 degrees is straight down."""
+        """Angles of the falls with the horizon; 90 degrees is straight down."""
         self._require_one("entry_angle")
         place, speed = self._flown.position, self._flown.velocity
         return (np.arcsin(-dot(place, speed) / norm(place) / norm(speed)) << u.rad).to(u.deg)
 
     @property
     def absolute_magnitude(self) -> u.Quantity:
-        """Their absolute magnitudes H, G = 0.15; NaN if the tracklet has no magnitude.
+        """Absolute magnitudes H of the draws that fall, G = 0.15; NaN without a magnitude.
 
         Fainter than those of the other draws, as only near orbits fall. The size follows with an
         albedo: at H = 30 a dark object (0.05) has 6 m and a bright one (0.25) 3 m.
@@ -267,9 +267,9 @@ class Impacts(OneOrMany):
     def _itrf(self) -> FloatArray:
         """Places of all falls, Earth-fixed axes, shape (F, 3) [au]."""
         time = self._flown.time[self._flown.falls]
-        turned = [site_state(axis, time)[0] * AU_M for axis in np.eye(3)]
+        axes = [site_state(axis, time)[0] * AU_M for axis in np.eye(3)]
         # the celestial directions of the three terrestrial axes are the rows of the rotation
-        return np.stack([dot(axis, self._flown.position) for axis in turned], axis=1)
+        return np.stack([dot(axis, self._flown.position) for axis in axes], axis=1)
 
     @cached_property
     def _middle(self) -> tuple[FloatArray, FloatArray]:
