@@ -174,7 +174,7 @@ class RangeEstimate(FollowUpView):
         >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
         >>> estimate = night.estimate(method="systematic")
         >>> print(estimate.interval(0.95).round(2))
-        [0.01 0.1 ] AU
+        [0.01 0.11] AU
         """
         check_level("confidence_level", confidence_level)
         calibration = self.calibration if calibrated else None

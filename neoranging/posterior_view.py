@@ -163,7 +163,7 @@ class PosteriorView(OneOrMany):
         >>> estimate = night.estimate(method="systematic")
         >>> from astropy import units as u
         >>> print(estimate.pdf([0.02, 0.2] * u.au).round(-1))
-        [20.  0.] 1 / AU
+        [10.  0.] 1 / AU
         """
         au = self._of_each(rho)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -207,7 +207,7 @@ class PosteriorView(OneOrMany):
         >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
         >>> estimate = night.estimate(method="systematic")
         >>> print(estimate.quantile([0.05, 0.5, 0.95]).round(2))
-        [0.01 0.04 0.1 ] AU
+        [0.02 0.05 0.1 ] AU
         """
         q = np.asarray(q, dtype=np.float64)
         if not ((q >= 0.0) & (q <= 1.0)).all():
@@ -262,7 +262,7 @@ class PosteriorView(OneOrMany):
         >>> round(estimate.probability("apollo"), 1)
         0.9
         >>> round(estimate.probability(lambda orbit: orbit.ecc > 0.5), 1)
-        0.7
+        0.9
         """
         s, posterior = self._answers, self._posterior
         holds = np.zeros(len(posterior.rho))

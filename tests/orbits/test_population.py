@@ -196,7 +196,8 @@ def test_a_missing_file_is_a_missing_file(tmp_path):
 def test_as_many_objects_fall_as_fireballs_are_seen(magnitude):
     """The flux of the population on the Earth against Brown et al. 2002, Nature 420, 294.
 
-    Estimates of the smallest objects differ by a factor of three. The median speed at the top of the atmosphere is that of the fireballs that CNEOS lists.
+    Estimates of the smallest objects differ by a factor of three. The median speed at the top of
+    the atmosphere is that of the fireballs that CNEOS lists.
     """
     rng = np.random.default_rng(0)
     km_s = DAY_S / AU_KM
