@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from neoranging.cli.errors import EXIT_CODES
-from neoranging.cli.follow_up import posterior_estimator
 from neoranging.cli.listing import TRACK_ALIGN, advice_on, deliver, track_rows, track_texts
 from neoranging.cli.options import (
     COUNT,
@@ -20,6 +19,7 @@ from neoranging.cli.options import (
     output_options,
     seed_option,
 )
+from neoranging.cli.pointing import posterior_estimator
 from neoranging.cli.reading import read_files
 from neoranging.tables import text_table
 

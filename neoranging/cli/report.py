@@ -10,13 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging.cli.errors import EXIT_CODES, CommandError, echo, reason
-from neoranging.cli.follow_up import (
-    Angle,
-    Instant,
-    known_observatory,
-    posterior_estimator,
-    require_in_ephemeris,
-)
 from neoranging.cli.options import (
     COUNT,
     NEW_FILE,
@@ -24,6 +17,14 @@ from neoranging.cli.options import (
     input_options_with,
     method_option,
     seed_option,
+)
+from neoranging.cli.pointing import (
+    at_option,
+    field_option,
+    known_observatory,
+    observer_option,
+    posterior_estimator,
+    require_in_ephemeris,
 )
 from neoranging.cli.reading import read_files
 
@@ -44,29 +45,9 @@ _SECONDS = 5.0
     required=True,
     help="Page to write, such as night.html; an existing file is replaced once all is done.",
 )
-@click.option(
-    "--at",
-    "instant",
-    type=Instant(),
-    metavar="TIME",
-    default="+24h",
-    show_default=True,
-    help="When to observe: UTC as 2026-01-31T06:30, or after the last observation: +24h, +2d; now.",
-)
-@click.option(
-    "--station",
-    "observer",
-    metavar="CODE",
-    help="MPC code of the observatory to observe from.  [default: that of each tracklet]",
-)
-@click.option(
-    "--field",
-    type=Angle(),
-    metavar="ANGLE",
-    default="0.5deg",
-    show_default=True,
-    help="Side of a square field of view, as 0.5deg or 30arcmin.",
-)
+@at_option
+@observer_option
+@field_option(".", default="0.5deg", show_default=True)
 @click.option("--limit", type=Number(), metavar="MAG", help="Magnitude limit, in the band V.")
 @click.option(
     "--within",
