@@ -399,7 +399,7 @@ def spatial_median(direction: FloatArray, weights: FloatArray) -> FloatArray:
         Unit vectors.
     weights : ndarray, shape (n,)
     """
-    middle = np.median(direction, axis=0)
+    middle = np.median(direction[weights > 0.0], axis=0)
     nearest = 1e-3 * FLOOR
     for _ in range(_ROUNDS):  # of Weiszfeld
         pull = weights / np.maximum(norm(direction - middle), nearest)

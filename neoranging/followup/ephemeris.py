@@ -71,7 +71,7 @@ class Ephemeris(OneOrMany):
     >>> tomorrow.center.to_string(precision=1)
     '127.7 4.5'
     >>> print(tomorrow.area(0.95).round(-3))
-    5000.0 arcmin2
+    2000.0 arcmin2
     >>> print(tomorrow.altitude.round())
     31.0 deg
     """

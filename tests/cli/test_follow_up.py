@@ -88,10 +88,10 @@ def test_times_may_be_relative(one_night, at, hours):
 
 
 def test_the_table_is_to_read(one_night):
-    text = good(one_night, "--field", "1deg")
+    text = good(one_night, "--field", "2deg")
     assert "K24Y04R" in text or "2024 YR4" in text
     assert "POPULATION" in text
-    assert re.search(r"^Fields of 1 deg$", text, re.MULTILINE)
+    assert re.search(r"^Fields of 2 deg$", text, re.MULTILINE)
     rows = [line for line in text.splitlines() if re.search(r"  0\.\d{3}  +0\.\d{3}$", line)]
     shares = [float(line.split()[-1]) for line in rows]
     assert shares[-1] >= 0.95
