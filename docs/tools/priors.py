@@ -24,9 +24,11 @@ import numpy as np
 import pandas as pd
 from scipy import ndimage, sparse
 
-from neoranging.constants import GM_SUN
-from neoranging.core.geometry import ecliptic_to_equatorial
+from neoranging.constants import AU_KM, DAY_S, GM_EARTH, GM_SUN, R_EARTH
+from neoranging.core.elements import state_to_elements
+from neoranging.core.geometry import ecliptic_to_equatorial, equatorial_to_ecliptic
 from neoranging.core.priors import PriorTable, log_density
+from neoranging.ephemeris import earth_state
 from neoranging.lab.simulation.survey import Aspect, Survey, _trailing_loss, hg_magnitude
 from neoranging.lab.simulation.twin import USUAL_SLOPE
 from neoranging.orbits import load_catalogue
@@ -270,6 +272,37 @@ def _fit(grid: Grid, target: np.ndarray, volume: np.ndarray) -> np.ndarray:
     return flat.reshape(log_f.shape)
 
 
+def falls_on_earth(
+    table: PriorTable, magnitude: float, rng: np.random.Generator, n: int = 800
+) -> tuple[np.ndarray, np.ndarray]:
+    """Objects that fall on the Earth in a year, in many parts, and the speed of each part [km/s].
+
+    Those brighter than an absolute magnitude, by Monte Carlo integration: the density of orbits
+    that pass the Earth in any direction, times their speed and the cross-section of the Earth. The
+    speed is that at her surface.
+    """
+    km_s = DAY_S / AU_KM
+    escape = 2.0 * GM_EARTH / R_EARTH
+    edges = km_s * np.array([0.0, 1.0, 2.7, 5.0, 8.0, 13.0, 20.0, 30.0, 72.0])
+    flux, entry = [], []
+    for low, high in itertools.pairwise(edges):
+        epoch = 57_000.0 + rng.uniform(0.0, 365.25, n)
+        r, v = earth_state(epoch)
+        speed = np.cbrt(rng.uniform(low**3, high**3, n))
+        line = rng.standard_normal((n, 3))
+        line *= (speed / np.linalg.norm(line, axis=1))[:, None]
+        orbits = state_to_elements(equatorial_to_ecliptic(r), equatorial_to_ecliptic(v + line))
+        axes = table.log_cumulative, table.start, table.step
+        log_number = _evaluate(*axes, orbits.q, orbits.ecc, orbits.inc, np.full(n, magnitude))
+        density = np.where(orbits.ecc < 1.0, np.exp(log_number), 0.0)
+        # the cross-section of the Earth with its focusing
+        section = np.pi * R_EARTH**2 * (1.0 + escape / speed**2)
+        shell = 4.0 / 3.0 * np.pi * (high**3 - low**3)
+        flux.append(365.25 * shell * density * speed * section / n)
+        entry.append(np.sqrt(speed**2 + escape) / km_s)
+    return np.concatenate(flux), np.concatenate(entry)
+
+
 # The catalogue ------------------------------------------------------------------------------------
 
 
@@ -490,6 +523,13 @@ def main() -> None:
     print("    H     q < 1.3 au      1.3 to 4 au")
     for H, a, b in zip(grid.H, near, far, strict=True):
         print(f"{H:5.1f} {a:14.1f} {b:15.1f}")
+    if arguments.table == "population":
+        falls, speed = falls_on_earth(read_prior(output), 30.0, np.random.default_rng(0))
+        order = np.argsort(speed)
+        share = np.cumsum(falls[order]) / falls.sum()
+        middle, slow = np.interp(0.5, share, speed[order]), np.interp(11.5, speed[order], share)
+        print(f"falls on the Earth in a year, brighter than H 30: {falls.sum():.2f}")
+        print(f"their median speed {middle:.1f} km/s, {slow:.0%} slower than 11.5 km/s")
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ _ALBEDOS: Final = (0.25, 0.05)
     type=COUNT,
     default=10_000,
     show_default=True,
-    help="Orbits to follow for each tracklet and prior: a thousand take a thirtieth of a second.",
+    help="Orbits to follow for each tracklet and prior.",
 )
 @click.option(
     "--dynamics",

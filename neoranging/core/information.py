@@ -21,8 +21,8 @@ with the direction s of a draw and the error e of the observation.
   distribution it is exact.
 
 Nearest-neighbour estimators of mutual information (Kraskov et al. 2004, Phys. Rev. E 69, 066138)
-are more general and cannot resolve what a narrow strip of draws says: of 300 draws they give no
-more than 3.2 bits where the truth is 8 or 12.
+are more general and cannot resolve what a narrow strip of draws says: they count neighbours, of
+which some hundred draws leave too few.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ LEAST_ALTITUDE: Final = 20.0
 
 POSSIBLE: Final = (0.01, 0.5)
 """Chances of an impact from which on a tracklet comes first: under the prior of the estimate, and
-under the log-uniform one. The second takes near objects for common: of 60 real tracklets of objects
-that passed it gives 14 a chance above 0.01, up to 0.25."""
+under the log-uniform one. The second takes near objects for common, and gives some percent to many
+tracklets of objects that passed."""
 
 _PLACED: Final = 500
 """Draws that place the field and say what it holds: the time grows with their square."""

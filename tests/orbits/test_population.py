@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import priors as tool
 import pytest
-from astropy import units as u
-from astropy.time import Time
 
-from neoranging.constants import AU_KM, DAY_S, GM_EARTH, GM_SUN, R_EARTH
+from neoranging.constants import GM_SUN
 from neoranging.core.elements import state_to_elements
 from neoranging.core.priors import log_density
-from neoranging.ephemeris import earth_state
 from neoranging.exceptions import CorruptFileError, OrbitError
-from neoranging.orbits.elements import OrbitalElements
 from neoranging.orbits.population import PRIORS, PRIORS_FOLDER, load_prior, read_prior
 
 # Objects of q < 1.3 au in the model of digest2, for each magnitude up to H 25.
@@ -200,30 +194,7 @@ def test_as_many_objects_fall_as_fireballs_are_seen(magnitude):
     the atmosphere is that of the fireballs that CNEOS lists.
     """
     rng = np.random.default_rng(0)
-    km_s = DAY_S / AU_KM
-    prior = load_prior("population")
-    edges = km_s * np.array([0.0, 1.0, 2.7, 5.0, 8.0, 13.0, 20.0, 30.0, 72.0])
-    flux, entry = [], []
-    for low, high in itertools.pairwise(edges):
-        n = 800
-        epoch = 57_000.0 + rng.uniform(0.0, 365.25, n)
-        r, v = earth_state(epoch)
-        speed = np.cbrt(rng.uniform(low**3, high**3, n))
-        line = rng.standard_normal((n, 3))
-        line *= (speed / np.linalg.norm(line, axis=1))[:, None]
-        states = r << u.au, (v + line) << u.au / u.d, Time(epoch, format="mjd", scale="tdb")
-        orbits = OrbitalElements.from_state(*states)
-        places = np.stack([orbits.q.value, orbits.ecc.value, orbits.inc.to_value(u.rad)], axis=1)
-        table = prior.log_cumulative, prior.start, prior.step
-        density = np.array(
-            [np.exp(log_density(*table, *place, magnitude)) * (place[1] < 1.0) for place in places]
-        )
-        # the cross-section of the Earth with its focusing
-        section = np.pi * R_EARTH**2 * (1.0 + 2.0 * GM_EARTH / R_EARTH / speed**2)
-        shell = 4.0 / 3.0 * np.pi * (high**3 - low**3)
-        flux.append(365.25 * shell * density * speed * section / n)
-        entry.append(np.hypot(speed, np.sqrt(2.0 * GM_EARTH / R_EARTH)) / km_s)
-    falls, km_per_s = np.concatenate(flux), np.concatenate(entry)
+    falls, km_per_s = tool.falls_on_earth(load_prior("population"), magnitude, rng)
     order = np.argsort(km_per_s)
     share = np.cumsum(falls[order]) / falls.sum()
     assert np.interp(0.5, share, km_per_s[order]) == pytest.approx(17.5, abs=1.5)
