@@ -25,7 +25,7 @@ print(night)
 print(f"range, 95 %: {estimate.interval(0.95).round(3)}")
 
 # %%
-# The range is open by a factor of ten, and with it the orbit. Each draw of the posterior is an
+# The range is open by a factor of eight, and with it the orbit. Each draw of the posterior is an
 # orbit that explains the night, and each goes its own way.
 #
 # Ten hours later
@@ -60,7 +60,7 @@ for name, part in (
 #
 # Where to point
 # --------------
-# A telescope with a field of half a degree needs three pointings for 95 % of the probability. They
+# A telescope with a field of half a degree needs two pointings for 95 % of the probability. They
 # come in the order in which to try them. The probability is that of finding it there and in none of
 # the fields before.
 
@@ -78,7 +78,7 @@ cloud.plot_sky(0.5 * u.deg, pointings=True, observed=found)
 # Waiting makes it worse
 # ----------------------
 # The area grows faster than the square of the time. After one day half a degree holds a fraction,
-# after three days the region has twenty square degrees. A second tracklet in the same night is
+# after three days the region has ten square degrees. A second tracklet in the same night is
 # worth more than a larger telescope later.
 
 days = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0])

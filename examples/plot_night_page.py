@@ -33,11 +33,11 @@ NightPage(night, field=20.0 * u.arcmin, limit=21.5 * u.mag)
 # How to read it
 # --------------
 # The impactors stand at the top: all draws meet the Earth, under either prior, and the panel says
-# when and where. There is nothing to point at a day later, so the place on the sky is missing and
-# the page says why.
+# when and where. A day later nothing would be left to point at, so they are pointed at half way to
+# the first falls.
 #
-# 2008 EK68 passed. Its range is open by a factor of two, its cloud is wide, and the dashed squares
-# are the fields that cover it in order of probability.
+# 2008 EK68 passed. Its range is open by a factor of three, its cloud is wide, and the dashed
+# squares are the fields that cover it in order of probability.
 #
 # 2008 TC3 from Siding Spring (E12), six minutes of it, shows why two priors are on the page: most
 # objects that move like this are harmless, and the population prior says so; the log-uniform one
