@@ -10,7 +10,6 @@ import click
 from neoranging.cli.errors import CommandError, echo
 from neoranging.cli.options import (
     COUNT,
-    COUNT_OR_NONE,
     FILE,
     FOLDER,
     GROUPINGS,
@@ -404,28 +403,21 @@ def info(folder: Path) -> None:
     metavar="CSV",
     help="Objects to keep out of training (a column 'designation'); they become 'unseen'.",
 )
-@click.option(
-    "--unseen",
-    type=COUNT_OR_NONE,
-    default=0,
-    show_default=True,
-    help="Further objects, drawn at random, to keep as 'unseen'.",
-)
 def split(
     folder: Path,
     seed: int,
     ratios: tuple[float, float, float],
     never_train: Path | None,
-    unseen: int,
 ) -> None:
     """Divide the set in the folder SET by objects.
 
-    All arcs of an object fall into one part. May be repeated; the last division counts.
+    All arcs of an object fall into one part, which its name and the seed decide: sets with other
+    arcs or objects have the same objects in their parts. May be repeated; the last division counts.
     """
     from neoranging.lab.sets.splits import listed, read_designations, split_set
 
     held_back = [] if never_train is None else read_designations(never_train)
-    division = split_set(folder, ratios=ratios, seed=seed, never_train=held_back, unseen=unseen)
+    division = split_set(folder, ratios=ratios, seed=seed, never_train=held_back)
     echo(division)
     if held_back:
         n_listed = int(listed(division.designation, held_back).sum())

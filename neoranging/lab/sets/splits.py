@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,13 +14,13 @@ import numpy as np
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.schema import SPLITS
 from neoranging.lab.sets.store import read_arcs, rewrite_arcs
-from neoranging.typing import BoolArray, IntArray, StrArray
+from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
 
 RATIOS: Final = (0.7, 0.2, 0.1)
-"""Shares of the arcs in training, validation and test."""
+"""Shares of the objects in training, validation and test."""
 
-_FEW_ARCS: Final = 16
-"""Arcs of an object that waits until those with more are dealt out."""
+RULE: Final = "SHA-256 of seed and designation"
+"""Rule of the division, as noted in the manifest of a set."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,24 @@ class Division:
         return self.split[row]
 
     def parts(self) -> list[dict[str, Any]]:
-        """Arcs and objects of each part; ``share`` is that of the arcs not held back."""
+        """Arcs, objects and their digest of each part.
+
+        ``share`` is that of the arcs not held back.
+        """
         divided = max(int(self.n_arcs[self.split != "unseen"].sum()), 1)
         parts = []
         for name in SPLITS:
-            n_arcs = self.n_arcs[self.split == name]
-            n = int(n_arcs.sum())
-            share = 0.0 if name == "unseen" else round(n / divided, 6)
-            parts.append({"split": name, "n_arcs": n, "n_objects": len(n_arcs), "share": share})
+            rows = self.split == name
+            n = int(self.n_arcs[rows].sum())
+            parts.append(
+                {
+                    "split": name,
+                    "n_arcs": n,
+                    "n_objects": int(rows.sum()),
+                    "objects_sha256": digest_of(self.designation[rows]),
+                    "share": 0.0 if name == "unseen" else round(n / divided, 6),
+                }
+            )
         return parts
 
     def __str__(self) -> str:
@@ -78,27 +89,24 @@ def divide(
     ratios: Sequence[float] = RATIOS,
     seed: int = 0,
     never_train: Collection[str] = (),
-    unseen: int = 0,
 ) -> Division:
-    """Divide objects so that the shares of their arcs come close to given ratios.
+    """Divide objects by a hash of seed and designation.
 
-    Objects are dealt out one by one in random order, each to the part that is furthest behind its
-    share. Whose turn it is does not depend on the object, so that all parts are of one kind: dealt
-    by size, a small part gets few of the objects with many arcs, which are seen farther away. Only
-    objects of few arcs wait until the end, where they close the gaps.
+    The part of an object depends on nothing but its name, the seed and the ratios: a set that was
+    made elsewhere, with a few arcs or objects more, has the same objects in its parts. The shares of
+    the *objects* are the ratios but for chance; those of the arcs differ more, since a few objects
+    own many.
 
     Parameters
     ----------
     designation : ndarray of str, shape (M,)
-        Object of every arc.
+        Object of every arc; spaces and case do not count.
     ratios : sequence of 3 floats
         Shares of training, validation and test; they add up to 1.
     seed : int
-        Of the order; the same seed and set give the same division.
+        Of the hash.
     never_train : collection of str
         Objects that go to ``"unseen"``; spaces and case do not count.
-    unseen : int
-        Number of further objects, drawn at random, that go there too.
 
     Returns
     -------
@@ -107,33 +115,45 @@ def divide(
     Raises
     ------
     DatasetError
-        If the ratios do not add up to 1, or more objects are to be unseen than there are.
+        If the ratios do not add up to 1.
     """
     if len(ratios) != 3 or min(ratios) < 0.0 or not math.isclose(sum(ratios), 1.0, abs_tol=1e-9):
         raise DatasetError(f"ratios must be three shares that add up to 1, got {tuple(ratios)}")
     names, n_arcs = np.unique(np.asarray(designation, dtype=np.str_), return_counts=True)
-    rng = np.random.default_rng(seed)
-    held_back = listed(names, never_train)
-    others = np.flatnonzero(~held_back)
-    if unseen > len(others):
-        raise DatasetError(f"{unseen} objects to be unseen, but only {len(others)} to choose from")
-    held_back[rng.choice(others, unseen, replace=False)] = True
-    split = np.full(len(names), "unseen", dtype="U6")
-    parts = [(share, name) for share, name in zip(ratios, SPLITS, strict=False) if share > 0.0]
-    filled = [0] * len(parts)
-    order = rng.permutation(np.flatnonzero(~held_back))
-    order = order[np.argsort(n_arcs[order] <= _FEW_ARCS, kind="stable")]
-    for row, size in zip(order.tolist(), n_arcs[order].tolist(), strict=True):
-        k = min(range(len(parts)), key=lambda j: filled[j] / parts[j][0])
-        filled[k] += size
-        split[row] = parts[k][1]
+    shown = [(share, name) for share, name in zip(ratios, SPLITS, strict=False) if share > 0.0]
+    ends = np.cumsum([share for share, _ in shown])[:-1]
+    parts = np.array([name for _, name in shown], dtype="U6")
+    split = parts[np.searchsorted(ends, _uniform(names, seed), side="right")]
+    split[listed(names, never_train)] = "unseen"
     return Division(names, split, n_arcs)
 
 
+def plain_name(designation: str) -> str:
+    """Designation without spaces, in capitals: 2024yr4 is 2024 YR4."""
+    return designation.replace(" ", "").upper()
+
+
 def listed(designation: StrArray, objects: Collection[str]) -> BoolArray:
-    """Mask of the designations in a list, however they are spaced: 2024YR4 is 2024 YR4."""
-    plain = np.char.upper(np.char.replace(designation, " ", ""))
-    return np.isin(plain, [name.replace(" ", "").upper() for name in objects])
+    """Mask of the designations in a list, however they are spaced."""
+    names = [plain_name(name) for name in designation.tolist()]
+    return np.isin(names, [plain_name(name) for name in objects])
+
+
+def digest_of(designation: Collection[str]) -> str:
+    """SHA-256 of a set of objects, whatever their order and spacing."""
+    names = sorted({plain_name(str(name)) for name in designation})
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
+
+
+def _uniform(designation: StrArray, seed: int) -> FloatArray:
+    """Number in [0, 1) of each object, the first eight bytes of SHA-256 of seed and name."""
+    digests = (
+        hashlib.sha256(f"{seed} {plain_name(name)}".encode()).digest()
+        for name in designation.tolist()
+    )
+    # 53 bits are a float exactly, so none is rounded up to 1
+    whole = [int.from_bytes(digest[:8], "big") >> 11 for digest in digests]
+    return np.array(whole, dtype=np.float64) * 2.0**-53
 
 
 def split_set(
@@ -142,19 +162,20 @@ def split_set(
     ratios: Sequence[float] = RATIOS,
     seed: int = 0,
     never_train: Collection[str] = (),
-    unseen: int = 0,
 ) -> Division:
     """Divide a stored set and write the column ``split``; parameters are those of ``divide``.
 
-    The settings and the sizes of the parts are noted in the manifest. May be repeated.
+    The settings and the parts, with the digests of their objects, are noted in the manifest. May be
+    repeated.
     """
     designation = read_arcs(folder, ("designation",), partial=True)["designation"]
-    division = divide(designation, ratios=ratios, seed=seed, never_train=never_train, unseen=unseen)
+    division = divide(designation, ratios=ratios, seed=seed, never_train=never_train)
     note = {
+        "rule": RULE,
         "seed": seed,
         "ratios": list(ratios),
-        "unseen": unseen,
         "never_train_listed": len(never_train),
+        "never_train_sha256": digest_of(never_train),
         "never_train_found": int(listed(division.designation, never_train).sum()),
         "parts": division.parts(),
     }

@@ -15,7 +15,7 @@ from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.arcs import OBSERVED, to_core
 from neoranging.lab.sets.schema import ArcTable
-from neoranging.lab.sets.splits import division_of
+from neoranging.lab.sets.splits import digest_of, division_of
 from neoranging.lab.sets.store import iterate_arcs, read_manifest
 from neoranging.lab.simulation.astrometric_errors import Errors
 from neoranging.lab.training.noise import ORBIT, noise_free, redrawn
@@ -201,6 +201,7 @@ def load_arcs(
         "division": division_of(manifest),
         "n_arcs": len(joined),
         "n_objects": len(objects),
+        "objects_sha256": digest_of(objects),
         "close_passages": close_passages,
     }
     return replace(joined, facts=facts)

@@ -25,7 +25,7 @@ def twin(tmp_path_factory):
     """A small simulated set, divided."""
     folder = tmp_path_factory.mktemp("twin") / "set"
     make_twin(folder, Twin(objects=40), workers=1)
-    split_set(folder, ratios=(0.3, 0.1, 0.6), unseen=8, seed=0)
+    split_set(folder, ratios=(0.3, 0.1, 0.6), seed=0, never_train=[f"S{k}" for k in range(8)])
     return folder
 
 

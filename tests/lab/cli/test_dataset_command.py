@@ -52,8 +52,8 @@ def test_info_tells_what_there_is(folder):
 def test_split_divides(folder, tmp_path):
     never = tmp_path / "never.csv"
     never.write_text("designation\nS0\nS1\n")
-    text = good("split", folder, "--seed", "5", "--never-train", never, "--unseen", "3")
-    assert "unseen       10 arcs of      5 objects" in text
+    text = good("split", folder, "--seed", "5", "--never-train", never)
+    assert "unseen        4 arcs of      2 objects" in text
     assert "2 of the 2 objects never to train on are in the set" in text
     stored = read_arcs(folder, ("designation", "split"))
     assert set(stored["split"][np.isin(stored["designation"], ["S0", "S1"])]) == {"unseen"}

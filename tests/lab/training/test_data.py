@@ -10,6 +10,7 @@ from neoranging.core.noise import OFFSET, SHARE_OF_CLAIM
 from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.arcs import to_core
+from neoranging.lab.sets.splits import digest_of
 from neoranging.lab.sets.store import ArcWriter, read_arcs
 from neoranging.lab.simulation.twin import Twin
 from neoranging.lab.training.data import load_arcs, make_training_arcs
@@ -165,6 +166,7 @@ def test_a_stored_set(arc_set):
     assert train.facts["set"] == "small"
     assert train.facts["settings"] == {"kind": "test"}
     assert train.facts["division"]["seed"] == 1
+    assert train.facts["objects_sha256"] == digest_of(table["designation"])
     assert [len(drawing.dt1) for drawing in train.drawings] == [len(train)] * 2
     some = train.map(lambda x: x[5:9])
     assert len(some) == 4
