@@ -93,9 +93,9 @@ def divide(
     """Divide objects by a hash of seed and designation.
 
     The part of an object depends on nothing but its name, the seed and the ratios: a set that was
-    made elsewhere, with a few arcs or objects more, has the same objects in its parts. The shares of
-    the *objects* are the ratios but for chance; those of the arcs differ more, since a few objects
-    own many.
+    made elsewhere, with a few arcs or objects more, has the same objects in its parts. The shares
+    of the *objects* are the ratios but for chance; those of the arcs differ more, since a few
+    objects own many.
 
     Parameters
     ----------
