@@ -133,10 +133,23 @@ def sky_residuals(arcs: Arcs, r: FloatArray, v: FloatArray, epoch: FloatArray) -
     """
     owner = arcs.owner
     predicted = sight(r[owner], v[owner], epoch[owner], arcs.t, arcs.position, arcs.velocity)
-    offset = arcs.direction - predicted.direction
+    return sky_offsets(arcs.direction, predicted.direction)
+
+
+def sky_offsets(observed: FloatArray, predicted: FloatArray) -> FloatArray:
+    """Observed minus predicted sky offsets (east, north) [rad], shape (..., n, 2).
+
+    Parameters
+    ----------
+    observed : ndarray, shape (n, 3)
+        Unit vectors.
+    predicted : ndarray, shape (..., n, 3)
+        Unit vectors.
+    """
+    offset = observed - predicted
     # the axes of `sky_basis`, from the direction itself instead of its angles
-    x, y, z = arcs.direction.T
+    x, y, z = observed.T
     cos_dec = np.hypot(x, y)
-    east = (x * offset[:, 1] - y * offset[:, 0]) / cos_dec
-    meridian = (x * offset[:, 0] + y * offset[:, 1]) / cos_dec
-    return np.stack([east, offset[:, 2] * cos_dec - meridian * z], axis=1)
+    east = (x * offset[..., 1] - y * offset[..., 0]) / cos_dec
+    meridian = (x * offset[..., 0] + y * offset[..., 1]) / cos_dec
+    return np.stack([east, offset[..., 2] * cos_dec - meridian * z], axis=-1)
