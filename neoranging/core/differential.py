@@ -56,7 +56,10 @@ _SHARE_OF_WORST: Final = 0.25
 
 _MOST_ROUNDS: Final = 20
 _MOST_EVALUATIONS: Final = 100
-_TOLERANCE: Final = 1e-10
+_TOLERANCE: Final = 1e-9
+_LOOSE: Final = 1e-4
+"""Tolerance of a stage that is not the last: it has to lead on, no more."""
+
 
 _STEP: Final = 1.0e-5
 """Step of the numerical derivatives, as a displacement on the sky at the end of the arc [rad]. They
@@ -137,9 +140,7 @@ def first_guess(
     one = (value[None] for value in (r, v, np.asarray(epoch), t, place, speed))
     seen = sight(*one)
     direction, rho, rho_dot = seen.direction[0], seen.rho[0], seen.rho_dot[0]
-    emission = t - rho / C_AU_PER_DAY
-    _, v_then = propagate(r, v, emission - epoch)
-    apparent = v_then * (1.0 - rho_dot / C_AU_PER_DAY) - speed
+    apparent = seen.v[0] * (1.0 - rho_dot / C_AU_PER_DAY) - speed
     rate = (apparent - rho_dot * direction) / rho
     ra, dec = radec(direction)
     east, north = sky_basis(np.asarray(ra), np.asarray(dec))
@@ -256,7 +257,7 @@ class Problem:
         return csr_array(block_diag(parts, format="csr"))
 
     def solve(
-        self, x: FloatArray, white: csr_array, reach: float
+        self, x: FloatArray, white: csr_array, reach: float, tolerance: float
     ) -> tuple[FloatArray, int, bool, float]:
         """Parameters of the least sum of squares, steps, flag of rest, and that sum."""
         result = least_squares(
@@ -264,8 +265,8 @@ class Problem:
             x,
             lambda y: -(white @ self.partials(y, reach).reshape(-1, 6)),
             x_scale="jac",
-            ftol=_TOLERANCE,
-            xtol=_TOLERANCE,
+            ftol=tolerance,
+            xtol=tolerance,
             max_nfev=_MOST_EVALUATIONS,
         )
         return result.x, int(result.njev), result.status > 0, 2.0 * float(result.cost)
@@ -329,14 +330,16 @@ def corrected(
 
 def _stage(problem: Problem, x: FloatArray, part: BoolArray, rejecting: bool) -> Fit:
     """Fit of a part of the observations, and rounds of rejection."""
+    is_last = bool(part.all())
+    tolerance = _TOLERANCE if is_last else _LOOSE
     used, rest, n_steps = part.copy(), None, 0
     reach = float(problem.elapsed[part].max())
     for _ in range(_MOST_ROUNDS):
         blocks = problem.errors(x, used, rest)
-        x, steps, at_rest, total = problem.solve(x, problem.whitening(blocks, used), reach)
+        white = problem.whitening(blocks, used)
+        x, steps, at_rest, total = problem.solve(x, white, reach, tolerance)
         residual, slope = problem.residual(x), problem.partials(x, reach)
-        white = problem.whitening(blocks, used) @ slope.reshape(-1, 6)
-        root = np.linalg.qr(white, mode="r")
+        root = np.linalg.qr(white @ slope.reshape(-1, 6), mode="r")
         inverse = solve_triangular(root, np.eye(6))
         covariance = inverse @ inverse.T
         n_steps += steps
@@ -344,7 +347,7 @@ def _stage(problem: Problem, x: FloatArray, part: BoolArray, rejecting: bool) ->
         shared = np.einsum("nap,pq,nbq->nab", slope, covariance, slope)
         chi2 = _chi2(residual, own, np.where(used[:, None, None], -shared, shared))
         again = _judged(chi2, used, part) if rejecting else used
-        settled = at_rest and rest is not None and np.array_equal(again, used)
+        settled = at_rest and (rest is not None or not is_last) and np.array_equal(again, used)
         sigma = np.sqrt(np.einsum("naa->na", own))
         fit = Fit(
             *(problem.frame, x, covariance, residual, sigma, chi2, used, total, n_steps, settled)

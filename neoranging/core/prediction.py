@@ -52,7 +52,7 @@ def object_state(
 
 
 class Sighting(NamedTuple):
-    """Direction, range and range-rate of an object from an observer; leading shape (...)."""
+    """Object as an observer sees it; leading shape (...)."""
 
     direction: FloatArray
     """Unit vector towards the object, shape (..., 3)."""
@@ -60,6 +60,8 @@ class Sighting(NamedTuple):
     """Length of the light path [au]."""
     rho_dot: FloatArray
     """Derivative of the light path by time of reception [au/d]."""
+    v: FloatArray
+    """Heliocentric velocity of the object at emission, shape (..., 3) [au/d]."""
 
 
 # an orbit that noise made leads anywhere; residuals that are not finite say so
@@ -101,7 +103,7 @@ def sight(
     path = r_t - position
     rho = norm(path)
     direction = path / rho[:, None]
-    return Sighting(direction, rho, range_rate(direction, v_t, velocity))
+    return Sighting(direction, rho, range_rate(direction, v_t, velocity), v_t)
 
 
 def range_rate(direction: FloatArray, v: FloatArray, velocity: FloatArray) -> FloatArray:

@@ -10,7 +10,6 @@ import numpy as np
 from astropy import units as u
 from astropy.time import Time
 
-from neoranging.constants import C_AU_PER_DAY
 from neoranging.core.admissible import phase_magnitude
 from neoranging.core.arcs import Arcs, visits
 from neoranging.core.differential import (
@@ -22,7 +21,6 @@ from neoranging.core.differential import (
     stages,
 )
 from neoranging.core.geometry import dot, norm
-from neoranging.core.kepler import propagate
 from neoranging.core.prediction import sight
 from neoranging.exceptions import EstimationError, NeoRangingWarning
 from neoranging.orbits.elements import OrbitalElements
@@ -138,16 +136,21 @@ def _best(
     """Fit of the first start that comes to rest, with most observations; else the best of all."""
     # the reference observation is that of the estimate, or next to it where its place is not known
     row = int(np.argmin(np.abs(arcs.t - t0)))
-    predict, approximate = predictions(arcs, dynamics)
+    motions = predictions(arcs, dynamics)
     best = None
     for r, v, start_epoch in starts:
         if not np.isfinite([*r, *v, start_epoch]).all():
             continue
         with np.errstate(all="ignore"):
             frame, x = first_guess(arcs, row, r, v, start_epoch)
-        problem = Problem(arcs, frame, predict, approximate, by_law)
+        problem = Problem(arcs, frame, *motions, by_law)
         parts = stages(problem.elapsed, own) if by_night else [np.ones(len(arcs.t), dtype=bool)]
         fit = corrected(problem, x, parts, rejecting=reject)
+        if fit is None and dynamics != "kepler":
+            # a guess too near the Earth falls on it, where two bodies know of no Earth and lead on
+            alone = Problem(arcs, frame, *predictions(arcs, "kepler"), by_law)
+            lead = corrected(alone, x, parts, rejecting=False)
+            fit = None if lead is None else corrected(problem, lead.x, parts, rejecting=reject)
         if fit is not None and (best is None or _rank(fit) > _rank(best)):
             best = fit
         if best is not None and best.converged and best.used.all():
@@ -177,12 +180,10 @@ def predictions(arcs: Arcs, dynamics: str) -> tuple[Prediction, Prediction]:
 
         def kepler(r: FloatArray, v: FloatArray, epoch: FloatArray) -> tuple[Any, Any]:
             every, row = np.repeat(np.arange(len(r)), n), np.tile(np.arange(n), len(r))
-            state = r[every], v[every], epoch[every]
-            t = arcs.t[row]
-            seen = sight(*state, t, arcs.position[row], arcs.velocity[row])
-            _, speed = propagate(*state[:2], t - seen.rho / C_AU_PER_DAY - state[2])
+            observers = arcs.t[row], arcs.position[row], arcs.velocity[row]
+            seen = sight(r[every], v[every], epoch[every], *observers)
             line = seen.rho[:, None] * seen.direction
-            return line.reshape(-1, n, 3), speed.reshape(-1, n, 3)
+            return line.reshape(-1, n, 3), seen.v.reshape(-1, n, 3)
 
         return kepler, kepler
     # imports numba, which two bodies do without
