@@ -29,7 +29,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, solve_triangular
+from scipy.linalg import LinAlgError, solve_triangular
 from scipy.optimize import least_squares
 from scipy.sparse import block_diag, csr_array
 
@@ -68,6 +68,9 @@ are central: what they leave out is the square of this."""
 _LEAST_REACH_D: Final = 0.01
 _GROWTH: Final = 2.0
 """Growth of the arc from one stage to the next."""
+
+OPEN: Final = 0.5
+"""Relative standard error of the range from which on the observations leave an orbit open."""
 
 _LEAST_GAMMA: Final = 0.01
 """Share of the variance of an observation that is left to its residual, at least."""
@@ -318,14 +321,20 @@ def corrected(
         None where no orbit was reached at all, since the guess predicts nothing, or the
         observations leave a parameter free.
     """
-    n_steps, converged, fit = 0, False, None
+    n_steps = 0
     for part in parts:
+        is_last = part is parts[-1]
         try:
             fit = _stage(problem, x, part, rejecting)
         except (ValueError, LinAlgError):  # of a guess that predicts nothing; of a singular matrix
-            return None
-        x, n_steps = fit.x, n_steps + fit.n_steps
-    return None if fit is None else fit._replace(n_steps=n_steps)
+            if is_last:
+                return None
+            continue
+        n_steps += fit.n_steps
+        # nights that leave the range open lead anywhere along their valley: the guess is better
+        if is_last or (fit.converged and fit.covariance[4, 4] < OPEN**2):
+            x = fit.x
+    return fit._replace(n_steps=n_steps)
 
 
 def _stage(problem: Problem, x: FloatArray, part: BoolArray, rejecting: bool) -> Fit:
@@ -334,7 +343,7 @@ def _stage(problem: Problem, x: FloatArray, part: BoolArray, rejecting: bool) ->
     tolerance = _TOLERANCE if is_last else _LOOSE
     used, rest, n_steps = part.copy(), None, 0
     reach = float(problem.elapsed[part].max())
-    for _ in range(_MOST_ROUNDS):
+    for number in range(_MOST_ROUNDS):
         blocks = problem.errors(x, used, rest)
         white = problem.whitening(blocks, used)
         x, steps, at_rest, total = problem.solve(x, white, reach, tolerance)
@@ -347,6 +356,8 @@ def _stage(problem: Problem, x: FloatArray, part: BoolArray, rejecting: bool) ->
         shared = np.einsum("nap,pq,nbq->nab", slope, covariance, slope)
         chi2 = _chi2(residual, own, np.where(used[:, None, None], -shared, shared))
         again = _judged(chi2, used, part) if rejecting else used
+        if 2 * number > _MOST_ROUNDS:  # what goes and comes in turn with its weight stays away
+            again &= used
         settled = at_rest and (rest is not None or not is_last) and np.array_equal(again, used)
         sigma = np.sqrt(np.einsum("naa->na", own))
         fit = Fit(

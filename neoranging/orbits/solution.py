@@ -12,6 +12,7 @@ from astropy.time import Time
 
 from neoranging.arguments import check_count
 from neoranging.constants import ARCSEC
+from neoranging.core.differential import OPEN
 from neoranging.display import html_table
 from neoranging.exceptions import EstimationError
 from neoranging.orbits.elements import OrbitalElements, to_orbit
@@ -61,9 +62,6 @@ MISFIT_RMS: Final = 3.0
 
 MOST_REJECTED: Final = 1.0 / 3.0
 """Share of the observations that may be set aside."""
-
-_OPEN: Final = 0.5
-"""Relative standard error of the range from which on an orbit is open."""
 
 _ELEMENTS: Final = ("q", "ecc", "inc", "raan", "argp", "nu")
 _AU_D: Final = u.au / u.d
@@ -115,7 +113,7 @@ class OrbitSolution:
             self.weighted_rms < MISFIT_RMS
         ):
             return "MISFIT"
-        if not fit.covariance[4, 4] < _OPEN**2:
+        if not fit.covariance[4, 4] < OPEN**2:
             return "UNDETERMINED"
         return "OK" if self.elements.is_elliptic else "HYPERBOLIC"
 
