@@ -110,7 +110,10 @@ def five(orbit: OrbitalElements) -> tuple[Any, ...]:
 
 
 def solutions(
-    estimates: dict[str, RangeEstimate], later: list[Tracklet], truth: OrbitalElements, dynamics: str
+    estimates: dict[str, RangeEstimate],
+    later: list[Tracklet],
+    truth: OrbitalElements,
+    dynamics: str,
 ) -> Iterator[tuple[str, OrbitSolution, bool]]:
     """Solution from each first guess, and whether there was one; that from the truth first."""
     any_estimate = next(iter(estimates.values()))
@@ -139,9 +142,7 @@ def judged(
         if truth is None:
             continue
         best = None
-        for method, solution, guess in solutions(
-            estimates, part[1:], truth["elements"], dynamics
-        ):
+        for method, solution, guess in solutions(estimates, part[1:], truth["elements"], dynamics):
             row = {
                 "object": nights[0].designation,
                 "first": nights[0].obstime[0].mjd,

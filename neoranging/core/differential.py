@@ -39,7 +39,7 @@ from neoranging.core.geometry import dot, norm, radec, sky_basis
 from neoranging.core.kepler import propagate
 from neoranging.core.noise import TIMING_D, VISIT_TIMING_D, error_law
 from neoranging.core.prediction import range_rate, sight, sky_offsets
-from neoranging.typing import BoolArray, FloatArray, IntArray
+from neoranging.typing import BoolArray, FloatArray
 
 REJECT: Final = 9.21
 """Chi-square of an observation beyond which it is set aside: one good one in a hundred is."""

@@ -105,10 +105,12 @@ def refined(
     t0, fit, magnitude = float(epoch.tdb.mjd), None, np.nan
     failure = "TOO_FEW_OBSERVATIONS"
     if len(np.unique(arcs.t)) >= 3:
-        failure = "NO_FIRST_GUESS"
+        # an estimate without an answer has a state of NaN
+        guesses = [start for start in starts if np.isfinite(np.hstack(start)).all()]
+        failure = "NOT_CONVERGED" if guesses else "NO_FIRST_GUESS"
         first_t = first._set._tdb
         own = (arcs.t >= first_t[0]) & (arcs.t <= first_t[-1])
-        fit = _best(arcs, t0, own, starts, dynamics, errors == "law", reject, by_night)
+        fit = _best(arcs, t0, own, guesses, dynamics, errors == "law", reject, by_night)
     if fit is not None:
         magnitude = _absolute_magnitude(arcs, fit)
         epoch = Time(fit.frame.t, format="mjd", scale="tdb")
@@ -139,8 +141,6 @@ def _best(
     motions = predictions(arcs, dynamics)
     best = None
     for r, v, start_epoch in starts:
-        if not np.isfinite([*r, *v, start_epoch]).all():
-            continue
         with np.errstate(all="ignore"):
             frame, x = first_guess(arcs, row, r, v, start_epoch)
         problem = Problem(arcs, frame, *motions, by_law)

@@ -43,16 +43,16 @@ ADVICE: Final[Mapping[str, str]] = {
         "more: add a night."
     ),
     "NOT_CONVERGED": (
-        "The iteration did not come to rest: add the nights one at a time, or start from another "
-        "guess (start=...)."
+        "The iteration did not come to rest, or the first guess predicts nothing: leave the farthest "
+        "nights out at first, or start from another guess (start=...)."
     ),
     "TOO_FEW_OBSERVATIONS": (
         "An orbit takes three observations of different epochs by observers of known place: add a "
         "tracklet."
     ),
     "NO_FIRST_GUESS": (
-        "The estimate has no orbit to start from, or its orbit predicts nothing: start from another "
-        "method, or from elements (start=...)."
+        "The estimate has no orbit to start from: take another method, or start from elements "
+        "(start=...)."
     ),
 }
 """Verdicts on a solution by name, and what to try."""
