@@ -389,8 +389,8 @@ class RangeEstimate(FollowUpView):
 
         if not self._scalar:
             raise EstimationError(
-                f"refine is for one tracklet, this estimate has {len(self)}: index it, and give the "
-                "other nights of the object as more=",
+                f"refine is for one tracklet, this estimate has {len(self)}: index it, and give "
+                "the other nights of the object as more=",
                 self,
             )
         s = self._answers

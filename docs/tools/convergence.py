@@ -1,11 +1,11 @@
 """Hold differential corrections from many first guesses against the orbits of real objects.
 
 Run ``python docs/tools/convergence.py OBSERVATIONS ORBITS``: a table of observations of near-Earth
-objects, and one of their orbits. It needs the extra ``nbody``, for the truth, and writes the table of
-the guide's page on differential corrections.
+objects, and one of their orbits. It needs the extra ``nbody``, for the truth, and writes the table
+of the guide's page on differential corrections.
 
-An arc is a night and the next ones of the same object within 30 days: 2, 3 or 7 nights. Each method
-estimates from the first night alone, and the orbit is corrected with all nights. The last row starts
+An arc is a night and the next ones of the same object within 30 days: 2, 3 or 7 nights. Each
+method estimates from the first night alone, and the orbit is corrected with all nights. The last row starts
 from the orbit of the table: what it does not reach, no guess can.
 
 Every arc that is done is kept in ``--rows``, so that an interrupted run goes on where it was.

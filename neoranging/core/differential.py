@@ -1,16 +1,16 @@
 r"""Orbits by least squares through the observations of many nights: differential corrections.
 
-The six parameters are those of a night, whatever the length of the arc: two offsets of the direction
-at a reference epoch, two of its rate, the logarithm of the range, and the range-rate. In these a
+The six parameters are those of a night, whatever the length of the arc: two offsets of the
+direction at a reference epoch, two of its rate, the logarithm of the range, and the range-rate. In these a
 short arc is nearly linear where Cartesian coordinates are bent, and the range stays positive. Gauss
 and Newton's steps are kept inside a region of trust (Branch, Coleman & Li 1999, as in
 ``scipy.optimize.least_squares``), so that a poor start cannot throw the orbit away. It is led: the
 nights next to the first come in first, and those beyond are added as the arc doubles, for the orbit
 of an arc predicts one that is twice as long well enough to go on from.
 
-Observations weigh by the law of the errors of `neoranging.core.noise`, a visit at a time: a scatter,
-an offset that the visit shares, and the clock, which displaces along the motion. With r the residuals
-of all observations, C their covariance, J the partial derivatives and P the covariance of the
+Observations weigh by the law of the errors of `neoranging.core.noise`, a visit at a time: a
+scatter, an offset that the visit shares, and the clock, which displaces along the motion. With r
+the residuals of all observations, C their covariance, J the partial derivatives and P the covariance of the
 parameters,
 
 .. math::  P = (J^T C^{-1} J)^{-1}, \qquad \Gamma = C - J P J^T ,
@@ -26,7 +26,8 @@ ones too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, solve_triangular
@@ -95,7 +96,7 @@ class Frame(NamedTuple):
     """Rate of that direction, shape (3,) [rad/d]."""
 
     def states(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Heliocentric states and epochs of emission of parameters, (K, 6) -> (K, 3), (K, 3), (K,)."""
+        """States and epochs of emission of parameters, (K, 6) -> (K, 3), (K, 3), (K,)."""
         direction = self.axes[0] + x[:, :2] @ self.axes[1:]
         direction /= norm(direction)[:, None]
         rate = self.rate + x[:, 2:4] @ self.axes[1:]
@@ -138,10 +139,9 @@ class Fit(NamedTuple):
 def first_guess(
     arcs: Arcs, row: int, r: FloatArray, v: FloatArray, epoch: float
 ) -> tuple[Frame, FloatArray]:
-    """Frame at the observation ``row``, and the parameters (6,) of a state (3,), (3,) at an epoch."""
+    """Frame at the observation ``row``, and the parameters (6,) of a state at an epoch."""
     t, place, speed = arcs.t[row], arcs.position[row], arcs.velocity[row]
-    one = (value[None] for value in (r, v, np.asarray(epoch), t, place, speed))
-    seen = sight(*one)
+    seen = sight(r[None], v[None], np.array([epoch]), t[None], place[None], speed[None])
     direction, rho, rho_dot = seen.direction[0], seen.rho[0], seen.rho_dot[0]
     apparent = seen.v[0] * (1.0 - rho_dot / C_AU_PER_DAY) - speed
     rate = (apparent - rho_dot * direction) / rho
@@ -222,7 +222,7 @@ class Problem:
             Residuals about an orbit, which tell of it better than those about a parabola.
         """
         bounds = self.arcs.offsets
-        rows = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        rows = [slice(a, b) for a, b in pairwise(bounds)]
         if self._law is None:
             return [np.diag(self._claim[row].ravel() ** 2) for row in rows]
         law, scatter, motion = self._law, self._law.scatter.copy(), self.motion(x)
@@ -263,10 +263,17 @@ class Problem:
         self, x: FloatArray, white: csr_array, reach: float, tolerance: float
     ) -> tuple[FloatArray, int, bool, float]:
         """Parameters of the least sum of squares, steps, flag of rest, and that sum."""
-        result = least_squares(
-            lambda y: white @ self.residual(y).ravel(),
+
+        def whitened(y: FloatArray) -> FloatArray:
+            return np.asarray(white @ self.residual(y).ravel())
+
+        def slope(y: FloatArray) -> FloatArray:
+            return np.asarray(-(white @ self.partials(y, reach).reshape(-1, 6)))
+
+        result: Any = least_squares(
+            whitened,
             x,
-            lambda y: -(white @ self.partials(y, reach).reshape(-1, 6)),
+            slope,
             x_scale="jac",
             ftol=tolerance,
             xtol=tolerance,

@@ -52,8 +52,8 @@ def joined(tracklets: Iterable[Tracklet]) -> TrackletSet:
     names = sorted({str(name) for name in together.designation} - {""})
     if len(names) > 1:
         warnings.warn(
-            f"tracklets of {', '.join(names)} are fitted as one object; if they are several, select "
-            f"one: tracklets[tracklets.designation == {names[0]!r}]",
+            f"tracklets of {', '.join(names)} are fitted as one object; if they are several, "
+            f"select one: tracklets[tracklets.designation == {names[0]!r}]",
             NeoRangingWarning,
             stacklevel=4,
         )
@@ -215,9 +215,9 @@ def _absolute_magnitude(arcs: Arcs, fit: Fit) -> float:
     bright = np.flatnonzero(np.isfinite(arcs.mag))
     if not len(bright):
         return np.nan
-    states = (np.repeat(column, len(bright), axis=0) for column in fit.frame.states(fit.x[None]))
+    r, v, epoch = (np.repeat(x, len(bright), axis=0) for x in fit.frame.states(fit.x[None]))
     place = arcs.position[bright]
-    seen = sight(*states, arcs.t[bright], place, arcs.velocity[bright])
+    seen = sight(r, v, epoch, arcs.t[bright], place, arcs.velocity[bright])
     heliocentric = place + seen.rho[:, None] * seen.direction
     sun = norm(heliocentric)
     phase = np.clip(dot(heliocentric, seen.direction) / sun, -1.0, 1.0)

@@ -43,8 +43,8 @@ ADVICE: Final[Mapping[str, str]] = {
         "more: add a night."
     ),
     "NOT_CONVERGED": (
-        "The iteration did not come to rest, or the first guess predicts nothing: leave the farthest "
-        "nights out at first, or start from another guess (start=...)."
+        "The iteration did not come to rest, or the first guess predicts nothing: leave the "
+        "farthest nights out at first, or start from another guess (start=...)."
     ),
     "TOO_FEW_OBSERVATIONS": (
         "An orbit takes three observations of different epochs by observers of known place: add a "
@@ -229,7 +229,7 @@ class OrbitSolution:
         return np.asarray(slope @ slope.T)
 
     def _elements_of(self, x: FloatArray) -> FloatArray:
-        """Elements [au, deg] of parameters, with the semimajor axis and the mean anomaly, (K, 8)."""
+        """Elements [au, deg] of parameters, the last two a and the mean anomaly, shape (K, 8)."""
         r, v = np.split(self._solved.frame.states_at(x, self._epoch), 2, axis=1)
         orbit = OrbitalElements.from_state(r << u.au, v << _AU_D, self.epoch)
         return np.stack([getattr(orbit, name).value for name in (*_ELEMENTS, "a", "M")], axis=1)

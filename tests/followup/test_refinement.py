@@ -227,7 +227,8 @@ class TestFailing:
         two = exact[0][[0, 9]]
         solution = two.estimate(method="gauss").refine(dynamics="kepler", start=ORBIT)
         assert solution.status == "TOO_FEW_OBSERVATIONS"
-        assert np.isnan(solution.range.value) and np.isnan(solution.to_table()["a"][0].value)
+        assert np.isnan(solution.range.value)
+        assert np.isnan(solution.to_table()["a"][0].value)
         with pytest.raises(EstimationError, match="add a tracklet"):
             _ = solution.elements
 
