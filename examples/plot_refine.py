@@ -44,7 +44,7 @@ print(solution.status, "-", solution.advice)
 # %%
 # What is left
 # ------------
-# Residuals of the orbit under Sun, Earth and Moon, with the errors that the observations were given.
+# Residuals of the orbit under Sun, Earth and Moon, with the errors given to the observations.
 
 rows = solution.residuals
 _, axes = plt.subplots(2, 1, sharex=True, layout="constrained")

@@ -4,9 +4,9 @@ Run ``python docs/tools/convergence.py OBSERVATIONS ORBITS``: a table of observa
 objects, and one of their orbits. It needs the extra ``nbody``, for the truth, and writes the table
 of the guide's page on differential corrections.
 
-An arc is a night and the next ones of the same object within 30 days: 2, 3 or 7 nights. Each
-method estimates from the first night alone, and the orbit is corrected with all nights. The last row starts
-from the orbit of the table: what it does not reach, no guess can.
+An arc is a night and the next ones of the same object within 30 days: 2, 3 or 7 nights. Each method
+estimates from the first night alone, and the orbit is corrected with all nights. The last row
+starts from the orbit of the table: what it does not reach, no guess can.
 
 Every arc that is done is kept in ``--rows``, so that an interrupted run goes on where it was.
 """

@@ -1,17 +1,17 @@
 r"""Orbits by least squares through the observations of many nights: differential corrections.
 
 The six parameters are those of a night, whatever the length of the arc: two offsets of the
-direction at a reference epoch, two of its rate, the logarithm of the range, and the range-rate. In these a
-short arc is nearly linear where Cartesian coordinates are bent, and the range stays positive. Gauss
-and Newton's steps are kept inside a region of trust (Branch, Coleman & Li 1999, as in
-``scipy.optimize.least_squares``), so that a poor start cannot throw the orbit away. It is led: the
-nights next to the first come in first, and those beyond are added as the arc doubles, for the orbit
-of an arc predicts one that is twice as long well enough to go on from.
+direction at a reference epoch, two of its rate, the logarithm of the range, and the range-rate. In
+these a short arc is nearly linear where Cartesian coordinates are bent, and the range stays
+positive. Gauss and Newton's steps are kept inside a region of trust (Branch, Coleman & Li 1999, as
+in ``scipy.optimize.least_squares``), so that a poor start cannot throw the orbit away. It is led:
+the nights next to the first come in first, and those beyond are added as the arc doubles, for the
+orbit of an arc predicts one that is twice as long well enough to go on from.
 
 Observations weigh by the law of the errors of `neoranging.core.noise`, a visit at a time: a
 scatter, an offset that the visit shares, and the clock, which displaces along the motion. With r
-the residuals of all observations, C their covariance, J the partial derivatives and P the covariance of the
-parameters,
+the residuals of all observations, C their covariance, J the partial derivatives and P the
+covariance of the parameters,
 
 .. math::  P = (J^T C^{-1} J)^{-1}, \qquad \Gamma = C - J P J^T ,
 

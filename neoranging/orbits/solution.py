@@ -77,11 +77,11 @@ class OrbitSolution:
     --------
     >>> import neoranging as nr
     >>> nights = nr.read_tracklets(nr.sample("2024YR4"))
-    >>> solution = nights[1].estimate(method="mlp").refine(more=nights, dynamics="kepler")
+    >>> solution = nights[1].estimate(method="mlp").refine(more=nights)
     >>> solution
-    <OrbitSolution 2024 YR4: OK, 14 of 14 observations over 3.8 d, kepler, rms 0.23">
-    >>> print(solution.range.round(4), solution.range_error.round(4))
-    0.0082 AU 0.0001 AU
+    <OrbitSolution 2024 YR4: OK, 14 of 14 observations over 3.8 d, near-earth, rms 0.18">
+    >>> print(solution.range.round(4), solution.range_error.round(5))
+    0.0171 AU 1e-05 AU
     """
 
     def __init__(
