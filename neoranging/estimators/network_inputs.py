@@ -30,7 +30,7 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
     -------
     ArcInputs
         Double precision, M arcs. With two epochs accelerations and the logarithms of their errors
-        are zero; parallaxes that are not determined are zero. Errors are those claimed, scaled by
+        are zero; parallaxes that are not determined, and magnitudes that are absent, are zero. Errors are those claimed, scaled by
         how the arc itself scatters and, the fewer observations it has the more, by the usual share
         of what is claimed (`neoranging.core.noise`): three observations show nothing.
     """
@@ -57,5 +57,6 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
         arcs.velocity[middle],
         path.inverse_range,
         np.log(np.where(path.is_determined, np.sqrt(square), 1.0) * path.error),
+        *(np.nan_to_num(arcs.mean_mag), np.isfinite(arcs.mean_mag)),
     )
     return ArcInputs(*(torch.as_tensor(column, dtype=torch.float64) for column in columns))

@@ -11,6 +11,7 @@ from typing import Final, Literal
 import torch
 from torch import Tensor, nn
 
+from neoranging.exceptions import DatasetError
 from neoranging.nn.forward_mode import jvp
 from neoranging.nn.geometry import MotionFrame, dot, speed
 from neoranging.nn.inputs import ArcInputs
@@ -156,24 +157,40 @@ class InvariantFeatures(Features):
     Always: logarithms of proper motion and of arc length; position and velocity of the observer.
     With three epochs or more: the curvature of the path along and across the motion, once in units
     of ``hypot(1e-3 rad/d^2, error)`` and once in units of its error, both by the inverse hyperbolic
-    sine; the logarithms of the errors; the acceleration of the observer. With two epochs these are
-    zero, the mean of what was seen in training, and the last feature, -1 instead of 1, says so.
+    sine; the logarithms of the errors; the acceleration of the observer. On request the apparent
+    magnitude. What an arc has not is zero, the mean of what was seen in training, and a flag, -1
+    instead of 1, says so: one of the curvature, and one of the magnitude.
 
-    All but the last are scaled to mean 0 and standard deviation 1.
+    All but the flags are scaled to mean 0 and standard deviation 1.
+
+    Parameters
+    ----------
+    magnitude : bool
+        Show the apparent magnitude.
     """
 
     origin = "topocenter"
 
-    def __init__(self) -> None:
-        names = (*_STRAIGHT, *_CURVED)
-        super().__init__(Scaling(names), len(names) + 1)
+    def __init__(self, magnitude: bool = False) -> None:
+        names = (*_STRAIGHT, *_CURVED, *(("magnitude",) if magnitude else ()))
+        super().__init__(Scaling(names), len(names) + 1 + magnitude)
+        self.magnitude = magnitude
 
     def fit(self, inputs: ArcInputs) -> None:
         """Fit the scaling on training arcs; those with two epochs are left out."""
-        self.scaling.fit_moments(self.raw(inputs.map(lambda x: x[inputs.curved > 0.0])))
+        curved = inputs.map(lambda x: x[inputs.curved > 0.0])
+        values = self.raw(curved)
+        if self.magnitude:
+            seen = values[:, -1][curved.has_magnitude > 0.0]
+            if not len(seen):
+                raise DatasetError(
+                    f"none of {len(values)} arcs has a magnitude: train without (--no-magnitude)"
+                )
+            values[:, -1] = torch.where(curved.has_magnitude > 0.0, values[:, -1], seen.mean())
+        self.scaling.fit_moments(values)
 
     def raw(self, inputs: ArcInputs) -> Tensor:
-        """All features but the flag, in their own units, (B, 20)."""
+        """All features but the flags, in their own units, (B, 20 or 21)."""
         frame = MotionFrame.of(inputs.sky, inputs.sky_rate)
         ahead, aside = (_sign(dot(inputs.observer, axis))[..., None] for axis in frame[1:])
         # the axes point to the side of the observer: see the class
@@ -182,17 +199,17 @@ class InvariantFeatures(Features):
         parallax, error = inputs.parallax, torch.exp(inputs.log_sigma_parallax)
         size = torch.asinh(parallax / torch.sqrt(error**2 + _PARALLAX_UNIT_PER_AU**2))
         significance = torch.asinh(parallax / error)
-        return torch.cat(
-            [
-                scalars,
-                frame.components(inputs.observer),
-                ahead * frame.components(inputs.observer_rate),
-                *_curvature(inputs, torch.cat([ahead, aside], dim=-1)),
-                frame.components(inputs.observer_acc),
-                torch.stack([size, significance, inputs.log_sigma_parallax], dim=-1),
-            ],
-            dim=-1,
-        )
+        columns = [
+            scalars,
+            frame.components(inputs.observer),
+            ahead * frame.components(inputs.observer_rate),
+            *_curvature(inputs, torch.cat([ahead, aside], dim=-1)),
+            frame.components(inputs.observer_acc),
+            torch.stack([size, significance, inputs.log_sigma_parallax], dim=-1),
+        ]
+        if self.magnitude:
+            columns.append(inputs.magnitude[..., None])
+        return torch.cat(columns, dim=-1)
 
     def arrow(self, inputs: ArcInputs) -> Tensor:
         """Direction of time, -1 for arcs that are presented backwards, (B,)."""
@@ -200,13 +217,14 @@ class InvariantFeatures(Features):
         return _sign(dot(inputs.observer, frame.along))
 
     def finish(self, raw: Tensor, inputs: ArcInputs) -> Tensor:
-        """Scaled features and the flag, (B, 21)."""
-        return _with_flag(self.scaling(raw), inputs.curved, 2.0 * inputs.curved - 1.0)
+        """Scaled features and the flags, (B, 21 or 23)."""
+        flags = (2.0 * flag - 1.0 for flag in self._flags(inputs))
+        return torch.cat([self.scaling(raw) * self._present(inputs), *flags], dim=-1)
 
     def finish_rate(self, rate: Tensor, inputs: ArcInputs) -> Tensor:
-        """Derivatives of the scaled features; that of the flag is zero."""
-        still = torch.zeros_like(inputs.curved)
-        return _with_flag(self.scaling.rate(rate), inputs.curved, still)
+        """Derivatives of the scaled features; those of the flags are zero."""
+        still = (torch.zeros_like(flag) for flag in self._flags(inputs))
+        return torch.cat([self.scaling.rate(rate) * self._present(inputs), *still], dim=-1)
 
     def outside(
         self,
@@ -214,16 +232,20 @@ class InvariantFeatures(Features):
         slack: float = 0.0,
         raw: Tensor | None = None,
     ) -> Tensor:
-        """Mask of the columns outside the domain; of two epochs the curvature is never outside."""
-        outside = super().outside(inputs, slack, raw)
-        bent = torch.arange(outside.shape[-1], device=outside.device) >= len(_STRAIGHT)
-        return outside & ~(bent & (inputs.curved[..., None] == 0.0))
+        """Mask of the columns outside the domain; what an arc has not is never outside."""
+        return super().outside(inputs, slack, raw) & (self._present(inputs) > 0.0)
 
+    def _flags(self, inputs: ArcInputs) -> list[Tensor]:
+        """1 or 0 for every kind of features that an arc may lack, each (B, 1)."""
+        flags = (inputs.curved, *((inputs.has_magnitude,) if self.magnitude else ()))
+        return [flag[..., None] for flag in flags]
 
-def _with_flag(scaled: Tensor, curved: Tensor, flag: Tensor) -> Tensor:
-    """Columns of the curvature put to zero where there is none, and a last one."""
-    straight, bent = scaled.tensor_split([len(_STRAIGHT)], dim=-1)
-    return torch.cat([straight, bent * curved[..., None], flag[..., None]], dim=-1)
+    def _present(self, inputs: ArcInputs) -> Tensor:
+        """1 for every column that an arc has, 0 for one that it lacks, (B, columns)."""
+        curved, *others = self._flags(inputs)
+        always = torch.ones_like(curved).expand(*curved.shape[:-1], len(_STRAIGHT))
+        bent = curved.expand(*curved.shape[:-1], len(_CURVED))
+        return torch.cat([always, bent, *others], dim=-1)
 
 
 def _sign(value: Tensor) -> Tensor:

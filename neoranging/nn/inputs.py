@@ -69,6 +69,10 @@ class ArcInputs(NamedTuple):
     that tells nothing."""
     log_sigma_parallax: Tensor
     """Natural logarithm of its standard error [1/au], (B,)."""
+    magnitude: Tensor
+    """Mean of the apparent magnitudes in the band V, (B,); zero where there is none."""
+    has_magnitude: Tensor
+    """1 with a magnitude, 0 without, (B,)."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> ArcInputs:
         """Apply a function to every column, as in ``inputs.map(lambda x: x[rows])``."""
@@ -139,6 +143,9 @@ class ArcInputs(NamedTuple):
             observer_velocity=self.observer_acc,
             parallax=zero if parallax_rate is None else parallax_rate,
             log_sigma_parallax=zero,
+            # an object brightens by hundredths of a magnitude in a night, its rotation aside
+            magnitude=zero,
+            has_magnitude=zero,
         )
 
 

@@ -225,6 +225,8 @@ class NetworkConfig:
         operations per entry: half a million entries are 50,000 estimates a second on a core.
     activation : {"tanh", "silu"}
     output : {"minmax", "log", "admissible"}
+    magnitude : bool
+        Show the apparent magnitude to a network of the invariant representation.
     """
 
     representation: Literal["paper", "invariant"] = "invariant"
@@ -234,6 +236,7 @@ class NetworkConfig:
     blocks: int = 3
     activation: Literal["tanh", "silu"] = "silu"
     output: Literal["minmax", "log", "admissible"] = "admissible"
+    magnitude: bool = False
 
     @classmethod
     def paper(cls) -> NetworkConfig:
@@ -266,7 +269,8 @@ class RangingNetwork(nn.Module):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
-        self.features = FEATURES[config.representation]()
+        options = {"magnitude": True} if config.magnitude else {}
+        self.features = FEATURES[config.representation](**options)
         size = self.features.size
         self.trunk: PaperTrunk | ResidualTrunk
         if config.trunk == "paper":

@@ -1,5 +1,7 @@
 """Errors that networks are told: by what an arc shows of its own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -35,3 +37,11 @@ def test_the_parallax_is_told_with_the_same_scatter(simulate):
     plain = night.with_noise(np.random.default_rng(6), 1.0).arcs
     ratio = torch.exp(arc_inputs(arcs).log_sigma_parallax - arc_inputs(plain).log_sigma_parallax)
     assert ratio.median().item() == pytest.approx(2.0, rel=0.05)
+
+
+def test_the_magnitude_is_the_mean_of_those_that_an_arc_has(simulate):
+    arcs = simulate(3, 0.06, seed=34, n_observations=3).arcs
+    mag = np.array([20.0, 21.0, np.nan, *[np.nan] * 3, 18.0, 18.5, 19.0])
+    inputs = arc_inputs(replace(arcs, mag=mag))
+    assert inputs.magnitude.tolist() == [20.5, 0.0, 18.5]
+    assert inputs.has_magnitude.tolist() == [1.0, 0.0, 1.0]

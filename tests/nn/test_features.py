@@ -6,6 +6,7 @@ from scipy.spatial.transform import Rotation
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import from_fit
 from neoranging.core.geometry import radec
+from neoranging.exceptions import DatasetError
 from neoranging.nn.features import FEATURES, InvariantFeatures, PaperFeatures
 from neoranging.nn.geometry import MotionFrame, dot
 from neoranging.nn.modules import NetworkConfig, RangingNetwork
@@ -195,3 +196,46 @@ def test_what_lies_outside_the_domain_is_named(night_inputs):
     assert "log_proper_motion" in names
     assert "log_span" not in names
     assert not features.outside(fast, slack=100.0).any()
+
+
+@pytest.fixture
+def bright_inputs(night_inputs):
+    """The night with magnitudes, every fifth arc without."""
+    n = len(night_inputs.dt1)
+    has = (torch.arange(n) % 5 > 0).double()
+    return night_inputs._replace(magnitude=has * torch.linspace(17.0, 22.0, n), has_magnitude=has)
+
+
+def test_magnitude_is_one_more_feature_with_a_flag(bright_inputs):
+    features = fitted(InvariantFeatures(magnitude=True), bright_inputs)
+    x = features(bright_inputs)
+    assert x.shape == (500, features.size) == (500, 23)
+    has = bright_inputs.has_magnitude > 0.0
+    torch.testing.assert_close(
+        x[:, :20], fitted(InvariantFeatures(), bright_inputs)(bright_inputs)[:, :20]
+    )
+    assert (x[:, -1] == torch.where(has, 1.0, -1.0)).all()
+    assert (x[~has, 20] == 0.0).all()
+    assert x[has, 20].mean().abs() < 1e-9
+    assert (x[has, 20].diff() > 0.0).all()
+
+
+def test_an_absent_magnitude_is_inside_every_domain(bright_inputs):
+    features = fitted(InvariantFeatures(magnitude=True), bright_inputs)
+    assert not features.outside(bright_inputs).any()
+    bright = bright_inputs._replace(magnitude=bright_inputs.magnitude - 9.0)
+    outside = features.outside(bright)
+    assert (outside[:, -1] == (bright_inputs.has_magnitude > 0.0)).all()
+    assert not outside[:, :-1].any()
+
+
+def test_the_magnitude_stays_while_an_arc_slides(bright_inputs):
+    features = fitted(InvariantFeatures(magnitude=True), bright_inputs)
+    x, rate = features.with_tangent(bright_inputs)
+    torch.testing.assert_close(x, features(bright_inputs))
+    assert (rate[:, 20:] == 0.0).all()
+
+
+def test_magnitudes_cannot_be_learnt_without_any(night_inputs):
+    with pytest.raises(DatasetError, match="magnitude"):
+        InvariantFeatures(magnitude=True).fit(night_inputs)

@@ -20,7 +20,7 @@ from neoranging.cli.options import (
     seed_option,
 )
 
-_NETWORK = ("trunk", "width", "blocks", "activation", "output")
+_NETWORK = ("trunk", "width", "blocks", "activation", "output", "magnitude")
 
 
 @click.command()
@@ -68,6 +68,11 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
 @click.option("--width", type=COUNT, help="Width of the residual trunk.")
 @click.option("--blocks", type=COUNT_OR_NONE, help="Blocks of the residual trunk.")
 @click.option("--activation", type=click.Choice(["tanh", "silu"]))
+@click.option(
+    "--magnitude/--no-magnitude",
+    default=None,
+    help="Show the apparent magnitude to the invariant network.",
+)
 @click.option("--output", type=click.Choice(["minmax", "log", "admissible"]))
 @click.option(
     "--device",

@@ -55,6 +55,9 @@ class TrainingConfig:
     two_epoch_fraction : float
         Share of arcs, another one in each epoch, that lose their curvature as if they had two
         epochs.
+    no_magnitude_fraction : float
+        Share of arcs, another one in each epoch, that lose their magnitude, for networks that are
+        shown one.
     close_passages : bool
         Train and validate on resampled close approaches as well, where the set has some.
     averaging : float
@@ -78,6 +81,7 @@ class TrainingConfig:
     two_epoch_fraction: float = 0.1
     averaging: float = 0.999
     close_passages: bool = True
+    no_magnitude_fraction: float = 0.2
 
     def __post_init__(self) -> None:
         def require(names: str, needed: str, is_good: Callable[[Any], bool]) -> None:
@@ -97,7 +101,8 @@ class TrainingConfig:
             lambda weights: all(0.0 <= x < math.inf for x in weights),
         )
         require("seed warmup_epochs weight_decay drawings", "at least 0", lambda x: x >= 0)
-        require("final_fraction two_epoch_fraction", "between 0 and 1", lambda x: 0.0 <= x <= 1.0)
+        fractions = "final_fraction two_epoch_fraction no_magnitude_fraction"
+        require(fractions, "between 0 and 1", lambda x: 0.0 <= x <= 1.0)
         require("averaging", "in [0, 1)", lambda x: 0.0 <= x < 1.0)
 
     @classmethod
