@@ -6,6 +6,7 @@ scene is turned: they are measured in the frame of the motion (line of sight, al
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Final, Literal
 
 import torch
@@ -104,17 +105,32 @@ class Features(nn.Module):
         """
         return torch.ones_like(inputs.dt1)
 
+    def present(self, inputs: ArcInputs) -> Tensor:
+        """1 for every column that an arc has, 0 for one that it lacks, (B, columns)."""
+        return torch.ones((len(inputs.dt1), len(self.scaling.names)), dtype=inputs.dt1.dtype)
+
+    @property
+    def patterns(self) -> Tensor:
+        """Rows that `present` may have, (P, columns); the first has all columns."""
+        return torch.ones((1, len(self.scaling.names)), dtype=torch.float64)
+
+    def compared(self, raw: Tensor) -> Tensor:
+        """Columns by which the domain compares arcs, under the names of the scaling."""
+        return raw
+
     def outside(
         self,
         inputs: ArcInputs,
         slack: float = 0.0,
         raw: Tensor | None = None,
     ) -> Tensor:
-        """Mask of the features outside the domain of training, (B, columns of the scaling).
+        """Mask of the columns outside the range of training, (B, columns of the scaling).
 
-        ``raw`` are the raw features of the inputs if computed already.
+        ``raw`` are the raw features of the inputs if computed already. What an arc lacks is never
+        outside.
         """
-        return self.scaling.outside(self.raw(inputs) if raw is None else raw, slack)
+        outside = self.scaling.outside(self.raw(inputs) if raw is None else raw, slack)
+        return outside & (self.present(inputs) > 0.0)
 
 
 class PaperFeatures(Features):
@@ -140,6 +156,14 @@ class PaperFeatures(Features):
         )
         dt1, dt3 = inputs.dt1[..., None], inputs.dt3[..., None]
         return torch.cat([dt1, first, middle, dt3, last, inputs.earth], dim=-1)
+
+    def compared(self, raw: Tensor) -> Tensor:
+        """Columns with the outer directions as differences from the middle one.
+
+        The motion is a thousandth of the directions, and would be no difference beside them.
+        """
+        dt1, first, middle, dt3, last, earth = raw.split([1, 2, 2, 1, 2, 3], dim=-1)
+        return torch.cat([dt1, first - middle, middle, dt3, last - middle, earth], dim=-1)
 
 
 class InvariantFeatures(Features):
@@ -219,30 +243,32 @@ class InvariantFeatures(Features):
     def finish(self, raw: Tensor, inputs: ArcInputs) -> Tensor:
         """Scaled features and the flags, (B, 21 or 23)."""
         flags = (2.0 * flag - 1.0 for flag in self._flags(inputs))
-        return torch.cat([self.scaling(raw) * self._present(inputs), *flags], dim=-1)
+        return torch.cat([self.scaling(raw) * self.present(inputs), *flags], dim=-1)
 
     def finish_rate(self, rate: Tensor, inputs: ArcInputs) -> Tensor:
         """Derivatives of the scaled features; those of the flags are zero."""
         still = (torch.zeros_like(flag) for flag in self._flags(inputs))
-        return torch.cat([self.scaling.rate(rate) * self._present(inputs), *still], dim=-1)
+        return torch.cat([self.scaling.rate(rate) * self.present(inputs), *still], dim=-1)
 
-    def outside(
-        self,
-        inputs: ArcInputs,
-        slack: float = 0.0,
-        raw: Tensor | None = None,
-    ) -> Tensor:
-        """Mask of the columns outside the domain; what an arc has not is never outside."""
-        return super().outside(inputs, slack, raw) & (self._present(inputs) > 0.0)
+    def present(self, inputs: ArcInputs) -> Tensor:
+        """1 for every column that an arc has, 0 for one that it lacks, (B, columns)."""
+        return self._columns(self._flags(inputs))
+
+    @property
+    def patterns(self) -> Tensor:
+        """Rows that `present` may have: with and without curvature and magnitude."""
+        kinds = list(product((1.0, 0.0), repeat=1 + self.magnitude))
+        return self._columns(list(torch.tensor(kinds, dtype=torch.float64).split(1, dim=1)))
 
     def _flags(self, inputs: ArcInputs) -> list[Tensor]:
         """1 or 0 for every kind of features that an arc may lack, each (B, 1)."""
         flags = (inputs.curved, *((inputs.has_magnitude,) if self.magnitude else ()))
         return [flag[..., None] for flag in flags]
 
-    def _present(self, inputs: ArcInputs) -> Tensor:
-        """1 for every column that an arc has, 0 for one that it lacks, (B, columns)."""
-        curved, *others = self._flags(inputs)
+    @staticmethod
+    def _columns(flags: list[Tensor]) -> Tensor:
+        """The flag of every column, (B, columns), from those of the kinds of columns."""
+        curved, *others = flags
         always = torch.ones_like(curved).expand(*curved.shape[:-1], len(_STRAIGHT))
         bent = curved.expand(*curved.shape[:-1], len(_CURVED))
         return torch.cat([always, bent, *others], dim=-1)

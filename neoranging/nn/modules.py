@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from neoranging.nn.domain import Domain
 from neoranging.nn.features import FEATURES
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.outputs import OUTPUTS
@@ -264,6 +265,8 @@ class RangingNetwork(nn.Module):
     ----------
     features, trunk, heads, output : `torch.nn.Module`
         In order of use.
+    domain : Domain
+        Density of the training arcs; networks of older files have an empty one.
     """
 
     def __init__(self, config: NetworkConfig) -> None:
@@ -279,6 +282,7 @@ class RangingNetwork(nn.Module):
             self.trunk = ResidualTrunk(size, config.width, config.blocks, config.activation)
         self.heads = nn.ModuleList(FactorizedLinear(self.trunk.n_out, 1) for _ in range(2))
         self.output = OUTPUTS[config.output](self.features.origin)
+        self.domain = Domain()
 
     @property
     def origin(self) -> Literal["geocenter", "topocenter"]:
@@ -286,7 +290,7 @@ class RangingNetwork(nn.Module):
         return self.features.origin
 
     def fit(self, inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> None:
-        """Fit the scalings of features and output on the training arcs.
+        """Fit the scalings of features and output, and the domain, on the training arcs.
 
         Parameters
         ----------
@@ -297,6 +301,13 @@ class RangingNetwork(nn.Module):
         """
         self.features.fit(inputs)
         self.output.fit(inputs, rho, rho_dot)
+        self.fit_domain(inputs)
+
+    def fit_domain(self, inputs: ArcInputs) -> None:
+        """Fit the domain on the training arcs, without a change to the answers."""
+        features = self.features
+        whole = inputs.map(lambda x: x[(features.present(inputs) > 0.0).all(dim=1)])
+        self.domain.fit(features.compared(features.raw(whole)), features.patterns > 0.0)
 
     def freeze(self) -> Self:
         """Make ready for estimates: evaluation mode, factors of weights multiplied out.

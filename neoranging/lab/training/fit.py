@@ -153,6 +153,7 @@ def train(
         weights=Path(out) / WEIGHTS,
         origin=estimator.origin,
         slack=estimator.slack,
+        level=estimator.level,
     )
 
 
