@@ -117,8 +117,10 @@ class LearnedEstimator(RangingEstimator):
     It answers for every tracklet at once, in milliseconds, and where the observations do not
     determine the range its answer is what objects that move like this mostly are. So ``OK`` says
     that the tracklet is of the kind the network was trained on and that the answer is admissible,
-    no more: it says nothing about the error, and there is no standard error beside it. How far
-    answers were off on objects never trained on stands in the model `card`.
+    no more. The standard errors beside the answer, of networks with a second output, are the
+    network's own estimate of how far it is off: what the observations leave open and what it has
+    not learnt, not the errors of the observations alone. How far answers were off on objects never
+    trained on stands in the model `card`.
 
     Parameters
     ----------
@@ -251,7 +253,12 @@ class LearnedEstimator(RangingEstimator):
         with torch.inference_mode():
             raw = network.features.raw(inputs)
             features = network.features.finish(raw, inputs)
-            rho, rho_dot = (column.numpy() for column in network(inputs, features))
+            state, log_error = network.estimate(inputs, features)
+            rho, rho_dot = (column.numpy() for column in state)
+            covariance = np.full((len(arcs), 2, 2), np.nan)
+            if log_error is not None:
+                deviation = network.output.deviations(log_error, state.rho).numpy()
+                covariance = deviation[:, :, None] ** 2 * np.eye(2)
             outside = network.features.outside(inputs, self.slack, raw).numpy()
             compared, present = network.features.compared(raw), network.features.present(inputs)
             unlike = network.domain.outside(compared, present > 0.0, self.level).numpy()
@@ -273,7 +280,9 @@ class LearnedEstimator(RangingEstimator):
         names = network.features.scaling.names
         remarks = _outside_domain(outside, names)
         remarks[rows] = _unlike_training(conflicts, names)
-        return replace(answers, status=status, remarks=remarks.astype(np.str_))
+        covariance[missing] = np.nan
+        remarks = remarks.astype(np.str_)
+        return replace(answers, status=status, remarks=remarks, covariance=covariance)
 
     def __repr__(self) -> str:
         return (

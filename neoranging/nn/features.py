@@ -35,6 +35,7 @@ _CURVED: Final = (
     *(f"observer_acc_{axis}" for axis in _AXES),
     *("parallax", "significance_parallax", "log_error_parallax"),
 )
+_ROOT: Final = ("root", "log_error_root", "root_by_error")
 _CURVATURE_UNIT_RAD_D2: Final = 1.0e-3
 """Curvature [rad/d^2] below which the feature of its size is linear, and logarithmic above.
 
@@ -182,8 +183,9 @@ class InvariantFeatures(Features):
     With three epochs or more: the curvature of the path along and across the motion, once in units
     of ``hypot(1e-3 rad/d^2, error)`` and once in units of its error, both by the inverse hyperbolic
     sine; the logarithms of the errors; the acceleration of the observer. On request the apparent
-    magnitude. What an arc has not is zero, the mean of what was seen in training, and a flag, -1
-    instead of 1, says so: one of the curvature, and one of the magnitude.
+    magnitude, and the range by Gauss's method: its logarithm, that of its relative error, and the
+    first weighted by how well it is determined. What an arc has not is zero, the mean of what was
+    seen in training, and a flag, -1 instead of 1, says so: one each of curvature, magnitude, root.
 
     All but the flags are scaled to mean 0 and standard deviation 1.
 
@@ -191,30 +193,31 @@ class InvariantFeatures(Features):
     ----------
     magnitude : bool
         Show the apparent magnitude.
+    root : bool
+        Show the range by Gauss's method.
     """
 
     origin = "topocenter"
 
-    def __init__(self, magnitude: bool = False) -> None:
-        names = (*_STRAIGHT, *_CURVED, *(("magnitude",) if magnitude else ()))
-        super().__init__(Scaling(names), len(names) + 1 + magnitude)
-        self.magnitude = magnitude
+    def __init__(self, magnitude: bool = False, root: bool = False) -> None:
+        names = (*_STRAIGHT, *_CURVED, *("magnitude",) * magnitude, *_ROOT * root)
+        super().__init__(Scaling(names), len(names) + 1 + magnitude + root)
+        self.magnitude, self.root = magnitude, root
 
     def fit(self, inputs: ArcInputs) -> None:
         """Fit the scaling on training arcs; those with two epochs are left out."""
         curved = inputs.map(lambda x: x[inputs.curved > 0.0])
-        values = self.raw(curved)
-        if self.magnitude:
-            seen = values[:, -1][curved.has_magnitude > 0.0]
-            if not len(seen):
-                raise DatasetError(
-                    f"none of {len(values)} arcs has a magnitude: train without (--no-magnitude)"
-                )
-            values[:, -1] = torch.where(curved.has_magnitude > 0.0, values[:, -1], seen.mean())
-        self.scaling.fit_moments(values)
+        values, present = self.raw(curved), self.present(curved)
+        if self.magnitude and not bool(curved.has_magnitude.any()):
+            raise DatasetError(
+                f"none of {len(values)} arcs has a magnitude: train without (--no-magnitude)"
+            )
+        count = present.sum(dim=0).clamp_min(1.0)
+        mean = (values * present).sum(dim=0) / count
+        self.scaling.fit_moments(torch.where(present > 0.0, values, mean))
 
     def raw(self, inputs: ArcInputs) -> Tensor:
-        """All features but the flags, in their own units, (B, 20 or 21)."""
+        """All features but the flags, in their own units, (B, columns of the scaling)."""
         frame = MotionFrame.of(inputs.sky, inputs.sky_rate)
         ahead, aside = (_sign(dot(inputs.observer, axis))[..., None] for axis in frame[1:])
         # the axes point to the side of the observer: see the class
@@ -233,6 +236,10 @@ class InvariantFeatures(Features):
         ]
         if self.magnitude:
             columns.append(inputs.magnitude[..., None])
+        if self.root:
+            trust = 1.0 / (1.0 + torch.exp(2.0 * inputs.log_error_root))
+            root, error = inputs.root, inputs.log_error_root
+            columns.append(torch.stack([root, error, trust * root], dim=-1))
         return torch.cat(columns, dim=-1)
 
     def arrow(self, inputs: ArcInputs) -> Tensor:
@@ -241,7 +248,7 @@ class InvariantFeatures(Features):
         return _sign(dot(inputs.observer, frame.along))
 
     def finish(self, raw: Tensor, inputs: ArcInputs) -> Tensor:
-        """Scaled features and the flags, (B, 21 or 23)."""
+        """Scaled features and the flags, (B, F)."""
         flags = (2.0 * flag - 1.0 for flag in self._flags(inputs))
         return torch.cat([self.scaling(raw) * self.present(inputs), *flags], dim=-1)
 
@@ -256,22 +263,27 @@ class InvariantFeatures(Features):
 
     @property
     def patterns(self) -> Tensor:
-        """Rows that `present` may have: with and without curvature and magnitude."""
-        kinds = list(product((1.0, 0.0), repeat=1 + self.magnitude))
+        """Rows that `present` may have: with and without curvature, magnitude and root."""
+        kinds = list(product((1.0, 0.0), repeat=1 + self.magnitude + self.root))
+        if self.root:  # which needs three epochs
+            kinds = [kind for kind in kinds if kind[0] >= kind[-1]]
         return self._columns(list(torch.tensor(kinds, dtype=torch.float64).split(1, dim=1)))
 
     def _flags(self, inputs: ArcInputs) -> list[Tensor]:
         """1 or 0 for every kind of features that an arc may lack, each (B, 1)."""
-        flags = (inputs.curved, *((inputs.has_magnitude,) if self.magnitude else ()))
+        flags = [inputs.curved]
+        if self.magnitude:
+            flags.append(inputs.has_magnitude)
+        if self.root:
+            flags.append(inputs.has_root)
         return [flag[..., None] for flag in flags]
 
-    @staticmethod
-    def _columns(flags: list[Tensor]) -> Tensor:
+    def _columns(self, flags: list[Tensor]) -> Tensor:
         """The flag of every column, (B, columns), from those of the kinds of columns."""
-        curved, *others = flags
-        always = torch.ones_like(curved).expand(*curved.shape[:-1], len(_STRAIGHT))
-        bent = curved.expand(*curved.shape[:-1], len(_CURVED))
-        return torch.cat([always, bent, *others], dim=-1)
+        sizes = (len(_CURVED), *(1,) * self.magnitude, *(len(_ROOT),) * self.root)
+        always = torch.ones_like(flags[0]).expand(*flags[0].shape[:-1], len(_STRAIGHT))
+        others = (flag.expand(*flag.shape[:-1], n) for flag, n in zip(flags, sizes, strict=True))
+        return torch.cat([always, *others], dim=-1)
 
 
 def _sign(value: Tensor) -> Tensor:

@@ -20,7 +20,16 @@ from neoranging.cli.options import (
     seed_option,
 )
 
-_NETWORK = ("trunk", "width", "blocks", "activation", "output", "magnitude")
+_NETWORK = (
+    "trunk",
+    "width",
+    "blocks",
+    "activation",
+    "output",
+    "magnitude",
+    "root",
+    "second_output",
+)
 
 
 @click.command()
@@ -72,6 +81,12 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output", "magnitude")
     "--magnitude/--no-magnitude",
     default=None,
     help="Show the apparent magnitude to the invariant network.",
+)
+@click.option("--root/--no-root", default=None, help="Show it the range by Gauss's method as well.")
+@click.option(
+    "--second-output/--no-second-output",
+    default=None,
+    help="Let the network estimate the size of its errors.",
 )
 @click.option("--output", type=click.Choice(["minmax", "log", "admissible"]))
 @click.option(

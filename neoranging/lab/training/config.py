@@ -49,6 +49,8 @@ class TrainingConfig:
         Loss of errors in the normalised space; a name of ``neoranging.nn.losses.DATA_LOSSES``.
     weights : LossWeights
         Weights of the terms of the PINN's loss.
+    error_size_weight : float
+        Weight of the loss of the second output, for networks that have one.
     drawings : int
         Number of times that the errors of simulated observations are drawn anew; epochs use the set
         and its drawings in turn.
@@ -67,16 +69,17 @@ class TrainingConfig:
     model: str = "mlp"
     network: NetworkConfig = field(default_factory=NetworkConfig)
     seed: int = 0
-    epochs: int = 60
+    epochs: int = 30
     batch_size: int = 2048
     learning_rate: float = 1e-3
     final_fraction: float = 0.01
     warmup_epochs: float = 1.0
     weight_decay: float = 1e-4
     clip_norm: float = 1.0
-    patience: int = 60
+    patience: int = 30
     data_loss: str = "l1"
     weights: LossWeights = field(default_factory=LossWeights)
+    error_size_weight: float = 0.1
     drawings: int = 3
     two_epoch_fraction: float = 0.1
     averaging: float = 0.999
@@ -93,7 +96,9 @@ class TrainingConfig:
         require("data_loss", f"one of {(*DATA_LOSSES,)}", lambda x: x in DATA_LOSSES)
         require("epochs batch_size patience", "at least 1", lambda x: x >= 1)
         require(
-            "learning_rate clip_norm", "greater than 0 and finite", lambda x: 0.0 < x < math.inf
+            "learning_rate clip_norm error_size_weight",
+            "greater than 0 and finite",
+            lambda x: 0.0 < x < math.inf,
         )
         require(
             "weights",
@@ -145,7 +150,8 @@ class TrainingConfig:
         paper's weights a network does best by looking at nothing.
         """
         weights = LossWeights(motion=3.0e-4, kinematic=2.0e-4)
-        return cls(**{"model": model, "weights": weights, **changes})
+        network = NetworkConfig(magnitude=True, root=True, second_output=True)
+        return cls(**{"model": model, "network": network, "weights": weights, **changes})
 
     @classmethod
     def default(cls, model: str, representation: str = "invariant", **changes: Any) -> Self:

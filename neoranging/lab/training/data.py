@@ -79,6 +79,9 @@ class TrainingArcs:
             sky_acc=self.inputs.sky_acc * factor[:, None],
             observer_acc=self.inputs.observer_acc * factor[:, None],
             parallax=self.inputs.parallax * factor,
+            root=self.inputs.root * factor,
+            root_rate=self.inputs.root_rate * factor,
+            has_root=self.inputs.has_root * factor,
         )
         return type(self)(inputs, self.rho, self.rho_dot, (), self.facts)
 
