@@ -21,14 +21,8 @@ from neoranging.cli.options import (
 )
 
 _NETWORK = (
-    "trunk",
-    "width",
-    "blocks",
-    "activation",
-    "output",
-    "magnitude",
-    "root",
-    "second_output",
+    *("trunk", "width", "blocks", "activation", "output"),
+    *("magnitude", "root", "second_output"),
 )
 
 

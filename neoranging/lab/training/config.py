@@ -69,14 +69,14 @@ class TrainingConfig:
     model: str = "mlp"
     network: NetworkConfig = field(default_factory=NetworkConfig)
     seed: int = 0
-    epochs: int = 30
+    epochs: int = 40
     batch_size: int = 2048
     learning_rate: float = 1e-3
     final_fraction: float = 0.01
     warmup_epochs: float = 1.0
     weight_decay: float = 1e-4
     clip_norm: float = 1.0
-    patience: int = 30
+    patience: int = 40
     data_loss: str = "l1"
     weights: LossWeights = field(default_factory=LossWeights)
     error_size_weight: float = 0.1
