@@ -52,7 +52,8 @@ def residual_loss(estimate: Tensor, truth: Tensor) -> Tensor:
 def error_size_loss(error: Tensor, log_error: Tensor) -> Tensor:
     """Mean negative log-likelihood of errors under Laplace's law of the sizes expected.
 
-    Both (B, 2), up to a constant. The errors are data here: no gradient reaches the estimates by them.
+    Both (B, 2), up to a constant. The errors are data here: no gradient reaches the estimates by
+    them.
     """
     log_error = log_error.clamp(*LOG_ERROR_LIMITS)
     return (error.detach().abs() * torch.exp(-log_error) + log_error).mean()
