@@ -148,9 +148,12 @@ class TrainingConfig:
         curvature of an arc turn over within hours, so an error of its range that two instants do
         not share counts as a velocity far above that of anything in the solar system; at the
         paper's weights a network does best by looking at nothing.
+
+        Magnitudes are not shown: they help on objects like those of the training part, and mislead
+        on brighter ones, whose sizes are others.
         """
         weights = LossWeights(motion=3.0e-4, kinematic=2.0e-4)
-        network = NetworkConfig(magnitude=True, root=True, second_output=True)
+        network = NetworkConfig(root=True, second_output=True)
         return cls(**{"model": model, "network": network, "weights": weights, **changes})
 
     @classmethod
