@@ -281,8 +281,8 @@ class LearnedEstimator(RangingEstimator):
         remarks = _outside_domain(outside, names)
         remarks[rows] = _unlike_training(conflicts, names)
         covariance[missing] = np.nan
-        remarks = remarks.astype(np.str_)
-        return replace(answers, status=status, remarks=remarks, covariance=covariance)
+        texts = remarks.astype(np.str_)
+        return replace(answers, status=status, remarks=texts, covariance=covariance)
 
     def __repr__(self) -> str:
         return (

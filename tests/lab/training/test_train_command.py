@@ -20,7 +20,6 @@ def run(*arguments):
 
 def test_the_command(arc_set, simulate, tmp_path):
     common = (
-        "--no-magnitude",
         "--model",
         "pinn",
         "--data",
