@@ -81,3 +81,10 @@ def test_files_that_are_no_recipe(content, tmp_path):
         TrainingConfig.load(path)
     with pytest.raises(TrainingError):
         TrainingConfig.load(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("shown", ["magnitude", "root"])
+def test_the_paper_has_no_such_inputs(shown):
+    network = replace(NetworkConfig.paper(), **{shown: True})
+    with pytest.raises(TrainingError, match="eleven inputs"):
+        TrainingConfig.paper(network=network)
