@@ -2,12 +2,14 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
 from neoranging.exceptions import TrainingError
 from neoranging.lab.training.config import TrainingConfig
 from neoranging.nn.losses import LossWeights
+from neoranging.nn.modules import NetworkConfig
 
 
 def test_the_hyperparameters_of_the_paper():
