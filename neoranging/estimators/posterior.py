@@ -10,8 +10,10 @@ import numpy as np
 import torch
 
 from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import Attributables
 from neoranging.core.posterior import Posterior
 from neoranging.core.quantile_nodes import PlaneMixture
+from neoranging.ephemeris.states import attractors
 from neoranging.estimators.learned import default_weights, load_trained
 from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.estimators.systematic import Prior, SystematicRangingEstimator
@@ -29,7 +31,7 @@ N_RATES: Final = 16
 
 _FLOOR: Final = 0.1
 _FLOOR_WIDTH: Final = 1.5
-"""Share and width, in spreads of the training arcs, of what is proposed whatever the network says."""
+"""Share and width, in spreads of the training arcs, of what is proposed in any case."""
 
 _LEAST_NODES: Final = 40.0
 _LEAST_COLUMNS: Final = 8.0
@@ -45,8 +47,8 @@ class PosteriorEstimator(SystematicRangingEstimator):
     The network is a conditional density of range and range-rate, learnt from simulated nights. Its
     quantiles are where the exact likelihood and the prior are worked out: importance sampling with
     one node to a stratum, so the answer is the posterior under any prior, whatever the network was
-    trained on. Where too few nodes carry the posterior they are placed once more by its moments, and
-    where that does not help `SystematicRangingEstimator` takes over; ``diagnostics`` says so.
+    trained on. Where too few nodes carry the posterior they are placed once more by its moments,
+    and where that does not help `SystematicRangingEstimator` takes over; ``diagnostics`` says so.
 
     Parameters
     ----------
@@ -84,16 +86,17 @@ class PosteriorEstimator(SystematicRangingEstimator):
         return {**super().identity, "weights_sha256": self._trained.digest}
 
     def _posterior(
-        self, arcs: Arcs, night: Nights, table: PriorTable
+        self, arcs: Arcs, attributables: Attributables, night: Nights, table: PriorTable
     ) -> tuple[Posterior, StrArray | None]:
+        from neoranging.core.sightings import nights
         from neoranging.core.systematic import systematic
 
         mixture, plane = self._proposal(arcs)
         every = np.arange(len(arcs))
         first = self._on_nodes(mixture, plane, night, arcs.mean_mag, table, every)
         poor = np.flatnonzero(~_is_resolved(first))
-        parts, owners = [first.take(np.flatnonzero(_is_resolved(first)))], [every]
-        owners = [np.flatnonzero(_is_resolved(first))]
+        owners = [np.setdiff1d(every, poor)]
+        parts = [first.take(owners[0])]
         if len(poor):
             again = self._moments(first.take(poor), plane, poor)
             second = self._on_nodes(again, plane, night, arcs.mean_mag, table, poor)
@@ -103,7 +106,9 @@ class PosteriorEstimator(SystematicRangingEstimator):
             poor = poor[~good]
         remarks = np.full(len(arcs), "", dtype=object)
         if len(poor):
-            parts.append(systematic(night.take(poor), arcs.mean_mag[poor], table))
+            rest, motion = arcs.take(poor), attributables.take(poor)
+            own = nights(rest, motion, attractors(motion.epoch, rest.span))
+            parts.append(systematic(own, rest.mean_mag, table))
             owners.append(poor)
             remarks[poor] = "the nodes of the network are too few here: systematic ranging"
         joined = Posterior.join(parts)

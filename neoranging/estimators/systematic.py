@@ -151,7 +151,11 @@ class SystematicRangingEstimator(RangingEstimator):
         return replace(answers, posterior=posterior, remarks=remarks)
 
     def _posterior(
-        self, arcs: Arcs, attributables: Attributables, night: Nights, table: PriorTable
+        self,
+        arcs: Arcs,
+        attributables: Attributables,  # noqa: ARG002 (for those who need the nights of some arcs)
+        night: Nights,
+        table: PriorTable,
     ) -> tuple[Posterior, StrArray | None]:
         """Posteriors of arcs under a table, and remarks on how they were reached."""
         from neoranging.core.systematic import systematic
