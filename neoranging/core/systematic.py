@@ -76,7 +76,7 @@ _MOST_TRIES: Final = 8
 _GOLDEN: Final = 0.618034
 """Range-rates tried for a column without a best one, and their distance in widths of the strip."""
 
-_LIMITING_MAGNITUDE: Final = 21.5
+LIMITING_MAGNITUDE: Final = 21.5
 """Magnitude that objects without one could have had at most."""
 
 _COS, _SIN = math.cos(OBLIQUITY_J2000), math.sin(OBLIQUITY_J2000)
@@ -228,7 +228,7 @@ def fill_column(
             nodes[column, k, 1] = right - left
             nodes[column, k, 2] = likelihood
             nodes[column, k, 3] = log_prior(
-                rho, rho_dot, magnitude - shift, _LIMITING_MAGNITUDE - shift, prior, space
+                rho, rho_dot, magnitude - shift, LIMITING_MAGNITUDE - shift, prior, space
             )
             if likelihood == -np.inf:
                 for p in range(4):

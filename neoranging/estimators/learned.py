@@ -75,10 +75,10 @@ def read_card(weights: str | os.PathLike[str]) -> dict[str, Any]:
     CheckpointError
         If the file or its card is damaged or something else.
     """
-    return copy.deepcopy(_load(Path(weights)).card)
+    return copy.deepcopy(load_trained(Path(weights)).card)
 
 
-def _load(path: Path) -> _Trained:
+def load_trained(path: Path) -> _Trained:
     """Network of a file; a file that has changed since, or its card, is read anew."""
     try:
         state = path.stat()
@@ -195,7 +195,7 @@ class LearnedEstimator(RangingEstimator):
         **options
             ``origin``, ``slack``, ``level``.
         """
-        network = _load(Path(weights)).network
+        network = load_trained(Path(weights)).network
         return cls(representation=network.config.representation, weights=weights, **options)
 
     @property
@@ -230,7 +230,7 @@ class LearnedEstimator(RangingEstimator):
         path = self.weights
         if path == "default":
             path = default_weights(self.name, self.representation)
-        trained = _load(Path(path))
+        trained = load_trained(Path(path))
         model = trained.card["model"]
         if model not in {vars(base).get("name") for base in type(self).__mro__}:
             raise NotTrainedError(

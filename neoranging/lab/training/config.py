@@ -14,7 +14,7 @@ from neoranging.files import read_json, write_json
 from neoranging.nn.losses import DATA_LOSSES, LossWeights
 from neoranging.nn.modules import NetworkConfig
 
-MODELS: Final = ("mlp", "pinn")
+MODELS: Final = ("mlp", "pinn", "posterior")
 REPRESENTATIONS: Final = ("paper", "invariant")
 
 
@@ -26,9 +26,10 @@ class TrainingConfig:
 
     Attributes
     ----------
-    model : {"mlp", "pinn"}
-        The MLP learns from errors alone. The PINN's loss adds what its estimate leaves of the range
-        equation, and how its estimates of a batch are distributed.
+    model : {"mlp", "pinn", "posterior"}
+        The MLP learns from errors alone, the posterior the density of range and range-rate. The
+        PINN's loss adds what its estimate leaves of the range equation, and how its estimates of a
+        batch are distributed.
     network : NetworkConfig
     seed : int
         Seed of initial weights, order of arcs, and noise.
@@ -99,6 +100,12 @@ class TrainingConfig:
                 "magnitude and root are shown to networks of the representation 'invariant' alone: "
                 "the paper's has eleven inputs"
             )
+        mixture = network.output == "mixture"
+        if mixture != (self.model == "posterior"):
+            raise TrainingError(
+                f"the model {self.model!r} does not go with the output {network.output!r}: a "
+                "posterior needs 'mixture', and nothing else takes it"
+            )
         require("data_loss", f"one of {(*DATA_LOSSES,)}", lambda x: x in DATA_LOSSES)
         require("epochs batch_size patience", "at least 1", lambda x: x >= 1)
         require(
@@ -160,6 +167,8 @@ class TrainingConfig:
         """
         weights = LossWeights(motion=3.0e-4, kinematic=2.0e-4)
         network = NetworkConfig(root=True, second_output=True)
+        if model == "posterior":
+            network = NetworkConfig(root=True, magnitude=True, output="mixture")
         return cls(**{"model": model, "network": network, "weights": weights, **changes})
 
     @classmethod
