@@ -374,12 +374,14 @@ def range_arc(
     far, close = math.log(_FARTHEST_AU), math.log(_NEAREST_AU)
     proposed = len(starts) > 0
     depth = _DEPTH_PROPOSED if proposed else _DEPTH
-    n_planned = len(starts) if proposed else int((far - close) / _FIRST_STEP) + 2
+    n_planned, n_even = 0, int((far - close) / _FIRST_STEP) + 2
     # inwards, for far away the fitted attributable is right, and parallax grows from there on
-    for k in range(n_planned):
-        even = far - k * (far - close) / (n_planned - 1)
-        planned[k] = min(max(starts[k], close), far) if proposed else even
-        near[k] = max(k - 1, 0)
+    for k in range(len(starts) if proposed else n_even):
+        at = starts[k] if proposed else far - k * (far - close) / (n_even - 1)
+        at = min(max(at, close), far)
+        if k == 0 or at < planned[n_planned - 1] - _FINEST_STEP:
+            planned[n_planned], near[n_planned] = at, max(n_planned - 1, 0)
+            n_planned += 1
     n = 0
     while n_planned > 0:
         for k in range(n_planned):

@@ -40,6 +40,12 @@ _FLOOR: Final = np.linspace(2.0, -2.0, 5)
 They are there whatever the network says: no part of the region is left unseen.
 """
 
+_GRID: Final = 2.0**-9
+"""Step in ln rho on which columns begin.
+
+The network's single precision, which depends on how many arcs it sees at once, does not show there.
+"""
+
 _LEAST_NODES: Final = 8.0
 """Effective number of nodes below which the posterior does not stand on the proposal."""
 
@@ -201,7 +207,8 @@ class PosteriorEstimator(SystematicRangingEstimator):
         x = scaled * scaling.scale[0].item() + scaling.center[0].item()
         x = torch.from_numpy(-np.sort(-x, axis=1))
         many = Plane(plane.c[:, None], plane.log_far[:, None])
-        return np.log(many.inverse(x, torch.zeros_like(x))[0].numpy())
+        log_rho = np.log(many.inverse(x, torch.zeros_like(x))[0].numpy())
+        return np.round(log_rho / _GRID) * _GRID
 
 
 def _quantiles(mixture: Mixture) -> FloatArray:
