@@ -144,11 +144,13 @@ class TestDraws:
         one = tracklets[0]
         bare = nr.Tracklet(one.obstime, one.coord, station="250")  # a spacecraft, at no place
         both = nr.TrackletSet.from_tracklets([bare, one])
+        estimator = PosteriorEstimator(weights=weights["fair"])
         with pytest.warns(NeoRangingWarning, match="place of the observer"):
-            rho, _ = PosteriorEstimator(weights=weights["fair"]).draw(both, 3, rng=1)
+            rho, _ = estimator.draw(both, 3, rng=1)
+        with pytest.warns(NeoRangingWarning, match="place of the observer"):
+            answer = estimator.estimate(both)
         assert np.isnan(rho[0]).all()
         assert (rho[1] > 0.0 * u.au).all()
-        answer = PosteriorEstimator(weights=weights["fair"]).estimate(both)
         assert answer.status[0] == RangeStatus.UNKNOWN_OBSERVER
 
     def test_a_count_that_is_none(self, nights, weights):
