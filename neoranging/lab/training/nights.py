@@ -44,6 +44,13 @@ from neoranging.typing import BoolArray, FloatArray, IntArray
 CUT_SHARE: Final = 0.3
 """Share of the arcs of three observations or more that lose some of them in an epoch."""
 
+_LEAST_CHANGE_D: Final = 0.02
+"""Time between the epochs of the triplet that an arc of several visits has to exceed once cut [d].
+
+Two stations at once are an observer that moves within seconds by the radius of the Earth: an
+acceleration a hundred times that of its rotation, which would set the scale of that feature.
+"""
+
 TRAINING_PRIOR: Final = (
     "population of the twin with the selection of its surveys, and its close passages, log-uniform "
     "in the distance and some of them impactors, at their share in the set; arcs of one night as "
@@ -105,9 +112,10 @@ class ExactArcs(NamedTuple):
         if errors.size > 0.0:
             late = time_steps(fine) * (rng.random(len(rows)) - 0.5)
             noisy = self.drawn[arcs.owner]
-            moved = displaced(arcs.direction, np.where(noisy, late * self.motion[:, rows], 0.0))
-            moved = redrawn(replace(arcs, ra=moved[0], dec=moved[1]), self.drawn, errors, rng)
-            pairs = zip(rounded(moved.ra, moved.dec, fine), (arcs.ra, arcs.dec), strict=True)
+            offset = np.where(noisy, late * self.motion[:, rows], 0.0)
+            ra, dec = displaced(arcs.direction, offset)
+            seen = redrawn(replace(arcs, ra=ra, dec=dec), self.drawn, errors, rng)
+            pairs = zip(rounded(seen.ra, seen.dec, fine), (arcs.ra, arcs.dec), strict=True)
             ra, dec = (np.where(noisy, *pair) for pair in pairs)
             arcs = replace(arcs, ra=ra, dec=dec)
         return arcs, self.rho[middle], self.rho_dot[middle]
@@ -131,8 +139,9 @@ class ExactArcs(NamedTuple):
         # as short as no arc of a set is, or without a middle: such arcs stay as they are
         some = arcs.observations(np.flatnonzero(left))
         first, middle, last = some.t[some.triplet].T
-        gap = np.where(some.counts > 2, np.minimum(middle - first, last - middle), np.inf)
-        bad = (last - first <= LEAST_SPAN_D) | (gap <= 0.0)
+        gap = np.where(some.counts > 2, np.minimum(middle - first, last - middle), last - first)
+        is_shared = some.sum(some.visit != some.visit[some.offsets[:-1]][some.owner]) > 0
+        bad = (last - first <= LEAST_SPAN_D) | (gap <= np.where(is_shared, _LEAST_CHANGE_D, 0.0))
         return np.flatnonzero(left | bad[owner])
 
 

@@ -141,6 +141,16 @@ def uncut(monkeypatch):
     monkeypatch.setattr(nights, "CUT_SHARE", 0.0)
 
 
+def test_observers_of_cut_arcs_move_as_those_of_others(twin_table, exact):
+    """The features of the observer's path keep their scale: its spread over stored arcs."""
+    stored = arc_inputs(to_core(twin_table))
+    for name in ("observer_acc", "observer_rate"):
+        usual = getattr(stored, name).std(dim=0)
+        for number in range(5):
+            drawn = getattr(Nights((exact,), Errors(), seed=3).drawn(number).inputs, name)
+            assert (drawn.std(dim=0) < 1.5 * usual).all()
+
+
 def test_fresh_errors_scatter_as_the_law_says(exact, uncut):
     """Of slow objects with fine records and claims, where the last digits do not count."""
     arcs = exact.arcs
