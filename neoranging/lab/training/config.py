@@ -55,6 +55,9 @@ class TrainingConfig:
     drawings : int
         Number of times that the errors of simulated observations are drawn anew; epochs use the set
         and its drawings in turn.
+    fresh_nights : bool
+        Draw the errors of simulated observations anew in every epoch, in place of ``drawings``, and
+        cut some arcs short; see `neoranging.lab.training.nights`.
     two_epoch_fraction : float
         Share of arcs, another one in each epoch, that lose their curvature as if they had two
         epochs.
@@ -86,6 +89,7 @@ class TrainingConfig:
     averaging: float = 0.999
     close_passages: bool = True
     no_magnitude_fraction: float = 0.2
+    fresh_nights: bool = False
 
     def __post_init__(self) -> None:
         def require(names: str, needed: str, is_good: Callable[[Any], bool]) -> None:
@@ -119,6 +123,16 @@ class TrainingConfig:
             lambda weights: all(0.0 <= x < math.inf for x in weights),
         )
         require("seed warmup_epochs weight_decay drawings", "at least 0", lambda x: x >= 0)
+        if self.fresh_nights and network.representation == "paper":
+            raise TrainingError(
+                "fresh nights are for the representation 'invariant': the paper's needs three "
+                "observations, seen from the centre of the Earth"
+            )
+        if self.fresh_nights and self.drawings:
+            raise TrainingError(
+                f"drawings must be 0 with fresh nights, which draw errors in every epoch, got "
+                f"{self.drawings!r}"
+            )
         fractions = "final_fraction two_epoch_fraction no_magnitude_fraction"
         require(fractions, "between 0 and 1", lambda x: 0.0 <= x <= 1.0)
         require("averaging", "in [0, 1)", lambda x: 0.0 <= x < 1.0)
@@ -164,12 +178,25 @@ class TrainingConfig:
 
         Magnitudes are not shown: they help on objects like those of the training part, and mislead
         on brighter ones, whose sizes are others.
+
+        A density is learnt from fresh nights: one that has seen the same errors twice is too narrow
+        on those of others.
         """
-        weights = LossWeights(motion=3.0e-4, kinematic=2.0e-4)
-        network = NetworkConfig(root=True, second_output=True)
+        recipe: dict[str, Any] = {
+            "model": model,
+            "network": NetworkConfig(root=True, second_output=True),
+            "weights": LossWeights(motion=3.0e-4, kinematic=2.0e-4),
+        }
         if model == "posterior":
-            network = NetworkConfig(root=True, magnitude=True, output="mixture")
-        return cls(**{"model": model, "network": network, "weights": weights, **changes})
+            recipe |= {
+                "network": NetworkConfig(root=True, output="mixture"),
+                "fresh_nights": True,
+                "drawings": 0,
+                "two_epoch_fraction": 0.0,
+                "epochs": 20,
+                "patience": 20,
+            }
+        return cls(**{**recipe, **changes})
 
     @classmethod
     def default(cls, model: str, representation: str = "invariant", **changes: Any) -> Self:

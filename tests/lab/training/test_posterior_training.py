@@ -13,9 +13,14 @@ from neoranging.nn.modules import NetworkConfig
 def test_the_density_at_the_truth_grows(arc_set, tmp_path):
     network = NetworkConfig(width=16, blocks=1, root=True, output="mixture", components=3)
     config = TrainingConfig.invariant(
-        "posterior", network=network, epochs=8, batch_size=32, drawings=0, learning_rate=3e-3
+        "posterior",
+        network=network,
+        epochs=8,
+        batch_size=32,
+        fresh_nights=False,
+        learning_rate=3e-3,
     )
-    train, validation = (load_arcs(arc_set, part) for part in ("train", "val"))
+    train, validation = (load_arcs(arc_set, part, root=True) for part in ("train", "val"))
     result = fit_network(config, train, validation, tmp_path / "run", device="cpu", threads=1)
     losses = [row["val_total"] for row in result.history]
     assert losses[-1] < losses[0] - 0.5
