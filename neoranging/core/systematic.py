@@ -353,6 +353,24 @@ def needs_between(
 
 
 @compiled
+def first_columns(
+    starts: FloatArray, far: float, close: float, planned: FloatArray, near: IntArray
+) -> int:
+    """Logarithms of the first ranges and the column each is fitted from; their number returned.
+
+    Inwards, for far away the fitted attributable is right, and parallax grows from there on.
+    """
+    n, n_even = 0, int((far - close) / _FIRST_STEP) + 2
+    for k in range(len(starts) if len(starts) else n_even):
+        at = starts[k] if len(starts) else far - k * (far - close) / (n_even - 1)
+        at = min(max(at, close), far)
+        if k == 0 or at < planned[n - 1] - _FINEST_STEP:
+            planned[n], near[n] = at, max(n - 1, 0)
+            n += 1
+    return n
+
+
+@compiled
 def range_arc(
     night: Nights,
     arc: int,
@@ -374,14 +392,7 @@ def range_arc(
     far, close = math.log(_FARTHEST_AU), math.log(_NEAREST_AU)
     proposed = len(starts) > 0
     depth = _DEPTH_PROPOSED if proposed else _DEPTH
-    n_planned, n_even = 0, int((far - close) / _FIRST_STEP) + 2
-    # inwards, for far away the fitted attributable is right, and parallax grows from there on
-    for k in range(len(starts) if proposed else n_even):
-        at = starts[k] if proposed else far - k * (far - close) / (n_even - 1)
-        at = min(max(at, close), far)
-        if k == 0 or at < planned[n_planned - 1] - _FINEST_STEP:
-            planned[n_planned], near[n_planned] = at, max(n_planned - 1, 0)
-            n_planned += 1
+    n_planned = first_columns(starts, far, close, planned, near)
     n = 0
     while n_planned > 0:
         for k in range(n_planned):
