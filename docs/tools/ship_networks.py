@@ -13,8 +13,8 @@ of the density at the truth: what they reach beyond hangs on the likelihood that
 
 Afterwards the calibrations of all methods of the package are made anew: those of networks from the
 test part of the twin, those of classical methods from that of a twin whose errors are as large as
-claimed. ``--no-calibrate`` leaves them, which then belong to other weights; without RUNS nothing but
-calibrations is made.
+claimed. ``--no-calibrate`` leaves them, which then belong to other weights; without RUNS nothing
+else is made.
 """
 
 from __future__ import annotations
