@@ -119,7 +119,7 @@ def study_tables(
     tables["pit"] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     done(1)
     if pairs := _pairs(methods):
-        differences = (cross(scored[a], scored[b], **options) for a, b in pairs)
+        differences = (cross(scored[a], scored[b], margins=True, **options) for a, b in pairs)
         tables["cross"] = pd.concat(differences, ignore_index=True)
     done(1)
     classical = [scored[m.label] for m in (*methods, *geocentric) if m.is_classical]
