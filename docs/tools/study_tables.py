@@ -382,14 +382,11 @@ def _both(row: Row) -> str:
     if row["difference"] is None:
         return number(float("nan"))
     text = f"| {number(row['value_second'])} → {number(row['value_first'])}"
-    if row["low"] is None:
+    if row["low"] is None or row["low"] == row["high"]:
         return text
-    return f"{text}\n   | {signed(row['low'])} … {signed(row['high'])}"
-
-
-def signed(value: float) -> str:
-    """End of the interval of a difference, with its sign."""
-    return bound(value) if value < 0.0 else f"+{bound(value)}"
+    # with the signs of a difference
+    ends = (f"{'+' * (end > 0.0)}{bound(end)}" for end in (row["low"], row["high"]))
+    return f"{text}\n   | {' … '.join(ends)}"
 
 
 # ---------------------------------------------------------------------- the networks of the paper
@@ -399,7 +396,8 @@ def paper(study: Study) -> Iterable[str]:
     """Networks in the form of the paper beside the paper's: its table, and its cross."""
     methods = study.settings["methods"]
     of_form = [k for k in methods if methods[k].get("representation") == "paper"]
-    rows = [row for row in study.tables["headline"] if row["method"] in of_form]
+    headline_rows = study.tables["headline"]
+    rows = [r for r in headline_rows if r["method"] in of_form and r["answers"] == "all"]
     published = [row for row in study.tables["published"] if row["subset"] == "all"]
     if not rows:
         return
