@@ -1,5 +1,6 @@
 """The paper's networks on arcs drawn as the paper's: docs/tools/paper_values.py."""
 
+import hashlib
 import importlib.util
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import from_three_points
+from neoranging.estimators.learned import default_weights
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.study import METRICS, predict
@@ -131,6 +133,13 @@ def test_table_has_the_paper_beside_ours(tool, nights):
     assert f"{value:.3g}" in line
     for label in tool.FIGURES.values():
         assert text.count(f'"{label}"') == 1
+
+
+def test_arcs_and_weights_are_named(tool, nights):
+    text = tool.describe(nights)
+    assert "**Made**: 300 arcs of 75 objects." in text
+    digest = hashlib.sha256(default_weights("pinn", "paper").read_bytes()).hexdigest()[:8]
+    assert text.count(f"``{digest}``") == 2
 
 
 def test_a_tick_is_for_a_published_value_within_the_interval(tool, nights, monkeypatch):

@@ -4,9 +4,10 @@ The networks are those of the form of the paper; the arcs are of a divided twin,
 that they have not learnt from are judged::
 
     python docs/tools/paper_values.py twin --real real-night --output docs/guide/paper_values.inc \
-        --mlp runs/mlp-paper-*/network.safetensors --pinn runs/pinn-paper-*/network.safetensors
+        --mlp mlp@paper runs/mlp-paper-[02]/network.safetensors \
+        --pinn pinn@paper runs/pinn-paper-[12]/network.safetensors
 
-Without files of weights the networks are those of the package. The steps change the arcs that are
+Without ``--mlp`` and ``--pinn`` the networks are those of the package. The steps change the arcs that are
 judged, and how, not the networks:
 
 1. the twin as it is, with the attributables by three observations that the paper has;
@@ -82,6 +83,8 @@ class Nights(NamedTuple):
     """With attributables by three observations, seen from the geocentre."""
     scored: dict[str, list[pd.DataFrame]]
     """By kind of network, scores of each."""
+    weights: dict[str, list[str]]
+    """By kind of network, first digits of the SHA-256 of the weights of each."""
 
     @classmethod
     def of(cls, title: str, table: ArcTable, networks: Mapping[str, Sequence[str]]) -> Nights:
@@ -93,9 +96,9 @@ class Nights(NamedTuple):
             attributables=attributables,
             limits=attributables.range_limits,
         )
-        nights = cls(title, table, truth, {})
+        nights = cls(title, table, truth, {}, {})
         for kind, descriptions in networks.items():
-            nights.scored[kind] = []
+            nights.scored[kind], nights.weights[kind] = [], []
             for description in descriptions:
                 method = StudyMethod.of(f"{kind}={description}").estimator
                 if method.origin != "geocenter":
@@ -105,6 +108,7 @@ class Nights(NamedTuple):
                     )
                 answers, _ = ask_arcs(method, arcs, topocentric, kind)
                 nights.scored[kind].append(nights.score(kind, answers.rho, answers.rho_dot))
+                nights.weights[kind].append(method.identity["weights_sha256"][:8])
                 print(f"{title}: {description}")
         return nights
 
@@ -207,6 +211,16 @@ def steps(twin: Nights, real: Nights | None) -> dict[str, tuple[Nights, IntArray
     return found
 
 
+def describe(nights: Nights) -> str:
+    """Paragraph on the arcs and the weights of the networks."""
+    counts = f"{len(nights.table):,} arcs of {nights.scored['mlp'][0].object.nunique():,} objects"
+    digests = (
+        f"{kind} {', '.join(f'``{digest}``' for digest in of_kind)}"
+        for kind, of_kind in nights.weights.items()
+    )
+    return f"**{nights.title.capitalize()}**: {counts}. Weights: {'; '.join(digests)}.\n"
+
+
 def farther(nights: Nights, rows: IntArray, kind: str) -> list[pd.DataFrame]:
     """Scores of all answers moved alike, to the published median relative to the true one."""
     (paper,) = (
@@ -254,8 +268,8 @@ def main() -> None:
     parser.add_argument("twin", type=Path, help="A divided twin.")
     parser.add_argument("--split", default="test", help="Its part to judge on.")
     parser.add_argument("--real", type=Path, help="A set of real nights.")
-    parser.add_argument("--mlp", nargs="+", default=["mlp@paper"], help="Files of weights.")
-    parser.add_argument("--pinn", nargs="+", default=["pinn@paper"], help="Files of weights.")
+    parser.add_argument("--mlp", nargs="+", default=["mlp@paper"], help="Networks, or files.")
+    parser.add_argument("--pinn", nargs="+", default=["pinn@paper"], help="Networks, or files.")
     parser.add_argument("--max-arcs", type=int, help="At most so many arcs, for a quick look.")
     parser.add_argument("--resamples", type=int, default=200, help="Of the bootstrap by object.")
     parser.add_argument("--output", type=Path, help="Page part to write.")
@@ -268,7 +282,9 @@ def main() -> None:
         nights = Selection(split=None, max_arcs=options.max_arcs).read(options.real)
         real = Nights.of("real nights", nights, networks)
     arcs = steps(twin, real)
-    text = "\n".join(as_table(kind, arcs, options.resamples) for kind in networks)
+    about = [describe(nights) for nights in (twin, real) if nights is not None]
+    tables = [as_table(kind, arcs, options.resamples) for kind in networks]
+    text = "\n".join([*about, *tables])
     if options.output is None:
         print(text)
         return
