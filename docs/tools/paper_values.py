@@ -7,8 +7,8 @@ that they have not learnt from are judged::
         --mlp mlp@paper runs/mlp-paper-[02]/network.safetensors \
         --pinn pinn@paper runs/pinn-paper-[12]/network.safetensors
 
-Without ``--mlp`` and ``--pinn`` the networks are those of the package. The steps change the arcs that are
-judged, and how, not the networks:
+Without ``--mlp`` and ``--pinn`` the networks are those of the package. The steps change the arcs
+that are judged, and how, not the networks:
 
 1. the twin as it is, with the attributables by three observations that the paper has;
 2. its arcs drawn so that thirds of them lie between the published cut points of proper motion and
