@@ -13,6 +13,7 @@ from neoranging.cli.errors import echo
 from neoranging.cli.options import (
     COUNT,
     COUNT_OR_NONE,
+    FILE,
     POSITIVE,
     Number,
     data_option,
@@ -96,6 +97,13 @@ _NETWORK = (
 )
 @click.option("--threads", type=COUNT, help="Threads of the CPU.")
 @click.option(
+    "--ephemeris-cache",
+    type=FILE,
+    metavar="FILE",
+    help="States of the Earth and its rotation from a .pth file, which "
+    "neoranging.ephemeris.save_cache writes; without it they are computed.",
+)
+@click.option(
     "--tensorboard", is_flag=True, help="Also write events for TensorBoard; needs tensorboardX."
 )
 @click.option("--resume", is_flag=True, help="Go on with the run in the folder, if there is one.")
@@ -110,6 +118,7 @@ def train(
     resume: bool,
     overwrite: bool,
     tensorboard: bool,
+    ephemeris_cache: Path | None,
     **recipe: Any,
 ) -> None:
     """Train a network on the training part of a set, judged by its validation part.
@@ -126,6 +135,7 @@ def train(
     """  # noqa: D301 (the character by which click keeps lines apart)
     from dataclasses import replace
 
+    from neoranging.ephemeris import load_cache
     from neoranging.lab.training import TrainingConfig
     from neoranging.lab.training.fit import WEIGHTS, fit_on_set
     from neoranging.lab.training.memory import keep_freed_memory
@@ -137,6 +147,8 @@ def train(
     shape = {name: options.pop(name) for name in _NETWORK if name in options}
     config = TrainingConfig.default(model, representation, **options)
     config = replace(config, network=replace(config.network, **shape))
+    if ephemeris_cache is not None:
+        load_cache(ephemeris_cache)  # before arcs are read: what is computed already stays
     keep_freed_memory()  # of the whole process, which is that of this command
     result = fit_on_set(
         config,

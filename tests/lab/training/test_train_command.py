@@ -7,9 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from neoranging.cli import main
+from neoranging.ephemeris import save_cache, states
 from neoranging.estimators.mlp import MLPEstimator
 from neoranging.estimators.pinn import PINNEstimator
 from neoranging.exceptions import NotTrainedError
+from neoranging.lab.sets import read_arcs
+from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.training import TrainingConfig, train
 from neoranging.nn.modules import NetworkConfig
 
@@ -64,6 +67,61 @@ def test_the_density_of_fresh_nights(arc_set, tmp_path):
     refused = run("--model", "posterior", "--data", arc_set, "--out", tmp_path, "--drawings", 2)
     assert refused.exit_code == 1
     assert "drawings must be 0" in refused.output
+
+
+@pytest.fixture
+def empty_series(monkeypatch):
+    """Series of the ephemeris as in a new process, which refuse to compute a cell."""
+
+    def refuse(*_):
+        raise AssertionError("a cached cell was computed again")
+
+    series = []
+    for name in ("_EARTH", "_POLE", "_TDB_TT"):
+        filled = getattr(states, name)
+        empty = states._series(refuse, n_components=filled.n_components, name=filled.name)
+        monkeypatch.setattr(states, name, empty)
+        series.append(empty)
+    monkeypatch.setattr(states, "_SERIES", tuple(series))
+
+
+@pytest.fixture
+def cache(arc_set, tmp_path):
+    """File of the states that the arcs of the set need."""
+    to_core(read_arcs(arc_set))
+    path = tmp_path / "ephemeris.pth"
+    save_cache(path)
+    return path
+
+
+def test_states_come_from_the_ephemeris_cache(cache, arc_set, tmp_path, empty_series):
+    shape = ("--epochs", 1, "--batch-size", 64, "--width", 8, "--blocks", 1, "--drawings", 0)
+    options = ("--model", "mlp", "--data", arc_set, "--device", "cpu", *shape)
+    done = run(*options, "--out", tmp_path / "read", "--ephemeris-cache", cache)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "read" / "network.safetensors").exists()
+
+
+def test_without_the_cache_states_are_computed(cache, arc_set, tmp_path, empty_series):
+    done = run("--model", "mlp", "--data", arc_set, "--out", tmp_path / "run", "--device", "cpu")
+    assert "a cached cell was computed again" in repr(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "words"),
+    [
+        (None, 2, "does not exist"),
+        (b"not a cache", 1, "is damaged or no ephemeris cache; delete"),
+    ],
+)
+def test_an_ephemeris_cache_that_is_none(arc_set, tmp_path, content, code, words):
+    path, out = tmp_path / "ephemeris.pth", tmp_path / "run"
+    if content is not None:
+        path.write_bytes(content)
+    done = run("--model", "mlp", "--data", arc_set, "--out", out, "--ephemeris-cache", path)
+    assert done.exit_code == code
+    assert words in " ".join(done.output.split())
+    assert not out.exists()
 
 
 def test_a_set_that_is_none(tmp_path):
