@@ -27,6 +27,7 @@ _TRUTH = {
 }
 _NEEDED = (
     *OBSERVED,
+    *("mag", "band"),
     *("designation", "is_simulated", "is_close"),
     *("rho_geo_au", "rho_dot_geo_au_d", "rho_topo_au", "rho_dot_topo_au_d"),
     *ORBIT,
@@ -78,6 +79,18 @@ class TrainingArcs:
             sky_acc=self.inputs.sky_acc * factor[:, None],
             observer_acc=self.inputs.observer_acc * factor[:, None],
             parallax=self.inputs.parallax * factor,
+            root=self.inputs.root * factor,
+            root_rate=self.inputs.root_rate * factor,
+            has_root=self.inputs.has_root * factor,
+        )
+        return type(self)(inputs, self.rho, self.rho_dot, (), self.facts)
+
+    def without_magnitude(self, rows: Tensor) -> Self:
+        """Arcs without their magnitude in the rows of a mask (B,)."""
+        factor = 1.0 - rows.to(self.rho.dtype)
+        inputs = self.inputs._replace(
+            magnitude=self.inputs.magnitude * factor,
+            has_magnitude=self.inputs.has_magnitude * factor,
         )
         return type(self)(inputs, self.rho, self.rho_dot, (), self.facts)
 
@@ -97,6 +110,7 @@ def make_training_arcs(
     table: ArcTable,
     origin: str = "topocenter",
     *,
+    root: bool = False,
     drawings: int = 0,
     errors: Errors | None = None,
     rng: np.random.Generator | None = None,
@@ -109,6 +123,8 @@ def make_training_arcs(
         M arcs with their truth.
     origin : {"topocenter", "geocenter"}
         Origin of the ranges.
+    root : bool
+        Solve for the root of Gauss's method, for networks that are shown it.
     drawings : int
         Number of times to draw the errors of simulated arcs anew. Real arcs stay as they are.
     errors : Errors, optional
@@ -125,7 +141,7 @@ def make_training_arcs(
         raise DatasetError("no arcs to learn from; divide the set, or take another part of it")
     arcs = to_core(table, origin)
     rho, rho_dot = (torch.from_numpy(table[name]) for name in _TRUTH[origin])
-    variants = [arc_inputs(arcs)]
+    variants = [arc_inputs(arcs, root=root)]
     if drawings:
         rng = np.random.default_rng(0) if rng is None else rng
         # an orbit explains directions from where the observers stood, whatever the origin
@@ -134,7 +150,8 @@ def make_training_arcs(
         rows = noisy[arcs.owner]
         ra, dec = (np.where(rows, *pair) for pair in ((clean.ra, arcs.ra), (clean.dec, arcs.dec)))
         clean, errors = replace(arcs, ra=ra, dec=dec), errors or Errors()
-        variants += [arc_inputs(redrawn(clean, noisy, errors, rng)) for _ in range(drawings)]
+        drawn = (redrawn(clean, noisy, errors, rng) for _ in range(drawings))
+        variants += [arc_inputs(one, root=root) for one in drawn]
     columns = {"rho": rho, "rho_dot": rho_dot}
     for number, inputs in enumerate(variants):
         suffix = f" of drawing {number}" if number else ""
@@ -154,6 +171,7 @@ def load_arcs(
     split: str,
     origin: str = "topocenter",
     *,
+    root: bool = False,
     drawings: int = 0,
     seed: int = 0,
     close_passages: bool = True,
@@ -166,6 +184,8 @@ def load_arcs(
         Folder of a set that is complete and divided.
     split : {"train", "val", "test", "unseen"}
     origin : {"topocenter", "geocenter"}
+    root : bool
+        As for `make_training_arcs`.
     drawings : int
         As for `make_training_arcs`.
     seed : int
@@ -186,7 +206,9 @@ def load_arcs(
         if not len(table):
             continue
         rng = np.random.default_rng((seed, number))
-        arcs = make_training_arcs(table, origin, drawings=drawings, errors=errors, rng=rng)
+        arcs = make_training_arcs(
+            table, origin, root=root, drawings=drawings, errors=errors, rng=rng
+        )
         parts.append(arcs)
         objects.update(np.unique(table["designation"]).tolist())
     if not parts:
