@@ -76,8 +76,9 @@ class _Group(NamedTuple):
 
     @classmethod
     def fit(cls, scores: Mapping[str, FloatArray], bins: NestedBins, cell: IntArray) -> _Group:
-        counts = np.bincount(cell, minlength=bins.n_cells)
-        return cls(bins, counts, {of: _half_widths(x, cell, len(counts)) for of, x in scores.items()})
+        n_cells = bins.n_cells
+        widths = {of: _half_widths(of_arcs, cell, n_cells) for of, of_arcs in scores.items()}
+        return cls(bins, np.bincount(cell, minlength=n_cells), widths)
 
     def to_json(self, verdict: str) -> dict[str, Any]:
         return {
@@ -142,8 +143,8 @@ class Calibration:
     motion and, within each of them, by up to six bins of equal numbers of the length of the arc; of
     fewer where a bin would hold less than 400 arcs. So an interval holds among the slow and among
     the fast, minutes of observations do not borrow the narrow intervals of hours, and answers that
-    a method does not stand by widen nobody else's. The literature counts by deciles of proper motion
-    alone, which ``cells="motion deciles"`` of `fit` asks for.
+    a method does not stand by widen nobody else's. The literature counts by deciles of proper
+    motion alone, which ``cells="motion deciles"`` of `fit` asks for.
 
     Attributes
     ----------
@@ -231,15 +232,15 @@ class Calibration:
         off = {"range": core.scores(some, truth[rows], score)}
         if true_rate is not None:
             off["range_rate"] = core.scores(some, true_rate[rows], score, "range_rate")
+        parts: tuple[BoolArray, ...] = (np.ones(len(eta), dtype=bool),)
+        n_bins, least = (N_BINS[0], 1), 1
         if cells == CELLS[0]:
             first = core.determined(some, score)
             parts, n_bins, least = (first, ~first), N_BINS, MIN_PER_BIN
-        else:
-            parts, n_bins, least = (np.ones(len(eta), dtype=bool),), (N_BINS[0], 1), 1
         groups = []
         for k in parts:
             bins = NestedBins.fit(eta[k], span[k], n_bins, least)
-            of_part = {of: score_of_all[k] for of, score_of_all in off.items()}
+            of_part = {of: of_all[k] for of, of_all in off.items()}
             groups.append(_Group.fit(of_part, bins, bins.cell_of(eta[k], span[k])))
         counts = {"n_arcs": len(answers), "n_without_answer": len(answers) - len(rows)}
         description = {**counts, **(description or {})}
@@ -398,7 +399,8 @@ class Calibration:
             raise ConformalError(
                 f"{self!r} has half widths of the {' and the '.join(self.quantities)} and none of "
                 f"{of!r}: calibrate anew with true range-rates, as `neoranging calibrate` does, or "
-                "take calibrated=False, which asks for what the observations alone say"
+                "ask an estimate for interval(of='range_rate', calibrated=False), which is what "
+                "the observations alone say"
             )
         needed = core.arcs_needed(level)
         # the largest score serves levels between the last one that is kept and none at all

@@ -210,7 +210,8 @@ class RangeEstimate(FollowUpView):
         s, level = self._answers, confidence_level
         is_range = of == "range"
         limits = s.limits if is_range else s.rate_limits
-        if calibration is not None:
+        # around a posterior, a calibration of the range alone leaves the range-rate to the posterior
+        if calibration is not None and (s.posterior is None or of in calibration.quantities):
             span = self._tracklets._span
             return calibration.bounds(s, span, limits, level, of=of, too_few=too_few)
         quantiles = None
@@ -461,13 +462,17 @@ class RangeEstimate(FollowUpView):
         return f"<RangeEstimate {summary}{f' ({verdicts})' if verdicts else ''}>"
 
     def _summary(self) -> dict[str, str]:
-        low, high = self._bounds(TABLE_LEVEL, self.calibration, too_few="limits")[0]
+        (low, high), (rate_low, rate_high) = (
+            self._bounds(TABLE_LEVEL, self.calibration, of, too_few="limits")[0]
+            for of in QUANTITIES
+        )
         rows = {
             "method": f"{self.method}, {self.origin}",
             "epoch": self.epoch.isot + " TDB",
             "range": f"{self.range.value:.6g} ± {self.range_error.value:.2g} au",
             f"{TABLE_LEVEL:.0%} interval": f"{low:.4g} to {high:.4g} au",
             "range rate": f"{self.range_rate.value:.4g} ± {self.range_rate_error.value:.2g} au/d",
+            f"its {TABLE_LEVEL:.0%} interval": f"{rate_low:.4g} to {rate_high:.4g} au/d",
             "status": f"{self.status.name}: {self.status.advice}",
         }
         if self.diagnostics:

@@ -227,7 +227,7 @@ class TestIntervals:
             span * u.d,
             answers.usable,
             0.68,
-            range_error=answers.rho_error * u.au,
+            error=answers.rho_error * u.au,
         )
         np.testing.assert_array_equal(
             interval.value, calibration.bounds(answers, span, nowhere, 0.68)

@@ -128,7 +128,7 @@ def intervals_of(path):
             [1.0, 2.0, 9.0] * u.h,
             ok,
             0.68,
-            range_error=rho / 10.0,
+            error=rho / 10.0,
         ).value
         assert not np.isnan(bounds).any()
         assert (bounds[:, 0] <= bounds[:, 1]).all()

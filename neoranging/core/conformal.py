@@ -223,9 +223,7 @@ class Scale(NamedTuple):
         return np.stack([np.maximum(low, 0.0) if of == "range" else low, high], axis=1)
 
 
-def bounds(
-    answers: Answers, half_width: FloatArray, score: str, of: str = "range"
-) -> FloatArray:
+def bounds(answers: Answers, half_width: FloatArray, score: str, of: str = "range") -> FloatArray:
     """Values whose score is at most ``half_width``, shape (M, 2); NaN without an answer.
 
     Parameters

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -254,7 +254,9 @@ def judge(
     usual = np.flatnonzero(~table["is_close"])
     for method in methods:
         label, truth = method.label, truths[method.estimator.origin]
-        sample = CalibrationSample(method.estimator.identity, answers[label], truth).take(usual)
+        estimator = method.estimator
+        every = CalibrationSample(estimator.identity, answers[label], truth, estimator.is_learned)
+        sample = every.take(usual)
         own = intervals[label] = _intervals(method, sample, scored, usual, posteriors, data, folds)
         scored[label] = with_intervals(scored[label], usual, own.bounds, sample.truth.limits)
         if label in posteriors:
@@ -346,7 +348,7 @@ def _judge_cases(
         if posteriors is not None:
             bounds = posteriors.intervals(truth.limits)
         elif own.sample is not None:
-            sample = CalibrationSample(own.sample.identity, answers, truth)
+            sample = replace(own.sample, answers=answers, truth=truth)
             if not own.sample.answers.usable.any():  # verdicts that did not count there do not here
                 sample = without_verdicts(sample)
             calibration = own.sample.calibration()
