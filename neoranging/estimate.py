@@ -210,7 +210,7 @@ class RangeEstimate(FollowUpView):
         s, level = self._answers, confidence_level
         is_range = of == "range"
         limits = s.limits if is_range else s.rate_limits
-        # around a posterior, a calibration of the range alone leaves the range-rate to the posterior
+        # a calibration of the range alone leaves the range-rate to the posterior, if there is one
         if calibration is not None and (s.posterior is None or of in calibration.quantities):
             span = self._tracklets._span
             return calibration.bounds(s, span, limits, level, of=of, too_few=too_few)

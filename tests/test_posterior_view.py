@@ -76,6 +76,16 @@ class TestIntervals:
         np.testing.assert_array_equal(bounds[5].value, limits[5])
         assert (np.diff(bounds.value, axis=1)[:5] < np.diff(limits, axis=1)[:5]).all()
 
+    def test_of_the_rate_with_a_calibration_of_the_range_alone(self, estimate):
+        """The range is the calibration's, the range-rate stays that of the posterior."""
+        m = len(estimate)
+        answers = replace(estimate._answers, rho=np.full(m, 0.5))
+        made = nr.Calibration.fit(answers, np.full(m, 0.05), np.full(m, 0.5))
+        around = nr.RangeEstimate(estimate._answers, estimate._tracklets, made)
+        rates = (each.interval(0.68, of="range_rate") for each in (around, estimate))
+        np.testing.assert_array_equal(next(rates), next(rates))
+        assert (around.interval(0.68) != estimate.interval(0.68)).any()
+
     def test_of_the_rate_without_a_posterior(self, tracklets):
         classical = tracklets.estimate("gauss")
         bounds = classical.interval(0.68, of="range_rate", calibrated=False)

@@ -19,6 +19,7 @@ import pandas as pd
 from neoranging._version import __version__
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
+from neoranging.exceptions import ConformalError
 from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.progress import NoBar
 from neoranging.lab.sets.schema import ArcTable
@@ -34,6 +35,7 @@ from neoranging.lab.study.checks import (
     check_copies,
     check_labels,
 )
+from neoranging.lab.study.half_widths import half_widths, published_half_widths
 from neoranging.lab.study.methods import StudyMethod, ask, study_methods
 from neoranging.lab.study.posteriors import PosteriorScores, with_posteriors
 from neoranging.lab.study.scores import INTERVAL_LEVEL, ArcTruth, score, select, with_intervals
@@ -184,7 +186,7 @@ def run_study(
     if cases is not None and cases.rows is None:
         case_arcs, case_truths = _seen_from(origins, cases.table)
         unseen = {m.label: ask(m, cases.table, case_truths, case_arcs) for m in chosen}
-    with bar(len(both) + len(chosen) + 6, "judging", "step") as progress:
+    with bar(len(both) + len(chosen) + 7, "judging", "step") as progress:
         return judge(
             asked,
             truths,
@@ -267,12 +269,15 @@ def judge(
     seed = data["selection"]["seed"]
     tables = study_tables(methods, geocentric, scored, n_boot=n_boot, rng=seed, done=progress)
     tables["coverage"], by_method = _coverage(intervals)
+    tables["half_widths"], too_few = _half_widths(intervals, folds)
+    progress(1)
     tables["cases"] = pd.DataFrame() if judged_cases is None else judged_cases.rows
     remarks = [
         *check_labels(table, truths["topocenter"], data),
         *check_copies([scored[method.label] for method in methods]),
         *(remark for method in methods for remark in check_answers(scored[method.label])),
         *(Remark(label, False, own.why) for label, own in intervals.items() if own.why),
+        *too_few,
     ]
     return Study(
         data=data,
@@ -327,6 +332,22 @@ def _coverage(
     table = pd.concat(of_methods, ignore_index=True) if covered else pd.DataFrame()
     every = {k: own.coverage for k, own in intervals.items() if own.coverage is not None}
     return table, every
+
+
+def _half_widths(
+    intervals: Mapping[str, MethodIntervals], folds: int
+) -> tuple[pd.DataFrame, list[Remark]]:
+    """Half widths of all calibrated methods and of the literature; who has none, and why."""
+    tables, remarks = [], []
+    for label, own in intervals.items():
+        if own.sample is not None:
+            try:
+                rows = half_widths(own.sample, folds=min(folds, len(own.sample.truth.objects[0])))
+            except ConformalError as error:
+                remarks.append(Remark(label, False, f"no half widths by motion: {error}"))
+            else:
+                tables.append(pd.DataFrame({"method": label, "source": "this study", **rows}))
+    return pd.concat([*tables, published_half_widths()], ignore_index=True), remarks
 
 
 def _judge_cases(
