@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +186,7 @@ def run_study(
     if cases is not None and cases.rows is None:
         case_arcs, case_truths = _seen_from(origins, cases.table)
         unseen = {m.label: ask(m, cases.table, case_truths, case_arcs) for m in chosen}
-    with bar(len(both) + len(chosen) + 7, "judging", "step") as progress:
+    with bar(len(both) + len(chosen) + 6, "judging", "step") as progress:
         return judge(
             asked,
             truths,
@@ -256,9 +256,7 @@ def judge(
     usual = np.flatnonzero(~table["is_close"])
     for method in methods:
         label, truth = method.label, truths[method.estimator.origin]
-        estimator = method.estimator
-        every = CalibrationSample(estimator.identity, answers[label], truth, estimator.is_learned)
-        sample = every.take(usual)
+        sample = _sample(method, answers[label], truth).take(usual)
         own = intervals[label] = _intervals(method, sample, scored, usual, posteriors, data, folds)
         scored[label] = with_intervals(scored[label], usual, own.bounds, sample.truth.limits)
         if label in posteriors:
@@ -269,15 +267,13 @@ def judge(
     seed = data["selection"]["seed"]
     tables = study_tables(methods, geocentric, scored, n_boot=n_boot, rng=seed, done=progress)
     tables["coverage"], by_method = _coverage(intervals)
-    tables["half_widths"], too_few = _half_widths(intervals, folds)
-    progress(1)
+    tables["half_widths"], of_intervals = _half_widths(intervals, folds)
     tables["cases"] = pd.DataFrame() if judged_cases is None else judged_cases.rows
     remarks = [
         *check_labels(table, truths["topocenter"], data),
         *check_copies([scored[method.label] for method in methods]),
         *(remark for method in methods for remark in check_answers(scored[method.label])),
-        *(Remark(label, False, own.why) for label, own in intervals.items() if own.why),
-        *too_few,
+        *of_intervals,
     ]
     return Study(
         data=data,
@@ -337,17 +333,25 @@ def _coverage(
 def _half_widths(
     intervals: Mapping[str, MethodIntervals], folds: int
 ) -> tuple[pd.DataFrame, list[Remark]]:
-    """Half widths of all calibrated methods and of the literature; who has none, and why."""
-    tables, remarks = [], []
+    """Half widths of calibrated methods and of the literature; why a method has no intervals."""
+    tables = []
+    remarks = [Remark(label, False, own.why) for label, own in intervals.items() if own.why]
     for label, own in intervals.items():
-        if own.sample is not None:
-            try:
-                rows = half_widths(own.sample, folds=min(folds, len(own.sample.truth.objects[0])))
-            except ConformalError as error:
-                remarks.append(Remark(label, False, f"no half widths by motion: {error}"))
-            else:
-                tables.append(pd.DataFrame({"method": label, "source": "this study", **rows}))
+        if own.sample is None:
+            continue
+        try:
+            rows = half_widths(own.sample, folds=min(folds, len(own.sample.truth.objects[0])))
+        except ConformalError as error:
+            remarks.append(Remark(label, False, f"no half widths by motion: {error}"))
+        else:
+            tables.append(pd.DataFrame({"method": label, "source": "this study", **rows}))
     return pd.concat([*tables, published_half_widths()], ignore_index=True), remarks
+
+
+def _sample(method: StudyMethod, answers: Answers, truth: ArcTruth) -> CalibrationSample:
+    """Answers of a method beside the truth, to calibrate it by or to be given intervals."""
+    estimator = method.estimator
+    return CalibrationSample(estimator.identity, answers, truth, estimator.is_learned)
 
 
 def _judge_cases(
@@ -369,7 +373,7 @@ def _judge_cases(
         if posteriors is not None:
             bounds = posteriors.intervals(truth.limits)
         elif own.sample is not None:
-            sample = replace(own.sample, answers=answers, truth=truth)
+            sample = _sample(method, answers, truth)
             if not own.sample.answers.usable.any():  # verdicts that did not count there do not here
                 sample = without_verdicts(sample)
             calibration = own.sample.calibration()

@@ -94,7 +94,10 @@ class TestInAStudy:
     def test_both_constructions_stand_beside_the_published_ones(self, study):
         table = study.tables["half_widths"]
         ours = table[table["source"] != SOURCE]
-        assert set(ours["method"]) == set(study.labels)
+        assert set(ours["method"]) == {"honest"}
+        # of a hundred arcs, too few of which classical methods answer
+        remarks = [remark for remark in study.remarks if "half widths by motion" in remark.text]
+        assert {remark.subject for remark in remarks} == {"gauss", "laplace"}
         assert set(ours["construction"]) == {"package", "paper"}
         assert set(ours["of"]) == {"range", "range_rate"}
         text = side_by_side(table)
