@@ -266,14 +266,13 @@ def judge(
     progress(1)
     seed = data["selection"]["seed"]
     tables = study_tables(methods, geocentric, scored, n_boot=n_boot, rng=seed, done=progress)
-    tables["coverage"], by_method = _coverage(intervals)
-    tables["half_widths"], of_intervals = _half_widths(intervals, folds)
+    tables["coverage"], tables["half_widths"], reasons = _interval_tables(intervals, folds)
     tables["cases"] = pd.DataFrame() if judged_cases is None else judged_cases.rows
     remarks = [
         *check_labels(table, truths["topocenter"], data),
         *check_copies([scored[method.label] for method in methods]),
         *(remark for method in methods for remark in check_answers(scored[method.label])),
-        *of_intervals,
+        *reasons,
     ]
     return Study(
         data=data,
@@ -289,7 +288,7 @@ def judge(
         answers=answers,
         posteriors=posteriors,
         scored=scored,
-        coverage=by_method,
+        coverage={k: own.coverage for k, own in intervals.items() if own.coverage is not None},
         cases=judged_cases,
         remarks=sorted(remarks, key=lambda remark: not remark.is_alarm),
         tables=tables,
@@ -319,33 +318,25 @@ def _intervals(
     return MethodIntervals.of(sample, terciles, calibration, folds)
 
 
-def _coverage(
-    intervals: Mapping[str, MethodIntervals],
-) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-    """Coverage of all methods that have intervals: the table, and that at all levels by label."""
-    covered = {label: own.rows for label, own in intervals.items() if own.rows is not None}
-    of_methods = [pd.DataFrame({"method": label, **rows}) for label, rows in covered.items()]
-    table = pd.concat(of_methods, ignore_index=True) if covered else pd.DataFrame()
-    every = {k: own.coverage for k, own in intervals.items() if own.coverage is not None}
-    return table, every
-
-
-def _half_widths(
+def _interval_tables(
     intervals: Mapping[str, MethodIntervals], folds: int
-) -> tuple[pd.DataFrame, list[Remark]]:
-    """Half widths of calibrated methods and of the literature; why a method has no intervals."""
-    tables = []
-    remarks = [Remark(label, False, own.why) for label, own in intervals.items() if own.why]
+) -> tuple[pd.DataFrame, pd.DataFrame, list[Remark]]:
+    """Coverage and half widths of methods that have intervals; why others have not."""
+    covered, widths = [], []
+    reasons = [Remark(label, False, own.why) for label, own in intervals.items() if own.why]
     for label, own in intervals.items():
-        if own.sample is None:
-            continue
-        try:
-            rows = half_widths(own.sample, folds=min(folds, len(own.sample.truth.objects[0])))
-        except ConformalError as error:
-            remarks.append(Remark(label, False, f"no half widths by motion: {error}"))
-        else:
-            tables.append(pd.DataFrame({"method": label, "source": "this study", **rows}))
-    return pd.concat([*tables, published_half_widths()], ignore_index=True), remarks
+        if own.rows is not None:
+            covered.append(pd.DataFrame({"method": label, **own.rows}))
+        if own.sample is not None:
+            n = min(folds, len(own.sample.truth.objects[0]))
+            try:
+                rows = half_widths(own.sample, folds=n)
+            except ConformalError as error:
+                reasons.append(Remark(label, False, f"no half widths by motion: {error}"))
+            else:
+                widths.append(pd.DataFrame({"method": label, "source": "this study", **rows}))
+    coverage = pd.concat(covered, ignore_index=True) if covered else pd.DataFrame()
+    return coverage, pd.concat([*widths, published_half_widths()], ignore_index=True), reasons
 
 
 def _sample(method: StudyMethod, answers: Answers, truth: ArcTruth) -> CalibrationSample:
