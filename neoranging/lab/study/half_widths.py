@@ -143,11 +143,20 @@ def side_by_side(table: pd.DataFrame, *, published: bool = True) -> pd.DataFrame
     Parameters
     ----------
     table : DataFrame
-        Rows of `half_widths` with ``method`` and ``source``, and of `published_half_widths`.
+        Rows of `half_widths` with ``method`` and ``source``.
     published : bool
-        Also the construction of the paper and the figures of the literature.
+        Also the construction of the paper, and below the figures of the literature.
+
+    Returns
+    -------
+    DataFrame
+        Of texts; empty if the table is.
     """
-    if not published:
+    if table.empty:
+        return table
+    if published:
+        table = pd.concat([table, published_half_widths()], ignore_index=True)
+    else:
         table = table[table["construction"] == CONSTRUCTIONS[0]]
     lines = []
     for (method, source, construction), rows in table.groupby(
@@ -161,7 +170,7 @@ def side_by_side(table: pd.DataFrame, *, published: bool = True) -> pd.DataFrame
                 key = (of, LEVEL, motion)
                 width = values["half_width"].get(key, np.nan)
                 line[f"{of.replace('_', '-')}, {motion} [{unit}]"] = _text(width)
-            for level in TABLE_LEVELS if "per_arc" in values else ():
+            for level in TABLE_LEVELS:
                 share = 100.0 * values["per_arc"].get((of, level, "all"), np.nan)
                 line[f"{of.replace('_', '-')}: inside {100 * level:g} % [%]"] = _text(share)
         lines.append(line)

@@ -35,7 +35,7 @@ from neoranging.lab.study.checks import (
     check_copies,
     check_labels,
 )
-from neoranging.lab.study.half_widths import half_widths, published_half_widths
+from neoranging.lab.study.half_widths import half_widths
 from neoranging.lab.study.methods import StudyMethod, ask, study_methods
 from neoranging.lab.study.posteriors import PosteriorScores, with_posteriors
 from neoranging.lab.study.scores import INTERVAL_LEVEL, ArcTruth, score, select, with_intervals
@@ -321,7 +321,7 @@ def _intervals(
 def _interval_tables(
     intervals: Mapping[str, MethodIntervals], folds: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[Remark]]:
-    """Coverage and half widths of methods that have intervals; why others have not."""
+    """Coverage and half widths of the methods that have intervals; why others have none."""
     covered, widths = [], []
     reasons = [Remark(label, False, own.why) for label, own in intervals.items() if own.why]
     for label, own in intervals.items():
@@ -335,8 +335,11 @@ def _interval_tables(
                 reasons.append(Remark(label, False, f"no half widths by motion: {error}"))
             else:
                 widths.append(pd.DataFrame({"method": label, "source": "this study", **rows}))
-    coverage = pd.concat(covered, ignore_index=True) if covered else pd.DataFrame()
-    return coverage, pd.concat([*widths, published_half_widths()], ignore_index=True), reasons
+    tables = [
+        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+        for parts in (covered, widths)
+    ]
+    return tables[0], tables[1], reasons
 
 
 def _sample(method: StudyMethod, answers: Answers, truth: ArcTruth) -> CalibrationSample:
