@@ -67,7 +67,7 @@ class PosteriorView(OneOrMany):
         if self._answers.posterior is None:
             raise EstimationError(
                 f"the method {self.method!r} gives no posterior: estimate with "
-                'method="systematic", or quote .interval() and .rate_interval()',
+                'method="systematic", or quote .interval(), which has the range-rate too',
                 self,
             )
         return self._answers.posterior

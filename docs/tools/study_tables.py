@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from neoranging.estimators import LearnedEstimator, SystematicRangingEstimator
 from neoranging.estimators.learned import default_weights
 from neoranging.lab.study import strata as evaluation
+from neoranging.lab.study.half_widths import side_by_side
 from neoranging.lab.study.published import SOURCE
 from neoranging.nn.features import FEATURES
 from neoranging.tables import number
@@ -456,6 +458,16 @@ def coverage_by_tercile(study: Study) -> str:
     return csv_table(f"Inside by tercile [%], per arc, {study.data['kind']} arcs", header, lines)
 
 
+def half_widths(study: Study) -> str:
+    """Half widths by tercile of motion, by the construction of the package and of the paper."""
+    rows = pd.DataFrame(study.tables.get("half_widths", []))
+    if rows.empty:  # of a former version
+        return ""
+    frame = side_by_side(rows)
+    title = f"Mean half widths of 68 % intervals, {study.data['kind']} arcs"
+    return csv_table(title, list(frame), frame.to_numpy().tolist())
+
+
 def scores(study: Study) -> Iterable[str]:
     """Interval scores of every method, beside how often and how wide its intervals are."""
     kind = study.data["kind"]
@@ -555,7 +567,7 @@ def parts(studies: Sequence[Study], of_posteriors: Sequence[Study]) -> dict[str,
         "study_coverage": [
             piece
             for s in studies
-            for piece in (description(s), coverage(s), coverage_by_tercile(s))
+            for piece in (description(s), coverage(s), coverage_by_tercile(s), half_widths(s))
         ],
     }
     if of_posteriors:

@@ -17,6 +17,7 @@ import pandas as pd
 from markupsafe import Markup, escape
 
 from neoranging.lab.study.checks import Remark
+from neoranging.lab.study.half_widths import side_by_side as half_widths
 from neoranging.lab.study.metrics import DENSITY_FLOOR
 from neoranging.lab.study.published import SOURCE
 from neoranging.lab.study.run import Study
@@ -70,6 +71,7 @@ def render(study: Study, pictures: Sequence[Picture] = (), *, published: bool = 
         Show the figures of the literature below the methods.
     """
     bodies = _bodies(study)
+    bodies["half_widths"] = half_widths(study.tables["half_widths"], published=published)
     by_section = {name: [p for p in pictures if p.section == name] for name in SECTIONS}
     templates = environment(
         "neoranging.lab.study",
