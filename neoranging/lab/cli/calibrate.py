@@ -24,8 +24,8 @@ LEVELS: Final = (0.68, 0.95)
 @method_option(required=True)
 @data_option("A divided set of labelled arcs; see 'neoranging dataset'.")
 @split_option(
-    text="Arcs that the method was neither trained on nor chosen by: not those of its own 'val'. "
-    "For networks of the package take 'unseen'.",
+    text="Arcs of objects that the method was neither trained on nor chosen by; for a network, "
+    "others are refused.",
 )
 @click.option(
     "--out",

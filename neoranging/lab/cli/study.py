@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     show_default=True,
     metavar="LIST",
     help="Parts of the set with commas between, of test, unseen, val and train; 'all' for a set "
-    "that is not divided. For networks of the package take 'unseen': objects of any other part "
-    "may be known to them; 'test,unseen' are those that no network of this set learnt from.",
+    "that is not divided. 'test,unseen' are the objects that no network of this division learnt "
+    "from; a study of networks on objects that they learnt from is refused.",
 )
 @folder_option("Folder of the report.", default=Path("study"), show_default=True)
 @click.option(
@@ -70,6 +70,11 @@ if TYPE_CHECKING:
     help="Ask the classical methods from the centre of the Earth as well.",
 )
 @click.option(
+    "--allow-learnt",
+    is_flag=True,
+    help="Judge networks on objects that they learnt from, too; the report says so.",
+)
+@click.option(
     "--paper/--no-paper",
     default=True,
     show_default=True,
@@ -84,6 +89,7 @@ def study(
     out: Path,
     n_boot: int,
     geocentric: bool,
+    allow_learnt: bool,
     paper: bool,
     resume: bool,
     overwrite: bool,
@@ -121,6 +127,7 @@ def study(
             selection=selection,
             predictions=out / "predictions",
             geocentric=geocentric,
+            allow_learnt=allow_learnt,
             n_boot=n_boot,
             bar=progress_bar,
         )
@@ -134,8 +141,12 @@ def study(
 
 def _echo_headline(judged: Study) -> None:
     """Write what is suspicious, the headline and interval scores, short enough for a terminal."""
+    from neoranging.lab.study.checks import check_learnt
+
     data = judged.data
     echo(f"{data['n_arcs']} {data['kind']} arcs of {data['n_objects']} objects")
+    for remark in check_learnt(data["learnt"], data["n_arcs"]):
+        echo(f"Warning: {remark.subject}: {remark.text}", err=True)
     for remark in judged.remarks:
         if remark.is_alarm:
             echo(f"probably broken: {remark.subject}: {remark.text}", err=True)

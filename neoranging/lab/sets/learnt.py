@@ -8,7 +8,7 @@ checked alike.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
@@ -61,7 +61,7 @@ class Overlap(NamedTuple):
 
 
 def overlap(
-    card: Mapping[str, Any], table: ArcTable, manifest: Mapping[str, Any]
+    card: Mapping[str, Any], table: ArcTable, division: Mapping[str, Any]
 ) -> Overlap | None:
     """Arcs whose objects a network learnt from or was chosen by.
 
@@ -76,8 +76,8 @@ def overlap(
         Model card of the network.
     table : ArcTable
         M arcs with ``designation`` and ``split``.
-    manifest : mapping
-        Manifest of the set that they are of.
+    division : mapping
+        Division of the set that they are of, `division_of` its manifest.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def overlap(
         return None
     learnt = np.zeros(len(table), dtype=bool)
     for part, split in zip(facts, ("train", "val"), strict=True):
-        parts = parts_of(part, table, manifest)
+        parts = parts_of(part, table, division)
         learnt |= np.isin(parts, ["", part.get("split", split)])
     objects, counts = np.unique(table["designation"][learnt], return_counts=True)
     return Overlap(
@@ -103,7 +103,7 @@ def overlap(
 
 
 def parts_of(
-    facts: Mapping[str, Any], table: ArcTable, manifest: Mapping[str, Any]
+    facts: Mapping[str, Any], table: ArcTable, division: Mapping[str, Any]
 ) -> StrArray:
     """Part of each arc's object under the division of another set; "" where nobody can tell.
 
@@ -113,10 +113,10 @@ def parts_of(
         ``division`` of that set, and its ``settings`` if need be.
     table : ArcTable
         M arcs with ``designation`` and ``split``.
-    manifest : mapping
-        Manifest of the set that the arcs are of.
+    division : mapping
+        Division of the set that the arcs are of, `division_of` its manifest.
     """
-    division = facts.get("division") or {}
+    other = facts.get("division") or {}
     names, row = np.unique(table["designation"], return_inverse=True)
     if facts.get("settings", {}).get("kind") == "twin":
         # its objects are named as in the catalogue, where numbered ones have another name as well
@@ -124,14 +124,14 @@ def parts_of(
         found = catalogue.find(names)
         names = np.where(found >= 0, catalogue.designation[found], names)
     held_back = np.zeros(len(names), dtype=bool)
-    digest = division.get("never_train_sha256")
-    if _is_of_package(division):
+    digest = other.get("never_train_sha256")
+    if _is_of_package(other):
         held_back = listed(names, never_learnt())
-    elif digest and digest == manifest.get("splits", {}).get("never_train_sha256"):
+    elif digest and digest == division.get("never_train_sha256"):
         np.logical_or.at(held_back, row, table["split"] == "unseen")
-    if division.get("rule") == RULE:
-        deal = divide(names, ratios=division["ratios"], seed=division["seed"])
-        parts = deal.of(names)
+    if other.get("rule") == RULE:
+        hashed = divide(names, ratios=other["ratios"], seed=other["seed"])
+        parts = hashed.of(names)
     else:  # dealt by the numbers of all arcs: one arc more, and most objects are elsewhere
         parts = np.full(len(names), "", dtype="U6")
     return np.where(held_back, "unseen", parts)[row]
@@ -157,16 +157,3 @@ def _advice(division: Mapping[str, Any]) -> str:
     if division.get("never_train_listed"):
         words.append(f"--never-train {list_file}")
     return f"take {part} of a set divided with '{' '.join(words)}', or arcs of other objects"
-
-
-def objects_in(
-    facts: Mapping[str, Any],
-    splits: Collection[str],
-    table: ArcTable,
-    manifest: Mapping[str, Any],
-) -> BoolArray:
-    """Mask of the arcs whose objects are, or may be, in some parts of another set.
-
-    Parameters are those of `parts_of`; ``splits`` are the parts.
-    """
-    return np.isin(parts_of(facts, table, manifest), ["", *splits])

@@ -27,9 +27,10 @@ from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.registry import get_estimator
 from neoranging.exceptions import ConformalError, NotTrainedError
 from neoranging.lab.sets.arcs import OBSERVED, to_core
+from neoranging.lab.sets.learnt import overlap
 from neoranging.lab.sets.schema import TRUE_COLUMNS, ArcTable
 from neoranging.lab.sets.splits import division_of
-from neoranging.lab.sets.store import iterate_arcs, read_manifest
+from neoranging.lab.sets.store import iterate_arcs, read_arcs, read_manifest
 from neoranging.lab.study.bootstrap import capped
 from neoranging.lab.study.posteriors import PosteriorScores
 from neoranging.lab.study.predictions import ask_arcs
@@ -108,17 +109,17 @@ class CalibrationSample:
         Raises
         ------
         ConformalError
-            If there is not one arc, or a network learnt from that part or was chosen by it.
+            If there is not one arc, or a network learnt from objects of them or was chosen by
+            some.
         """
-        manifest = read_manifest(Path(folder))
-        if estimator.is_learned and split in ("train", "val"):
-            trained_on = getattr(estimator, "card", {}).get("train", {})
-            same_set = trained_on.get("settings") == manifest.get("settings")
-            if same_set and trained_on.get("division") == division_of(manifest):
+        if estimator.is_learned:
+            owners = read_arcs(folder, ("designation", "split"), split)
+            division = division_of(read_manifest(folder))
+            learnt = overlap(getattr(estimator, "card", {}), owners, division)
+            if learnt is not None and learnt.n_objects:
                 raise ConformalError(
-                    f"{estimator!r} learnt from this set, and its part {split!r} was seen in "
-                    "training: its errors there are no measure of those on new arcs; take 'test' "
-                    "or 'unseen'"
+                    f"{estimator!r} learnt from, or was chosen by, {learnt}: its errors there are "
+                    f"no measure of those on new arcs; {learnt.advice}"
                 )
         parts = iterate_arcs(Path(folder), COLUMNS_NEEDED, split)
         return cls.of(estimator, (table.take(~table["is_close"]) for table in parts))
@@ -402,6 +403,7 @@ def provenance(folder: str | os.PathLike[str], split: str) -> dict[str, Any]:
     return {
         "split": split,
         "set": manifest.get("settings", {}),
+        "division": division_of(manifest),
         "neoranging": manifest.get("neoranging", ""),
     }
 

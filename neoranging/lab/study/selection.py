@@ -13,6 +13,7 @@ import numpy as np
 
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.sets.schema import SPLITS, ArcTable
+from neoranging.lab.sets.splits import division_of
 from neoranging.lab.sets.store import iterate_arcs, read_manifest
 from neoranging.lab.study.bootstrap import capped
 from neoranging.lab.study.scores import COLUMNS_NEEDED as _JUDGED
@@ -33,7 +34,8 @@ class Selection:
     ----------
     split : str, optional
         ``"train"``, ``"val"``, ``"test"``, ``"unseen"``, or several with commas between:
-        ``"test,unseen"`` are the objects that no network learnt from. None for the arcs of all.
+        ``"test,unseen"`` are the objects that no network of this division learnt from. None for the
+        arcs of all.
     cap : int, optional
         Most arcs of an object, drawn at random. A few numbered objects own many of the arcs of a
         real set.
@@ -131,8 +133,8 @@ def describe(
     Returns
     -------
     dict
-        ``kind`` ("simulated", "real" or "simulated and real"), ``set``, ``settings`` of the set,
-        ``selection``, ``n_arcs``, ``n_objects``, ``n_in_set``, ``first_night``, ``last_night``
+        ``kind`` ("simulated", "real" or "simulated and real"), ``set``, its ``settings`` and
+        ``division``, ``selection``, ``n_arcs``, ``n_objects``, ``n_in_set``, ``first_night``, ``last_night``
         [MJD], ``largest`` (the object with most arcs) and ``n_largest``.
     """
     manifest = read_manifest(Path(folder))
@@ -148,6 +150,7 @@ def describe(
         "kind": " and ".join(kinds),
         "set": Path(folder).resolve().name,
         "settings": plain_settings(manifest.get("settings", {})),
+        "division": division_of(manifest),
         "selection": selection.to_json(),
         "n_arcs": len(table),
         "n_objects": len(objects),
@@ -163,16 +166,6 @@ def describe(
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings without those that say nothing."""
     return {name: value for name, value in settings.items() if value not in (None, [], "")}
-
-
-def is_same_part(description: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
-    """Flag of a calibration made of a part of the set that a study, `describe`, looks at."""
-    split = data["selection"]["split"]
-    return (
-        split is not None
-        and description.get("split") in split.split(",")
-        and plain_settings(description.get("set", {})) == data["settings"]
-    )
 
 
 def fingerprint(table: ArcTable) -> str:
