@@ -61,6 +61,12 @@ def inputs(n: int, seed: int = 0) -> ArcInputs:
         "observer_velocity": motion,
         "parallax": 10.0 ** rng.uniform(-1.0, 2.0, n),
         "log_sigma_parallax": rng.uniform(-2.0, 9.0, n),
+        "magnitude": rng.uniform(18.0, 22.0, n),
+        "has_magnitude": np.ones(n),
+        "root": np.zeros(n),
+        "root_rate": np.zeros(n),
+        "log_error_root": np.zeros(n),
+        "has_root": np.ones(n),
     }
     return ArcInputs(**{name: torch.from_numpy(column) for name, column in columns.items()})
 

@@ -27,7 +27,11 @@ from neoranging.records import many
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from neoranging.tracklet import TrackletSet
+    from collections.abc import Iterable
+
+    from neoranging.orbits.samples import OrbitSamples
+    from neoranging.orbits.solution import OrbitSolution
+    from neoranging.tracklet import Tracklet, TrackletSet
 
 
 class RangeEstimate(FollowUpView):
@@ -319,6 +323,88 @@ class RangeEstimate(FollowUpView):
         s = self._answers
         offsets = sky_residuals(self._tracklets.arcs(self.origin), s.r, s.v, s.epoch)
         return (offsets / ARCSEC) << u.arcsec
+
+    def refine(
+        self,
+        more: Tracklet | Iterable[Tracklet] | None = None,
+        *,
+        start: OrbitalElements | OrbitSamples | None = None,
+        dynamics: str = "near-earth",
+        errors: str = "law",
+        reject: bool = True,
+        by_night: bool = True,
+    ) -> OrbitSolution:
+        """Orbit by least squares through all observations of several nights; one tracklet only.
+
+        Differential corrections, from the estimate as the first guess. The nights next to it come
+        in first, and those beyond as the arc doubles, so that a poor guess is led to the orbit.
+        Observations that do not fit are set aside, and come back where they do.
+
+        Parameters
+        ----------
+        more : Tracklet, TrackletSet or iterable of Tracklet, optional
+            Further tracklets of the object, before or after. That of the estimate may be among
+            them.
+        start : OrbitalElements or OrbitSamples, optional
+            First guess in place of the estimate: elements, or orbits drawn from a posterior, which
+            are tried one after the other until one leads to an orbit that fits all observations.
+        dynamics : {"near-earth", "kepler", "nbody"}
+            Sun, Earth and Moon; the Sun alone; or all planets as well, with the extra ``nbody``,
+            as arcs of more than a month need it.
+        errors : {"law", "claimed"}
+            Weights by the law of the errors, ``neoranging.core.noise``: the scatter of each visit
+            as it is seen, an offset that its observations share, and the clock. Or the standard
+            deviations that the observations carry, independent of one another.
+        reject : bool
+            Set observations aside that do not fit.
+        by_night : bool
+            Add nights one after the other; False takes all of them at once.
+
+        Returns
+        -------
+        OrbitSolution
+            Look at its ``status``: a fit that fails is a solution too.
+
+        Raises
+        ------
+        EstimationError
+            If the estimate is of many tracklets, or an argument is not of its kind.
+        MissingDependencyError
+            For "nbody", without the extra.
+
+        Warns
+        -----
+        NeoRangingWarning
+            If tracklets have different designations.
+
+        Examples
+        --------
+        >>> import neoranging as nr
+        >>> nights = nr.read_tracklets(nr.sample("2024YR4"))
+        >>> solution = nights[1].estimate(method="mlp").refine(more=nights, dynamics="kepler")
+        >>> solution.status, solution.n_used
+        ('OK', 14)
+        """
+        from neoranging.followup.refinement import refined, starts_of
+
+        if not self._scalar:
+            raise EstimationError(
+                f"refine is for one tracklet, this estimate has {len(self)}: index it, and give "
+                "the other nights of the object as more=",
+                self,
+            )
+        s = self._answers
+        own = [(s.r[0], s.v[0], float(s.epoch[0]))]
+        return refined(
+            self._tracklets[0],
+            more,
+            own if start is None else starts_of(start),
+            self.epoch,
+            dynamics=dynamics,
+            errors=errors,
+            reject=reject,
+            by_night=by_night,
+        )
 
     # ------------------------------------------------------------------ how it shows
 

@@ -52,7 +52,7 @@ def object_state(
 
 
 class Sighting(NamedTuple):
-    """Direction, range and range-rate of an object from an observer; leading shape (...)."""
+    """Object as an observer sees it; leading shape (...)."""
 
     direction: FloatArray
     """Unit vector towards the object, shape (..., 3)."""
@@ -60,6 +60,8 @@ class Sighting(NamedTuple):
     """Length of the light path [au]."""
     rho_dot: FloatArray
     """Derivative of the light path by time of reception [au/d]."""
+    v: FloatArray
+    """Heliocentric velocity of the object at emission, shape (..., 3) [au/d]."""
 
 
 # an orbit that noise made leads anywhere; residuals that are not finite say so
@@ -101,7 +103,7 @@ def sight(
     path = r_t - position
     rho = norm(path)
     direction = path / rho[:, None]
-    return Sighting(direction, rho, range_rate(direction, v_t, velocity))
+    return Sighting(direction, rho, range_rate(direction, v_t, velocity), v_t)
 
 
 def range_rate(direction: FloatArray, v: FloatArray, velocity: FloatArray) -> FloatArray:
@@ -133,10 +135,23 @@ def sky_residuals(arcs: Arcs, r: FloatArray, v: FloatArray, epoch: FloatArray) -
     """
     owner = arcs.owner
     predicted = sight(r[owner], v[owner], epoch[owner], arcs.t, arcs.position, arcs.velocity)
-    offset = arcs.direction - predicted.direction
+    return sky_offsets(arcs.direction, predicted.direction)
+
+
+def sky_offsets(observed: FloatArray, predicted: FloatArray) -> FloatArray:
+    """Observed minus predicted sky offsets (east, north) [rad], shape (..., n, 2).
+
+    Parameters
+    ----------
+    observed : ndarray, shape (n, 3)
+        Unit vectors.
+    predicted : ndarray, shape (..., n, 3)
+        Unit vectors.
+    """
+    offset = observed - predicted
     # the axes of `sky_basis`, from the direction itself instead of its angles
-    x, y, z = arcs.direction.T
+    x, y, z = observed.T
     cos_dec = np.hypot(x, y)
-    east = (x * offset[:, 1] - y * offset[:, 0]) / cos_dec
-    meridian = (x * offset[:, 0] + y * offset[:, 1]) / cos_dec
-    return np.stack([east, offset[:, 2] * cos_dec - meridian * z], axis=1)
+    east = (x * offset[..., 1] - y * offset[..., 0]) / cos_dec
+    meridian = (x * offset[..., 0] + y * offset[..., 1]) / cos_dec
+    return np.stack([east, offset[..., 2] * cos_dec - meridian * z], axis=-1)

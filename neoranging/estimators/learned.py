@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from neoranging.core.answers import Answers
@@ -26,9 +27,10 @@ from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.exceptions import CheckpointError, NotTrainedError, TrackletError
 from neoranging.nn import checkpoint
+from neoranging.nn.domain import LEAST_LEVEL, MOST_LEVEL
 from neoranging.nn.features import FEATURES
 from neoranging.nn.modules import RangingNetwork
-from neoranging.typing import BoolArray, StrArray
+from neoranging.typing import BoolArray, FloatArray
 
 Representation = Literal["invariant", "paper"]
 
@@ -115,8 +117,10 @@ class LearnedEstimator(RangingEstimator):
     It answers for every tracklet at once, in milliseconds, and where the observations do not
     determine the range its answer is what objects that move like this mostly are. So ``OK`` says
     that the tracklet is of the kind the network was trained on and that the answer is admissible,
-    no more: it says nothing about the error, and there is no standard error beside it. How far
-    answers were off on objects never trained on stands in the model `card`.
+    no more. The standard errors beside the answer, of networks with a second output, are the
+    network's own estimate of how far it is off: what the observations leave open and what it has
+    not learnt, not the errors of the observations alone. How far answers were off on objects never
+    trained on stands in the model `card`.
 
     Parameters
     ----------
@@ -132,6 +136,10 @@ class LearnedEstimator(RangingEstimator):
     slack : float
         Part of the extent of a feature by which it may leave the range seen in training before the
         status says ``OUTSIDE_TRAINING_DOMAIN``; ``estimate.diagnostics`` names the feature.
+    level : float
+        Share of arcs like those of training that are called ``OUTSIDE_TRAINING_DOMAIN``, those of
+        the least probable combinations of features, from 0.0001 to 0.1; at 0 features are judged
+        one by one alone, as they are with files of weights that hold no domain.
 
     Raises
     ------
@@ -152,6 +160,7 @@ class LearnedEstimator(RangingEstimator):
         weights: str | os.PathLike[str] = "default",
         origin: str | None = None,
         slack: float = 0.05,
+        level: float = 0.001,
     ) -> None:
         if representation not in FEATURES:
             raise TrackletError(
@@ -166,9 +175,13 @@ class LearnedEstimator(RangingEstimator):
             )
         if not (isinstance(slack, int | float | np.number) and 0.0 <= slack < math.inf):
             raise TrackletError(f"slack must be a number of at least 0 and finite, got {slack!r}")
+        if not (level == 0.0 or LEAST_LEVEL <= level <= MOST_LEVEL):
+            raise TrackletError(
+                f"level must be 0 or from {LEAST_LEVEL} to {MOST_LEVEL}, got {level!r}"
+            )
         if representation == "paper":
             vars(self)["min_observations"] = _TRIPLET
-        self.representation, self.slack = representation, slack
+        self.representation, self.slack, self.level = representation, slack, level
         self.weights = weights
 
     @classmethod
@@ -179,7 +192,7 @@ class LearnedEstimator(RangingEstimator):
         ----------
         weights : path-like
         **options
-            ``origin``, ``slack``.
+            ``origin``, ``slack``, ``level``.
         """
         network = _load(Path(weights)).network
         return cls(representation=network.config.representation, weights=weights, **options)
@@ -197,10 +210,13 @@ class LearnedEstimator(RangingEstimator):
     @property
     def identity(self) -> dict[str, Any]:
         """Everything its answers depend on: class, origin, options, and the very weights."""
+        # without a domain there is no level: calibrations of such weights stay valid
+        level = {"level": self.level} if self.network.domain.is_fitted else {}
         return {
             **super().identity,
             "representation": self.representation,
             "slack": self.slack,
+            **level,
             "weights_sha256": self._trained.digest,
         }
 
@@ -237,14 +253,23 @@ class LearnedEstimator(RangingEstimator):
         with torch.inference_mode():
             raw = network.features.raw(inputs)
             features = network.features.finish(raw, inputs)
-            rho, rho_dot = (column.numpy() for column in network(inputs, features))
+            state, log_error = network.estimate(inputs, features)
+            rho, rho_dot = (column.numpy() for column in state)
+            covariance = np.full((len(arcs), 2, 2), np.nan)
+            if log_error is not None:
+                deviation = network.output.deviations(log_error, state.rho).numpy()
+                covariance = deviation[:, :, None] ** 2 * np.eye(2)
             outside = network.features.outside(inputs, self.slack, raw).numpy()
+            compared, present = network.features.compared(raw), network.features.present(inputs)
+            unlike = network.domain.outside(compared, present > 0.0, self.level).numpy()
+            rows = unlike & ~outside.any(axis=1)
+            conflicts = network.domain.conflicts(compared[rows], present[rows] > 0.0).numpy()
         short = arcs.n_epochs < (_TRIPLET if self.representation == "paper" else 2)
         missing = short | ~(np.isfinite(rho) & np.isfinite(rho_dot))
         rho, rho_dot = (np.where(missing, np.nan, x) for x in (rho, rho_dot))
         answers = Answers.of(attributables, rho, rho_dot, RangeStatus.OK)
         status = np.select(
-            [short, outside.any(axis=1) | missing, ~answers.admissible],
+            [short, outside.any(axis=1) | unlike | missing, ~answers.admissible],
             [
                 RangeStatus.TOO_FEW_OBSERVATIONS.code,
                 RangeStatus.OUTSIDE_TRAINING_DOMAIN.code,
@@ -253,7 +278,11 @@ class LearnedEstimator(RangingEstimator):
             RangeStatus.OK.code,
         ).astype(np.int8)
         names = network.features.scaling.names
-        return replace(answers, status=status, remarks=_outside_domain(outside, names))
+        remarks = _outside_domain(outside, names)
+        remarks[rows] = _unlike_training(conflicts, names)
+        covariance[missing] = np.nan
+        texts = remarks.astype(np.str_)
+        return replace(answers, status=status, remarks=texts, covariance=covariance)
 
     def __repr__(self) -> str:
         return (
@@ -262,15 +291,23 @@ class LearnedEstimator(RangingEstimator):
         )
 
 
-def _outside_domain(outside: BoolArray, names: Sequence[str]) -> StrArray:
-    """Remarks that name the features outside the training domain, ``(M, F) -> (M,)``."""
+def _outside_domain(outside: BoolArray, names: Sequence[str]) -> npt.NDArray[np.object_]:
+    """Remarks that name the features beyond their range in training, ``(M, F) -> (M,)``."""
     remarks = np.full(len(outside), "", dtype=object)
     rows = np.flatnonzero(outside.any(axis=1))
     if not len(rows):
-        return remarks.astype(np.str_)
+        return remarks
     # few combinations occur, and a name for each is quickly made
     kinds, which = np.unique(outside[rows], axis=0, return_inverse=True)
     for k, kind in enumerate(kinds.tolist()):
         named = ", ".join(compress(names, kind))
         remarks[rows[which.reshape(-1) == k]] = f"outside the training domain in {named}"
-    return remarks.astype(np.str_)
+    return remarks
+
+
+def _unlike_training(conflicts: FloatArray, names: Sequence[str]) -> npt.NDArray[np.object_]:
+    """Remarks that name the two features with the largest conflicts, ``(M, F) -> (M,)``."""
+    first, second = np.argsort(-conflicts, axis=1)[:, :2].T
+    words = np.array(names, dtype=object)
+    prefix = "outside the training domain in the combination of "
+    return prefix + words[first] + " and " + words[second]

@@ -7,11 +7,25 @@ import torch
 
 from neoranging import ephemeris
 from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import tangent_fit
+from neoranging.core.attributable import from_fit, tangent_fit
+from neoranging.core.candidates import Thresholds, solve
+from neoranging.core.gauss import gauss
 from neoranging.core.geometry import radec, sky_basis
 from neoranging.core.noise import SHARE_OF_CLAIM
 from neoranging.core.parallax import parallax
 from neoranging.nn.inputs import ArcInputs
+from neoranging.typing import FloatArray
+
+_THRESHOLDS = Thresholds()
+
+_LOG_ROOT = (-8.0, 3.0)
+"""Limits of the logarithm of a root in au, beyond which it is noise."""
+
+_LARGEST_ROOT_RATE = 30.0
+"""Limit of the derivative of that logarithm [1/d]."""
+
+_ROOT_ERROR = (1.0e-4, 10.0)
+"""Limits of the relative error of a root: what light time moves it by, and that of no use."""
 
 _WEIGHT_OF_USUAL = 2.0
 """Number of squared residuals that the usual share of the claimed errors counts as, beside those
@@ -30,9 +44,10 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
     -------
     ArcInputs
         Double precision, M arcs. With two epochs accelerations and the logarithms of their errors
-        are zero; parallaxes that are not determined are zero. Errors are those claimed, scaled by
-        how the arc itself scatters and, the fewer observations it has the more, by the usual share
-        of what is claimed (`neoranging.core.noise`): three observations show nothing.
+        are zero; parallaxes that are not determined, magnitudes and roots that are absent, are
+        zero. Errors are those claimed, scaled by how the arc itself scatters and, the fewer
+        observations it has the more, by the usual share of what is claimed
+        (`neoranging.core.noise`): three observations show nothing.
     """
     rows = arcs.triplet
     middle = rows[:, 1]
@@ -57,5 +72,32 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
         arcs.velocity[middle],
         path.inverse_range,
         np.log(np.where(path.is_determined, np.sqrt(square), 1.0) * path.error),
+        *(np.nan_to_num(arcs.mean_mag), np.isfinite(arcs.mean_mag)),
+        *_root(arcs),
     )
     return ArcInputs(*(torch.as_tensor(column, dtype=torch.float64) for column in columns))
+
+
+@np.errstate(all="ignore")
+def _root(arcs: Arcs) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Logarithm, rate, log error and presence of the root that Gauss's method chooses, (M,) each.
+
+    Of every arc that has one, determined or not: how far it is to be trusted its error says.
+    """
+    log_rho, rate, log_error, has = np.zeros((4, len(arcs)))
+    bent = np.flatnonzero(arcs.n_epochs >= 3)
+    if len(bent):
+        part = arcs.take(bent)
+        answers = solve(part, from_fit(part), gauss(part), _THRESHOLDS)
+        rho = answers.rho
+        present = np.isfinite(rho) & (rho > 0.0)
+        rows, rho = bent[present], rho[present]
+        has[rows] = 1.0
+        log_rho[rows] = np.clip(np.log(rho), *_LOG_ROOT)
+        rate[rows] = np.clip(
+            answers.rho_dot[present] / rho, -_LARGEST_ROOT_RATE, _LARGEST_ROOT_RATE
+        )
+        error = np.sqrt(answers.covariance[present, 0, 0]) / rho
+        error = np.where(np.isfinite(error), error, _ROOT_ERROR[1])
+        log_error[rows] = np.log(np.clip(error, *_ROOT_ERROR))
+    return log_rho, rate, log_error, has

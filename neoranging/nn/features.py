@@ -6,11 +6,13 @@ scene is turned: they are measured in the frame of the motion (line of sight, al
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Final, Literal
 
 import torch
 from torch import Tensor, nn
 
+from neoranging.exceptions import DatasetError
 from neoranging.nn.forward_mode import jvp
 from neoranging.nn.geometry import MotionFrame, dot, speed
 from neoranging.nn.inputs import ArcInputs
@@ -33,6 +35,7 @@ _CURVED: Final = (
     *(f"observer_acc_{axis}" for axis in _AXES),
     *("parallax", "significance_parallax", "log_error_parallax"),
 )
+_ROOT: Final = ("root", "log_error_root", "root_by_error")
 _CURVATURE_UNIT_RAD_D2: Final = 1.0e-3
 """Curvature [rad/d^2] below which the feature of its size is linear, and logarithmic above.
 
@@ -103,17 +106,32 @@ class Features(nn.Module):
         """
         return torch.ones_like(inputs.dt1)
 
+    def present(self, inputs: ArcInputs) -> Tensor:
+        """1 for every column that an arc has, 0 for one that it lacks, (B, columns)."""
+        return torch.ones((len(inputs.dt1), len(self.scaling.names)), dtype=inputs.dt1.dtype)
+
+    @property
+    def patterns(self) -> Tensor:
+        """Rows that `present` may have, (P, columns); the first has all columns."""
+        return torch.ones((1, len(self.scaling.names)), dtype=torch.float64)
+
+    def compared(self, raw: Tensor) -> Tensor:
+        """Columns by which the domain compares arcs, under the names of the scaling."""
+        return raw
+
     def outside(
         self,
         inputs: ArcInputs,
         slack: float = 0.0,
         raw: Tensor | None = None,
     ) -> Tensor:
-        """Mask of the features outside the domain of training, (B, columns of the scaling).
+        """Mask of the columns outside the range of training, (B, columns of the scaling).
 
-        ``raw`` are the raw features of the inputs if computed already.
+        ``raw`` are the raw features of the inputs if computed already. What an arc lacks is never
+        outside.
         """
-        return self.scaling.outside(self.raw(inputs) if raw is None else raw, slack)
+        outside = self.scaling.outside(self.raw(inputs) if raw is None else raw, slack)
+        return outside & (self.present(inputs) > 0.0)
 
 
 class PaperFeatures(Features):
@@ -140,6 +158,14 @@ class PaperFeatures(Features):
         dt1, dt3 = inputs.dt1[..., None], inputs.dt3[..., None]
         return torch.cat([dt1, first, middle, dt3, last, inputs.earth], dim=-1)
 
+    def compared(self, raw: Tensor) -> Tensor:
+        """Columns with the outer directions as differences from the middle one.
+
+        The motion is a thousandth of the directions, and would be no difference beside them.
+        """
+        dt1, first, middle, dt3, last, earth = raw.split([1, 2, 2, 1, 2, 3], dim=-1)
+        return torch.cat([dt1, first - middle, middle, dt3, last - middle, earth], dim=-1)
+
 
 class InvariantFeatures(Features):
     """Motion, curvature and the observer in the frame of the motion. Topocentric.
@@ -156,24 +182,42 @@ class InvariantFeatures(Features):
     Always: logarithms of proper motion and of arc length; position and velocity of the observer.
     With three epochs or more: the curvature of the path along and across the motion, once in units
     of ``hypot(1e-3 rad/d^2, error)`` and once in units of its error, both by the inverse hyperbolic
-    sine; the logarithms of the errors; the acceleration of the observer. With two epochs these are
-    zero, the mean of what was seen in training, and the last feature, -1 instead of 1, says so.
+    sine; the logarithms of the errors; the acceleration of the observer. On request the apparent
+    magnitude, and the range by Gauss's method: its logarithm, that of its relative error, and the
+    first weighted by how well it is determined. What an arc has not is zero, the mean of what was
+    seen in training, and a flag, -1 instead of 1, says so: one each of curvature, magnitude, root.
 
-    All but the last are scaled to mean 0 and standard deviation 1.
+    All but the flags are scaled to mean 0 and standard deviation 1.
+
+    Parameters
+    ----------
+    magnitude : bool
+        Show the apparent magnitude.
+    root : bool
+        Show the range by Gauss's method.
     """
 
     origin = "topocenter"
 
-    def __init__(self) -> None:
-        names = (*_STRAIGHT, *_CURVED)
-        super().__init__(Scaling(names), len(names) + 1)
+    def __init__(self, magnitude: bool = False, root: bool = False) -> None:
+        names = (*_STRAIGHT, *_CURVED, *("magnitude",) * magnitude, *_ROOT * root)
+        super().__init__(Scaling(names), len(names) + 1 + magnitude + root)
+        self.magnitude, self.root = magnitude, root
 
     def fit(self, inputs: ArcInputs) -> None:
         """Fit the scaling on training arcs; those with two epochs are left out."""
-        self.scaling.fit_moments(self.raw(inputs.map(lambda x: x[inputs.curved > 0.0])))
+        curved = inputs.map(lambda x: x[inputs.curved > 0.0])
+        values, present = self.raw(curved), self.present(curved)
+        if self.magnitude and not bool(curved.has_magnitude.any()):
+            raise DatasetError(
+                f"none of {len(values)} arcs has a magnitude: train without (--no-magnitude)"
+            )
+        count = present.sum(dim=0).clamp_min(1.0)
+        mean = (values * present).sum(dim=0) / count
+        self.scaling.fit_moments(torch.where(present > 0.0, values, mean))
 
     def raw(self, inputs: ArcInputs) -> Tensor:
-        """All features but the flag, in their own units, (B, 20)."""
+        """All features but the flags, in their own units, (B, columns of the scaling)."""
         frame = MotionFrame.of(inputs.sky, inputs.sky_rate)
         ahead, aside = (_sign(dot(inputs.observer, axis))[..., None] for axis in frame[1:])
         # the axes point to the side of the observer: see the class
@@ -182,17 +226,21 @@ class InvariantFeatures(Features):
         parallax, error = inputs.parallax, torch.exp(inputs.log_sigma_parallax)
         size = torch.asinh(parallax / torch.sqrt(error**2 + _PARALLAX_UNIT_PER_AU**2))
         significance = torch.asinh(parallax / error)
-        return torch.cat(
-            [
-                scalars,
-                frame.components(inputs.observer),
-                ahead * frame.components(inputs.observer_rate),
-                *_curvature(inputs, torch.cat([ahead, aside], dim=-1)),
-                frame.components(inputs.observer_acc),
-                torch.stack([size, significance, inputs.log_sigma_parallax], dim=-1),
-            ],
-            dim=-1,
-        )
+        columns = [
+            scalars,
+            frame.components(inputs.observer),
+            ahead * frame.components(inputs.observer_rate),
+            *_curvature(inputs, torch.cat([ahead, aside], dim=-1)),
+            frame.components(inputs.observer_acc),
+            torch.stack([size, significance, inputs.log_sigma_parallax], dim=-1),
+        ]
+        if self.magnitude:
+            columns.append(inputs.magnitude[..., None])
+        if self.root:
+            trust = 1.0 / (1.0 + torch.exp(2.0 * inputs.log_error_root))
+            root, error = inputs.root, inputs.log_error_root
+            columns.append(torch.stack([root, error, trust * root], dim=-1))
+        return torch.cat(columns, dim=-1)
 
     def arrow(self, inputs: ArcInputs) -> Tensor:
         """Direction of time, -1 for arcs that are presented backwards, (B,)."""
@@ -200,30 +248,42 @@ class InvariantFeatures(Features):
         return _sign(dot(inputs.observer, frame.along))
 
     def finish(self, raw: Tensor, inputs: ArcInputs) -> Tensor:
-        """Scaled features and the flag, (B, 21)."""
-        return _with_flag(self.scaling(raw), inputs.curved, 2.0 * inputs.curved - 1.0)
+        """Scaled features and the flags, (B, F)."""
+        flags = (2.0 * flag - 1.0 for flag in self._flags(inputs))
+        return torch.cat([self.scaling(raw) * self.present(inputs), *flags], dim=-1)
 
     def finish_rate(self, rate: Tensor, inputs: ArcInputs) -> Tensor:
-        """Derivatives of the scaled features; that of the flag is zero."""
-        still = torch.zeros_like(inputs.curved)
-        return _with_flag(self.scaling.rate(rate), inputs.curved, still)
+        """Derivatives of the scaled features; those of the flags are zero."""
+        still = (torch.zeros_like(flag) for flag in self._flags(inputs))
+        return torch.cat([self.scaling.rate(rate) * self.present(inputs), *still], dim=-1)
 
-    def outside(
-        self,
-        inputs: ArcInputs,
-        slack: float = 0.0,
-        raw: Tensor | None = None,
-    ) -> Tensor:
-        """Mask of the columns outside the domain; of two epochs the curvature is never outside."""
-        outside = super().outside(inputs, slack, raw)
-        bent = torch.arange(outside.shape[-1], device=outside.device) >= len(_STRAIGHT)
-        return outside & ~(bent & (inputs.curved[..., None] == 0.0))
+    def present(self, inputs: ArcInputs) -> Tensor:
+        """1 for every column that an arc has, 0 for one that it lacks, (B, columns)."""
+        return self._columns(self._flags(inputs))
 
+    @property
+    def patterns(self) -> Tensor:
+        """Rows that `present` may have: with and without curvature, magnitude and root."""
+        kinds = list(product((1.0, 0.0), repeat=1 + self.magnitude + self.root))
+        if self.root:  # which needs three epochs
+            kinds = [kind for kind in kinds if kind[0] >= kind[-1]]
+        return self._columns(list(torch.tensor(kinds, dtype=torch.float64).split(1, dim=1)))
 
-def _with_flag(scaled: Tensor, curved: Tensor, flag: Tensor) -> Tensor:
-    """Columns of the curvature put to zero where there is none, and a last one."""
-    straight, bent = scaled.tensor_split([len(_STRAIGHT)], dim=-1)
-    return torch.cat([straight, bent * curved[..., None], flag[..., None]], dim=-1)
+    def _flags(self, inputs: ArcInputs) -> list[Tensor]:
+        """1 or 0 for every kind of features that an arc may lack, each (B, 1)."""
+        flags = [inputs.curved]
+        if self.magnitude:
+            flags.append(inputs.has_magnitude)
+        if self.root:
+            flags.append(inputs.has_root)
+        return [flag[..., None] for flag in flags]
+
+    def _columns(self, flags: list[Tensor]) -> Tensor:
+        """The flag of every column, (B, columns), from those of the kinds of columns."""
+        sizes = (len(_CURVED), *(1,) * self.magnitude, *(len(_ROOT),) * self.root)
+        always = torch.ones_like(flags[0]).expand(*flags[0].shape[:-1], len(_STRAIGHT))
+        others = (flag.expand(*flag.shape[:-1], n) for flag, n in zip(flags, sizes, strict=True))
+        return torch.cat([always, *others], dim=-1)
 
 
 def _sign(value: Tensor) -> Tensor:

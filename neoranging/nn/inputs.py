@@ -69,6 +69,18 @@ class ArcInputs(NamedTuple):
     that tells nothing."""
     log_sigma_parallax: Tensor
     """Natural logarithm of its standard error [1/au], (B,)."""
+    magnitude: Tensor
+    """Mean of the apparent magnitudes in the band V, (B,); zero where there is none."""
+    has_magnitude: Tensor
+    """1 with a magnitude, 0 without, (B,)."""
+    root: Tensor
+    """Natural logarithm of the range in au that Gauss's method answers, (B,); zero without."""
+    root_rate: Tensor
+    """Its derivative by the motion of the orbit of that answer [1/d], (B,)."""
+    log_error_root: Tensor
+    """Natural logarithm of the standard error of ``root``, (B,)."""
+    has_root: Tensor
+    """1 where Gauss's method has an answer, 0 elsewhere, (B,)."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> ArcInputs:
         """Apply a function to every column, as in ``inputs.map(lambda x: x[rows])``."""
@@ -139,6 +151,13 @@ class ArcInputs(NamedTuple):
             observer_velocity=self.observer_acc,
             parallax=zero if parallax_rate is None else parallax_rate,
             log_sigma_parallax=zero,
+            # an object brightens by hundredths of a magnitude in a night, its rotation aside
+            magnitude=zero,
+            has_magnitude=zero,
+            root=self.root_rate,
+            root_rate=zero,
+            log_error_root=zero,
+            has_root=zero,
         )
 
 

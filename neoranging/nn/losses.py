@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from neoranging.nn.outputs import LOG_ERROR_LIMITS
 from neoranging.nn.physics import Residuals
 
 _LEVELS: Final = 51  # quantiles at 0, 2, ... 100 %
@@ -46,6 +47,16 @@ def log_cosh(d: Tensor) -> Tensor:
 def residual_loss(estimate: Tensor, truth: Tensor) -> Tensor:
     """Mean log cosh of the errors in the normalised space (paper, eq:loss_res), (B, 2) each."""
     return log_cosh(estimate - truth).mean()
+
+
+def error_size_loss(error: Tensor, log_error: Tensor) -> Tensor:
+    """Mean negative log-likelihood of errors under Laplace's law of the sizes expected.
+
+    Both (B, 2), up to a constant. The errors are data here: no gradient reaches the estimates by
+    them.
+    """
+    log_error = log_error.clamp(*LOG_ERROR_LIMITS)
+    return (error.detach().abs() * torch.exp(-log_error) + log_error).mean()
 
 
 DATA_LOSSES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {

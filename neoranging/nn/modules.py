@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from neoranging.nn.domain import Domain
 from neoranging.nn.features import FEATURES
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.outputs import OUTPUTS
@@ -225,6 +226,11 @@ class NetworkConfig:
         operations per entry: half a million entries are 50,000 estimates a second on a core.
     activation : {"tanh", "silu"}
     output : {"minmax", "log", "admissible"}
+    magnitude, root : bool
+        Show the apparent magnitude, and the range by Gauss's method, to a network of the invariant
+        representation.
+    second_output : bool
+        Estimate the size of the errors as well.
     """
 
     representation: Literal["paper", "invariant"] = "invariant"
@@ -234,6 +240,9 @@ class NetworkConfig:
     blocks: int = 3
     activation: Literal["tanh", "silu"] = "silu"
     output: Literal["minmax", "log", "admissible"] = "admissible"
+    magnitude: bool = False
+    root: bool = False
+    second_output: bool = False
 
     @classmethod
     def paper(cls) -> NetworkConfig:
@@ -261,12 +270,17 @@ class RangingNetwork(nn.Module):
     ----------
     features, trunk, heads, output : `torch.nn.Module`
         In order of use.
+    error_heads : `torch.nn.ModuleList`
+        Heads of the second output; empty without.
+    domain : Domain
+        Density of the training arcs; networks of older files have an empty one.
     """
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
-        self.features = FEATURES[config.representation]()
+        shown = {name: True for name in ("magnitude", "root") if getattr(config, name)}
+        self.features = FEATURES[config.representation](**shown)
         size = self.features.size
         self.trunk: PaperTrunk | ResidualTrunk
         if config.trunk == "paper":
@@ -274,7 +288,12 @@ class RangingNetwork(nn.Module):
         else:
             self.trunk = ResidualTrunk(size, config.width, config.blocks, config.activation)
         self.heads = nn.ModuleList(FactorizedLinear(self.trunk.n_out, 1) for _ in range(2))
+        n_errors = 2 if config.second_output else 0
+        self.error_heads = nn.ModuleList(
+            FactorizedLinear(self.trunk.n_out, 1) for _ in range(n_errors)
+        )
         self.output = OUTPUTS[config.output](self.features.origin)
+        self.domain = Domain()
 
     @property
     def origin(self) -> Literal["geocenter", "topocenter"]:
@@ -282,7 +301,7 @@ class RangingNetwork(nn.Module):
         return self.features.origin
 
     def fit(self, inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> None:
-        """Fit the scalings of features and output on the training arcs.
+        """Fit the scalings of features and output, and the domain, on the training arcs.
 
         Parameters
         ----------
@@ -293,6 +312,13 @@ class RangingNetwork(nn.Module):
         """
         self.features.fit(inputs)
         self.output.fit(inputs, rho, rho_dot)
+        self.fit_domain(inputs)
+
+    def fit_domain(self, inputs: ArcInputs) -> None:
+        """Fit the domain on the training arcs, without a change to the answers."""
+        features = self.features
+        whole = inputs.map(lambda x: x[(features.present(inputs) > 0.0).all(dim=1)])
+        self.domain.fit(features.compared(features.raw(whole)), features.patterns > 0.0)
 
     def freeze(self) -> Self:
         """Make ready for estimates: evaluation mode, factors of weights multiplied out.
@@ -306,52 +332,76 @@ class RangingNetwork(nn.Module):
         return self
 
     def forward(self, inputs: ArcInputs, features: Tensor | None = None) -> RangingState:
-        """Range and range-rate.
+        """Range and range-rate; parameters are those of `estimate`."""
+        return self.estimate(inputs, features)[0]
+
+    def estimate(
+        self, inputs: ArcInputs, features: Tensor | None = None
+    ) -> tuple[RangingState, Tensor | None]:
+        """Range and range-rate, and the logarithms of the mean absolute errors expected.
 
         Parameters
         ----------
         inputs : ArcInputs
         features : Tensor, shape (B, F), optional
             ``self.features(inputs)`` if computed already; features have no parameters.
+
+        Returns
+        -------
+        state : RangingState
+        log_error : Tensor, shape (B, 2), or None
+            In the normalised space of the output; None without the second output.
         """
         features = self.features(inputs) if features is None else features
-        heads = self._undo_time_reversal(self.raw(features), inputs)
-        return RangingState(*self.output(heads, inputs))
+        raw = self.raw(features)
+        heads, log_error = raw[..., :2], raw[..., 2:]
+        state = RangingState(*self.output(self._undo_time_reversal(heads, inputs), inputs))
+        return state, log_error if self.config.second_output else None
 
     def with_tangent(
         self,
         inputs: ArcInputs,
         tangent: ArcInputs | None = None,
-    ) -> tuple[RangingState, RangingState]:
-        """Range and range-rate, and the derivatives of both along the motion of the arc.
+    ) -> tuple[RangingState, RangingState, Tensor | None]:
+        """Range and range-rate, the derivatives of both along the motion of the arc, and errors.
 
         Parameters
         ----------
         inputs : ArcInputs
         tangent : ArcInputs, optional
             Derivative of the inputs; `ArcInputs.tangent` where none is given.
+
+        Returns
+        -------
+        state, rate : RangingState
+        log_error : Tensor, shape (B, 2), or None
+            As of `estimate`.
         """
         tangent = inputs.tangent() if tangent is None else tangent
         features = self.features.with_tangent(inputs, tangent)
-        heads = torch.stack(self.raw_with_tangent(*features))
+        raw, raw_rate = self.raw_with_tangent(*features)
+        heads = torch.stack([raw[..., :2], raw_rate[..., :2]])
         y, y_dot = self._undo_time_reversal(heads, inputs)
         state, rate = self.output.with_tangent(y, y_dot, inputs, tangent)
-        return RangingState(*state), RangingState(*rate)
+        log_error = raw[..., 2:] if self.config.second_output else None
+        return RangingState(*state), RangingState(*rate), log_error
 
     def raw(self, features: Tensor) -> Tensor:
-        """Values of the two heads, (B, 2), in the precision of the features."""
+        """Values of the heads, (B, 2), or (B, 4) with the second output; precision as features."""
         plain = features.to(self._dtype)
         # gradients keep all layers anyhow; without them a few rows at a time stay in the cache
         parts = (plain,) if torch.is_grad_enabled() else plain.split(_ROWS)
-        values = [torch.cat([h(x) for h in self.heads], -1) for x in map(self.trunk, parts)]
+        heads = (*self.heads, *self.error_heads)
+        values = [torch.cat([h(x) for h in heads], -1) for x in map(self.trunk, parts)]
         return torch.cat(values).to(features.dtype)
 
     def raw_with_tangent(self, features: Tensor, rate: Tensor) -> tuple[Tensor, Tensor]:
-        """Values of the two heads and their derivatives, each (B, 2)."""
+        """Values of the heads as of `raw`, and their derivatives."""
         hidden = self.trunk.stacked(torch.cat([features, rate]).to(self._dtype))
-        stacked = torch.cat([head.product(hidden) for head in self.heads], dim=-1)
+        heads = (*self.heads, *self.error_heads)
+        stacked = torch.cat([head.product(hidden) for head in heads], dim=-1)
         value, value_rate = stacked.chunk(2)
-        bias = torch.cat([head.bias for head in self.heads])
+        bias = torch.cat([head.bias for head in heads])
         return (value + bias).to(features.dtype), value_rate.to(features.dtype)
 
     def _undo_time_reversal(self, heads: Tensor, inputs: ArcInputs) -> Tensor:

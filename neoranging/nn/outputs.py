@@ -36,6 +36,9 @@ from neoranging.nn.scaling import Scaling
 
 Pair = tuple[Tensor, Tensor]
 
+LOG_ERROR_LIMITS: Final = (-9.0, 3.0)
+"""Limits of the logarithm of an expected error in the normalised space."""
+
 _ESCAPE: Final = math.sqrt(2.0 * GM_SUN)
 """Escape velocity from the Sun at 1 au [au/d]."""
 _MARGIN: Final = 1.0e-3
@@ -77,6 +80,19 @@ class Output(nn.Module):
     def normalise(self, rho: Tensor, rho_dot: Tensor) -> Tensor:
         """The space of errors, (B, 2); the same for estimates and truth."""
         raise NotImplementedError
+
+    def deviations(self, log_error: Tensor, rho: Tensor) -> Tensor:  # noqa: ARG002
+        """Standard deviations of range [au] and range-rate [au/d], (B, 2).
+
+        Parameters
+        ----------
+        log_error : Tensor, shape (B, 2)
+            Logarithms of the mean absolute errors in the normalised space; those of Laplace's law.
+        rho : Tensor, shape (B,)
+            Ranges [au] that they are of.
+        """
+        size = torch.exp(log_error.clamp(*LOG_ERROR_LIMITS))
+        return math.sqrt(2.0) * size * self.scaling.scale.to(log_error.dtype)
 
     def with_tangent(
         self, heads: Tensor, heads_rate: Tensor, inputs: ArcInputs, tangent: ArcInputs
@@ -128,6 +144,11 @@ class LogOutput(Output):
     def normalise(self, rho: Tensor, rho_dot: Tensor) -> Tensor:
         """Scaled log range and range-rate."""
         return self.scaling(torch.stack([torch.log(rho), rho_dot], dim=-1))
+
+    def deviations(self, log_error: Tensor, rho: Tensor) -> Tensor:
+        """Standard deviations, that of the range by the one of its logarithm; see `Output`."""
+        of_log, of_rate = super().deviations(log_error, rho).unbind(-1)
+        return torch.stack([of_log * rho, of_rate], dim=-1)
 
     def _log_rho(self, heads: Tensor) -> Tensor:
         center, scale = (x[0].to(heads.dtype) for x in (self.scaling.center, self.scaling.scale))

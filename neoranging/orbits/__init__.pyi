@@ -7,3 +7,4 @@ from .dcriteria import d_sh as d_sh
 from .elements import OrbitalElements as OrbitalElements
 from .nbody import nbody_states as nbody_states
 from .samples import OrbitSamples as OrbitSamples
+from .solution import OrbitSolution as OrbitSolution

@@ -1,11 +1,14 @@
 """Errors that networks are told: by what an arc shows of its own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from neoranging.core.attributable import tangent_fit
 from neoranging.core.noise import SHARE_OF_CLAIM
+from neoranging.estimators.gauss import GaussEstimator
 from neoranging.estimators.network_inputs import arc_inputs
 
 
@@ -35,3 +38,34 @@ def test_the_parallax_is_told_with_the_same_scatter(simulate):
     plain = night.with_noise(np.random.default_rng(6), 1.0).arcs
     ratio = torch.exp(arc_inputs(arcs).log_sigma_parallax - arc_inputs(plain).log_sigma_parallax)
     assert ratio.median().item() == pytest.approx(2.0, rel=0.05)
+
+
+def test_the_magnitude_is_the_mean_of_those_that_an_arc_has(simulate):
+    arcs = simulate(3, 0.06, seed=34, n_observations=3).arcs
+    mag = np.array([20.0, 21.0, np.nan, *[np.nan] * 3, 18.0, 18.5, 19.0])
+    inputs = arc_inputs(replace(arcs, mag=mag))
+    assert inputs.magnitude.tolist() == [20.5, 0.0, 18.5]
+    assert inputs.has_magnitude.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_the_root_is_the_answer_of_gauss_with_its_error(simulate):
+    arcs = (
+        simulate(40, 0.3, seed=3, n_observations=4).with_noise(np.random.default_rng(3), 0.3).arcs
+    )
+    inputs, gauss = arc_inputs(arcs), GaussEstimator()._solve(arcs, arcs)
+    has = np.isfinite(gauss.rho)
+    assert has.sum() > 10
+    np.testing.assert_array_equal(inputs.has_root.numpy() > 0.0, has)
+    inside = has & (gauss.rho > np.exp(-8.0)) & (gauss.rho < np.exp(3.0))
+    np.testing.assert_allclose(torch.exp(inputs.root).numpy()[inside], gauss.rho[inside])
+    error = gauss.rho_error / gauss.rho
+    usual = inside & (error > 1.0e-4) & (error < 10.0)
+    np.testing.assert_allclose(
+        torch.exp(inputs.log_error_root).numpy()[usual],
+        (np.sqrt(gauss.covariance[:, 0, 0]) / gauss.rho)[usual],
+    )
+    assert (inputs.root.numpy()[~has] == 0.0).all()
+
+
+def test_two_epochs_have_no_root(simulate):
+    assert (arc_inputs(simulate(3, 0.06, seed=34, n_observations=2).arcs).has_root == 0.0).all()

@@ -53,6 +53,9 @@ def inputs_of(arcs):
         "observer_velocity": arcs.velocity[rows[:, 1]],
         "parallax": parallax(arcs).inverse_range,
         "log_sigma_parallax": np.log(parallax(arcs).error),
+        "magnitude": np.nan_to_num(arcs.mean_mag),
+        "has_magnitude": np.isfinite(arcs.mean_mag).astype(float),
+        **dict.fromkeys(("root", "root_rate", "log_error_root", "has_root"), np.zeros(len(arcs))),
     }
     return ArcInputs(**{name: torch.from_numpy(value) for name, value in columns.items()})
 

@@ -6,6 +6,7 @@ from scipy.spatial.transform import Rotation
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import from_fit
 from neoranging.core.geometry import radec
+from neoranging.exceptions import DatasetError
 from neoranging.nn.features import FEATURES, InvariantFeatures, PaperFeatures
 from neoranging.nn.geometry import MotionFrame, dot
 from neoranging.nn.modules import NetworkConfig, RangingNetwork
@@ -195,3 +196,82 @@ def test_what_lies_outside_the_domain_is_named(night_inputs):
     assert "log_proper_motion" in names
     assert "log_span" not in names
     assert not features.outside(fast, slack=100.0).any()
+
+
+@pytest.fixture
+def bright_inputs(night_inputs):
+    """The night with magnitudes, every fifth arc without."""
+    n = len(night_inputs.dt1)
+    has = (torch.arange(n) % 5 > 0).double()
+    return night_inputs._replace(magnitude=has * torch.linspace(17.0, 22.0, n), has_magnitude=has)
+
+
+def test_magnitude_is_one_more_feature_with_a_flag(bright_inputs):
+    features = fitted(InvariantFeatures(magnitude=True), bright_inputs)
+    x = features(bright_inputs)
+    assert x.shape == (500, features.size) == (500, 23)
+    has = bright_inputs.has_magnitude > 0.0
+    torch.testing.assert_close(
+        x[:, :20], fitted(InvariantFeatures(), bright_inputs)(bright_inputs)[:, :20]
+    )
+    assert (x[:, -1] == torch.where(has, 1.0, -1.0)).all()
+    assert (x[~has, 20] == 0.0).all()
+    assert x[has, 20].mean().abs() < 1e-9
+    assert (x[has, 20].diff() > 0.0).all()
+
+
+def test_an_absent_magnitude_is_inside_every_domain(bright_inputs):
+    features = fitted(InvariantFeatures(magnitude=True), bright_inputs)
+    assert not features.outside(bright_inputs).any()
+    bright = bright_inputs._replace(magnitude=bright_inputs.magnitude - 9.0)
+    outside = features.outside(bright)
+    assert (outside[:, -1] == (bright_inputs.has_magnitude > 0.0)).all()
+    assert not outside[:, :-1].any()
+
+
+def test_the_magnitude_stays_while_an_arc_slides(bright_inputs):
+    features = fitted(InvariantFeatures(magnitude=True), bright_inputs)
+    x, rate = features.with_tangent(bright_inputs)
+    torch.testing.assert_close(x, features(bright_inputs))
+    assert (rate[:, 20:] == 0.0).all()
+
+
+def test_magnitudes_cannot_be_learnt_without_any(night_inputs):
+    with pytest.raises(DatasetError, match="magnitude"):
+        InvariantFeatures(magnitude=True).fit(night_inputs)
+
+
+@pytest.fixture
+def rooted_inputs(bright_inputs):
+    """The night with roots of Gauss's method, every third arc without."""
+    n = len(bright_inputs.dt1)
+    has = (torch.arange(n) % 3 > 0).double()
+    columns = (
+        torch.linspace(-4.0, 1.0, n),
+        torch.linspace(-0.5, 0.5, n),
+        torch.linspace(-6.0, 2.0, n),
+    )
+    root, rate, error = (has * column for column in columns)
+    return bright_inputs._replace(root=root, root_rate=rate, log_error_root=error, has_root=has)
+
+
+def test_the_root_adds_three_features_and_a_flag(rooted_inputs):
+    features = fitted(InvariantFeatures(magnitude=True, root=True), rooted_inputs)
+    x, rate = features.with_tangent(rooted_inputs)
+    assert x.shape == (500, features.size) == (500, 27)
+    has = rooted_inputs.has_root > 0.0
+    assert (x[:, -1] == torch.where(has, 1.0, -1.0)).all()
+    assert (x[~has, 21:24] == 0.0).all()
+    # the root moves as its own orbit does, its error stays
+    scale = features.scaling.scale
+    torch.testing.assert_close(rate[has, 21] * scale[21], rooted_inputs.root_rate[has])
+    assert (rate[:, 22] == 0.0).all()
+    trust = 1.0 / (1.0 + torch.exp(2.0 * rooted_inputs.log_error_root[has]))
+    torch.testing.assert_close(rate[has, 23] * scale[23], trust * rooted_inputs.root_rate[has])
+
+
+def test_every_arc_has_a_pattern(rooted_inputs):
+    features = fitted(InvariantFeatures(magnitude=True, root=True), rooted_inputs)
+    present = features.present(rooted_inputs)
+    assert len(features.patterns) == 6
+    assert (present[:, None] == features.patterns).all(dim=2).any(dim=1).all()

@@ -113,7 +113,7 @@ def test_features_made_beforehand_give_the_same(network, night_inputs):
 
 
 def test_value_beside_the_derivative_is_the_value(network, night_inputs):
-    state, _ = network.with_tangent(night_inputs)
+    state, *_ = network.with_tangent(night_inputs)
     for ours, alone in zip(state, network(night_inputs), strict=True):
         torch.testing.assert_close(ours, alone, rtol=1e-4, atol=1e-6)
 
@@ -130,7 +130,7 @@ def test_derivative_of_features_and_network_along_a_true_orbit(network, simulate
     network = doubled(network)
     network.features.fit(inputs)
     with torch.no_grad():
-        _, rate = network.with_tangent(inputs, inputs.tangent(*jerks(inputs, *truth)))
+        _, rate, _ = network.with_tangent(inputs, inputs.tangent(*jerks(inputs, *truth)))
         h = 0.001
         late, early = (network(to_inputs(slide(simulated, s * h).arcs)) for s in (1, -1))
     near = ((inputs.ra - torch.pi).abs() < 3.0).all(dim=1)
@@ -144,7 +144,7 @@ def test_derivative_by_differences_of_the_inputs(network, night_inputs):
     network, tangent = doubled(network), night_inputs.tangent()
     h = 1e-5
     with torch.no_grad():
-        _, rate = network.with_tangent(night_inputs)
+        _, rate, _ = network.with_tangent(night_inputs)
         sides = [
             network(
                 type(tangent)(*(a + s * h * b for a, b in zip(night_inputs, tangent, strict=True)))
@@ -158,7 +158,7 @@ def test_derivative_by_differences_of_the_inputs(network, night_inputs):
 
 
 def test_the_derivative_has_a_gradient(network, night_inputs):
-    state, rate = network.with_tangent(night_inputs.map(lambda x: x[:32]))
+    state, rate, _ = network.with_tangent(night_inputs.map(lambda x: x[:32]))
     (rate.rho.square().sum() + rate.rho_dot.square().sum() + state.rho.sum()).backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None, name
@@ -172,7 +172,7 @@ def test_gradient_of_the_derivative_is_right(night_inputs, night_truth):
     network.fit(night_inputs, *night_truth)
     inputs = night_inputs.map(lambda x: x[:10])
     tangent = inputs.tangent()
-    _, rate = network.with_tangent(inputs, tangent)
+    _, rate, _ = network.with_tangent(inputs, tangent)
     weight = network.trunk.entry.direction
     (found,) = torch.autograd.grad(rate.rho.sum(), weight)
     live = inputs.map(lambda x: x.clone().requires_grad_())
@@ -188,7 +188,7 @@ def test_two_observations_are_enough_for_the_invariant_form(simulate, to_inputs,
     for output in ("log", "admissible"):
         network = RangingNetwork(NetworkConfig(width=32, blocks=1, output=output))
         network.fit(night_inputs, torch.rand(500).double() + 0.1, torch.randn(500).double() * 0.01)
-        state, rate = network.with_tangent(pair)
+        state, rate, _ = network.with_tangent(pair)
         assert all(x.isfinite().all() for x in (*state, *rate))
         assert (state.rho > 0).all()
 

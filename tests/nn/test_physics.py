@@ -223,7 +223,7 @@ def test_log_range_is_held_to_the_same_physical_residuals(output, night_inputs, 
     torch.manual_seed(3)
     network = RangingNetwork(NetworkConfig(width=32, blocks=1, output=output)).double()
     network.fit(night_inputs, *night_truth)
-    state, rate = network.with_tangent(night_inputs)
+    state, rate, _ = network.with_tangent(night_inputs)
     geometry = SightGeometry.of(night_inputs, network.origin)
     left = residuals(geometry, state, rate)
     x, x_dot = network.features.with_tangent(night_inputs)

@@ -20,7 +20,10 @@ from neoranging.cli.options import (
     seed_option,
 )
 
-_NETWORK = ("trunk", "width", "blocks", "activation", "output")
+_NETWORK = (
+    *("trunk", "width", "blocks", "activation", "output"),
+    *("magnitude", "root", "second_output"),
+)
 
 
 @click.command()
@@ -68,6 +71,17 @@ _NETWORK = ("trunk", "width", "blocks", "activation", "output")
 @click.option("--width", type=COUNT, help="Width of the residual trunk.")
 @click.option("--blocks", type=COUNT_OR_NONE, help="Blocks of the residual trunk.")
 @click.option("--activation", type=click.Choice(["tanh", "silu"]))
+@click.option(
+    "--magnitude/--no-magnitude",
+    default=None,
+    help="Show the apparent magnitude to the invariant network.",
+)
+@click.option("--root/--no-root", default=None, help="Show it the range by Gauss's method as well.")
+@click.option(
+    "--second-output/--no-second-output",
+    default=None,
+    help="Let the network estimate the size of its errors.",
+)
 @click.option("--output", type=click.Choice(["minmax", "log", "admissible"]))
 @click.option(
     "--device",

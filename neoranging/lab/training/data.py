@@ -27,6 +27,7 @@ _TRUTH = {
 }
 _NEEDED = (
     *OBSERVED,
+    *("mag", "band"),
     *("designation", "is_simulated", "is_close"),
     *("rho_geo_au", "rho_dot_geo_au_d", "rho_topo_au", "rho_dot_topo_au_d"),
     *ORBIT,
@@ -78,6 +79,18 @@ class TrainingArcs:
             sky_acc=self.inputs.sky_acc * factor[:, None],
             observer_acc=self.inputs.observer_acc * factor[:, None],
             parallax=self.inputs.parallax * factor,
+            root=self.inputs.root * factor,
+            root_rate=self.inputs.root_rate * factor,
+            has_root=self.inputs.has_root * factor,
+        )
+        return type(self)(inputs, self.rho, self.rho_dot, (), self.facts)
+
+    def without_magnitude(self, rows: Tensor) -> Self:
+        """Arcs without their magnitude in the rows of a mask (B,)."""
+        factor = 1.0 - rows.to(self.rho.dtype)
+        inputs = self.inputs._replace(
+            magnitude=self.inputs.magnitude * factor,
+            has_magnitude=self.inputs.has_magnitude * factor,
         )
         return type(self)(inputs, self.rho, self.rho_dot, (), self.facts)
 

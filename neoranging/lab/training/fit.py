@@ -153,6 +153,7 @@ def train(
         weights=Path(out) / WEIGHTS,
         origin=estimator.origin,
         slack=estimator.slack,
+        level=estimator.level,
     )
 
 
@@ -352,6 +353,9 @@ class _Run:
             if share > 0.0:
                 chance = torch.rand(len(arcs), generator=generator, device=self.device)
                 arcs = arcs.as_two_epochs(chance < share)
+            if self.config.network.magnitude:
+                chance = torch.rand(len(arcs), generator=generator, device=self.device)
+                arcs = arcs.without_magnitude(chance < self.config.no_magnitude_fraction)
             terms = self._step(arcs, self.epoch * self.steps_per_epoch + k)
             for name, term in terms.items():
                 sums[name] = sums.get(name, torch.zeros_like(term)) + term

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from neoranging.lab.training.config import TrainingConfig
 from neoranging.lab.training.data import TrainingArcs
-from neoranging.nn.losses import DATA_LOSSES, physics_loss, transport_loss
+from neoranging.nn.losses import DATA_LOSSES, error_size_loss, physics_loss, transport_loss
 from neoranging.nn.modules import RangingNetwork, RangingState
 from neoranging.nn.physics import SightGeometry, jerks, residuals
 from neoranging.nn.region import energy_coefficients, is_admissible
@@ -33,11 +33,11 @@ class Objective:
     ) -> tuple[dict[str, Tensor], RangingState]:
         """Terms of the loss, of which ``total`` is the weighted sum, and the estimates."""
         if self.config.model == "mlp":
-            state = network(arcs.inputs)
-            return {"total": self._errors(network, state, arcs)}, state
+            state, log_error = network.estimate(arcs.inputs)
+            return self._totalled(self._errors(network, state, log_error, arcs)), state
         # a triplet moves by its own parabola; third derivatives of the fit come from the truth
         third = () if network.origin == "geocenter" else jerks(arcs.inputs, arcs.rho, arcs.rho_dot)
-        state, rate = network.with_tangent(arcs.inputs, arcs.inputs.tangent(*third))
+        state, rate, log_error = network.with_tangent(arcs.inputs, arcs.inputs.tangent(*third))
         geometry = SightGeometry.of(arcs.inputs, network.origin)
         physics = physics_loss(residuals(geometry, state, rate))
         estimate, truth = (
@@ -46,17 +46,34 @@ class Objective:
         dec = torch.asin(geometry.direction[..., 2].clamp(-1.0, 1.0))
         transport = transport_loss(estimate, truth, geometry.proper_motion_square, dec)
         terms = {
-            "residual": self._errors(network, state, arcs),
+            **self._errors(network, state, log_error, arcs),
             "motion": physics.motion,
             "kinematic": physics.kinematic,
             "transport": sum(transport, start=torch.zeros_like(transport.order)),
         }
-        total = sum(getattr(self.config.weights, name) * term for name, term in terms.items())
-        return {"total": torch.as_tensor(total), **terms}, state
+        return self._totalled(terms), state
 
-    def _errors(self, network: RangingNetwork, state: RangingState, arcs: TrainingArcs) -> Tensor:
+    def _totalled(self, terms: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Terms of the loss after their weighted sum; an MLP without second output has but that."""
+        weights = {**self.config.weights._asdict(), "error_size": self.config.error_size_weight}
+        total = sum(weights[name] * term for name, term in terms.items())
+        plain = {} if set(terms) == {"residual"} else terms
+        return {"total": torch.as_tensor(total), **plain}
+
+    def _errors(
+        self,
+        network: RangingNetwork,
+        state: RangingState,
+        log_error: Tensor | None,
+        arcs: TrainingArcs,
+    ) -> dict[str, Tensor]:
+        """Loss of the errors, and of the sizes that the network expects them to have."""
         space = network.output.normalise
-        return self._data_loss(space(*state), space(arcs.rho, arcs.rho_dot))
+        estimate, truth = space(*state), space(arcs.rho, arcs.rho_dot)
+        terms = {"residual": self._data_loss(estimate, truth)}
+        if log_error is not None:
+            terms["error_size"] = error_size_loss(estimate - truth, log_error)
+        return terms
 
 
 def metrics(network: RangingNetwork, state: RangingState, arcs: TrainingArcs) -> dict[str, float]:

@@ -109,7 +109,7 @@ def folder(table, tmp_path_factory):
     names = np.char.add("S", (number // 8).astype(str))
     with ArcWriter(path, settings={"kind": "made", "seed": 31}) as writer:
         writer.write(table.with_columns(designation=names, is_close=number % 10 == 9))
-    split_set(path, ratios=(0.2, 0.1, 0.7), unseen=4, seed=1)
+    split_set(path, ratios=(0.2, 0.1, 0.7), seed=1, never_train=[f"S{k}" for k in range(4)])
     return path
 
 

@@ -19,7 +19,16 @@ def run(*arguments):
 
 
 def test_the_command(arc_set, simulate, tmp_path):
-    common = ("--model", "pinn", "--data", arc_set, "--out", tmp_path, "--device", "cpu")
+    common = (
+        "--model",
+        "pinn",
+        "--data",
+        arc_set,
+        "--out",
+        tmp_path,
+        "--device",
+        "cpu",
+    )
     options = ("--epochs", 2, "--batch-size", 64, "--width", 8, "--blocks", 1, "--seed", 5)
     done = run(*common, *options)
     assert done.exit_code == 0, done.output
