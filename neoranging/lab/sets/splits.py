@@ -13,7 +13,7 @@ import numpy as np
 
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.schema import SPLITS
-from neoranging.lab.sets.store import read_arcs, rewrite_arcs
+from neoranging.lab.sets.store import read_arcs, read_manifest, rewrite_arcs
 from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
 
 RATIOS: Final = (0.7, 0.2, 0.1)
@@ -190,6 +190,52 @@ def split_set(
 def division_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the division of a set, by its manifest; empty if it was not divided."""
     return {name: value for name, value in manifest.get("splits", {}).items() if name != "parts"}
+
+
+def check_division(folder: str | Path) -> None:
+    """Raise if a stored set is not divided as its manifest says.
+
+    A set without such a note was marked by its maker: only objects in two parts are refused.
+
+    Raises
+    ------
+    DatasetError
+        If an object stands in two parts, the note is of another rule, or the column ``split`` does
+        not follow it.
+    """
+    table = read_arcs(folder, ("designation", "split"))
+    again = "divide it once more with 'neoranging dataset split'"
+    names, first, row = np.unique(table["designation"], return_index=True, return_inverse=True)
+    split = table["split"][first]
+    if len(twice := np.unique(row[table["split"] != split[row]])):
+        raise DatasetError(
+            f"{len(twice)} objects of the set in {folder} stand in more than one part, such as "
+            f"{str(names[twice[0]])!r}: {again}"
+        )
+    noted = read_manifest(folder).get("splits")
+    if noted is None:
+        return
+    if noted.get("rule") != RULE:
+        raise DatasetError(
+            f"the set in {folder} was divided by a rule that this version does not know "
+            f"({noted.get('rule', 'none is noted')}), so nobody could tell which objects a network "
+            f"learnt from: {again}"
+        )
+    ruled = divide(names, ratios=noted["ratios"], seed=noted["seed"]).of(names)
+    wrong = (split != "unseen") & (split != ruled)
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise DatasetError(
+            f"{int(wrong.sum())} objects of the set in {folder} are not in the part that its "
+            f"manifest gives them: {str(names[k])!r} is marked {str(split[k])!r}, and seed "
+            f"{noted['seed']} makes it {str(ruled[k])!r}; {again}"
+        )
+    for part in noted["parts"]:
+        if digest_of(names[split == part["split"]]) != part["objects_sha256"]:
+            raise DatasetError(
+                f"the part {part['split']!r} of the set in {folder} holds other objects than its "
+                f"manifest says: {again}"
+            )
 
 
 def read_designations(path: str | Path) -> list[str]:
