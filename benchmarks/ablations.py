@@ -49,6 +49,9 @@ RECIPES: dict[str, Change] = {
     "no running mean": recipe(averaging=0.0),
     "squared errors": recipe(data_loss="mse"),
     "no arcs of two epochs": recipe(two_epoch_fraction=0.0),
+    "no root of Gauss's method": network(root=False),
+    "the magnitude as well": network(magnitude=True),
+    "no second output": network(second_output=False),
     "no blocks": network(blocks=0),
     "384 x 4": network(width=384, blocks=4),
     "pinn": recipe(model="pinn"),
@@ -112,10 +115,10 @@ def page_part(title: str, rows: list[list[str]]) -> str:
 
 
 def loaded(twin: str, n_arcs: int, config: TrainingConfig) -> tuple[TrainingArcs, TrainingArcs]:
-    train = load_arcs(twin, "train", drawings=config.drawings, seed=config.seed)
+    train = load_arcs(twin, "train", root=True, drawings=config.drawings, seed=config.seed)
     chance = torch.Generator().manual_seed(config.seed)
     rows = torch.randperm(len(train), generator=chance)[:n_arcs]
-    return train.map(lambda x: x[rows]), load_arcs(twin, "val")
+    return train.map(lambda x: x[rows]), load_arcs(twin, "val", root=True)
 
 
 def main() -> None:

@@ -101,7 +101,8 @@ class RangeEstimate(FollowUpView):
         """Root mean square error of the range, linearised from the errors of the observations.
 
         These are as large as the scatter of the arc has them (``neoranging.core.noise``), which is
-        mostly less than they claim.
+        mostly less than they claim. Of a network with a second output it is the network's own
+        estimate of its error, the range-rate's likewise; of one without, NaN.
         """
         return self._quantity(self._answers.rho_error, u.au)
 

@@ -162,6 +162,11 @@ class Arcs:
         """Rows of the observations of the arcs ``index``, one arc after the other."""
         return ragged_rows(self.offsets[index], self.counts[index])
 
+    def observations(self, rows: IntArray) -> Arcs:
+        """Observations ``rows``, in ascending order, of the arcs that have some of them."""
+        counts = np.bincount(self.owner[rows], minlength=len(self))
+        return self._rows(np.concatenate([[0], np.cumsum(counts[counts > 0])]), rows)
+
     def _rows(self, offsets: IntArray, rows: slice | IntArray) -> Arcs:
         columns = (getattr(self, one.name)[rows] for one in fields(self)[1:])
         return Arcs(offsets, *columns)

@@ -241,10 +241,8 @@ class Problem:
     def _scatter(self, used: BoolArray, rest: FloatArray) -> FloatArray:
         """Scatter of the observations in use by their residuals about the mean of their visit."""
         index = np.flatnonzero(used)
-        counts = np.bincount(self.arcs.owner[index], minlength=len(self.arcs))
-        counts = counts[counts > 0]
-        few = self.arcs._rows(np.concatenate([[0], np.cumsum(counts)]), index)
-        mean = few.sum(rest[index]) / counts[:, None]
+        few = self.arcs.observations(index)
+        mean = few.sum(rest[index]) / few.counts[:, None]
         return error_law(few, rest[index] - mean[few.owner]).scatter
 
     def whitening(self, blocks: list[FloatArray], used: BoolArray) -> csr_array:

@@ -175,7 +175,8 @@ class LearnedEstimator(RangingEstimator):
             )
         if not (isinstance(slack, int | float | np.number) and 0.0 <= slack < math.inf):
             raise TrackletError(f"slack must be a number of at least 0 and finite, got {slack!r}")
-        if not (level == 0.0 or LEAST_LEVEL <= level <= MOST_LEVEL):
+        is_number = isinstance(level, int | float | np.number)
+        if not (is_number and (level == 0.0 or LEAST_LEVEL <= level <= MOST_LEVEL)):
             raise TrackletError(
                 f"level must be 0 or from {LEAST_LEVEL} to {MOST_LEVEL}, got {level!r}"
             )
@@ -249,7 +250,8 @@ class LearnedEstimator(RangingEstimator):
         checkpoint.save(self.network, path, self.card)
 
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
-        inputs, network = arc_inputs(arcs), self.network
+        network = self.network
+        inputs = arc_inputs(arcs, root=network.config.root)
         with torch.inference_mode():
             raw = network.features.raw(inputs)
             features = network.features.finish(raw, inputs)

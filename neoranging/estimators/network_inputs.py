@@ -32,13 +32,15 @@ _WEIGHT_OF_USUAL = 2.0
 of the arc itself."""
 
 
-def arc_inputs(arcs: Arcs) -> ArcInputs:
+def arc_inputs(arcs: Arcs, *, root: bool = False) -> ArcInputs:
     """Inputs of arcs: the triplet, and the fit of all observations.
 
     Parameters
     ----------
     arcs : Arcs
         M arcs of two epochs or more, with observers at the origin of the ranges.
+    root : bool
+        Solve for the root of Gauss's method, which networks that are not shown it do without.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def arc_inputs(arcs: Arcs) -> ArcInputs:
         path.inverse_range,
         np.log(np.where(path.is_determined, np.sqrt(square), 1.0) * path.error),
         *(np.nan_to_num(arcs.mean_mag), np.isfinite(arcs.mean_mag)),
-        *_root(arcs),
+        *(_root(arcs) if root else np.zeros((4, len(arcs)))),
     )
     return ArcInputs(*(torch.as_tensor(column, dtype=torch.float64) for column in columns))
 

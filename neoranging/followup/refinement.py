@@ -27,7 +27,7 @@ from neoranging.orbits.elements import OrbitalElements
 from neoranging.orbits.samples import OrbitSamples
 from neoranging.orbits.solution import OrbitSolution, observation_rows
 from neoranging.tracklet import Tracklet, TrackletSet
-from neoranging.typing import FloatArray, IntArray
+from neoranging.typing import FloatArray
 
 DYNAMICS = ("kepler", "near-earth", "nbody")
 ERRORS = ("law", "claimed")
@@ -101,7 +101,7 @@ def refined(
     every = joined([first, *others])
     all_arcs = every.arcs("topocenter")
     known = np.isfinite(all_arcs.position).all(axis=1)
-    arcs = _rows_of(all_arcs, np.flatnonzero(known))
+    arcs = all_arcs.observations(np.flatnonzero(known))
     t0, fit, magnitude = float(epoch.tdb.mjd), None, np.nan
     failure = "TOO_FEW_OBSERVATIONS"
     if len(np.unique(arcs.t)) >= 3:
@@ -161,12 +161,6 @@ def _best(
 def _rank(fit: Fit) -> tuple[bool, int, float]:
     """Order of fits: at rest, with most observations, with the least sum of squares."""
     return fit.converged, int(fit.used.sum()), -fit.total
-
-
-def _rows_of(arcs: Arcs, rows: IntArray) -> Arcs:
-    """Some observations of visits, without the visits that have none."""
-    counts = np.bincount(arcs.owner[rows], minlength=len(arcs))
-    return arcs._rows(np.concatenate([[0], np.cumsum(counts[counts > 0])]), rows)
 
 
 def predictions(arcs: Arcs, dynamics: str) -> tuple[Prediction, Prediction]:

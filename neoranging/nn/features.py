@@ -212,6 +212,11 @@ class InvariantFeatures(Features):
             raise DatasetError(
                 f"none of {len(values)} arcs has a magnitude: train without (--no-magnitude)"
             )
+        if self.root and not bool(curved.has_root.any()):
+            raise DatasetError(
+                f"none of {len(values)} arcs has a root of Gauss's method: make the inputs with "
+                "root=True, or train without (--no-root)"
+            )
         count = present.sum(dim=0).clamp_min(1.0)
         mean = (values * present).sum(dim=0) / count
         self.scaling.fit_moments(torch.where(present > 0.0, values, mean))

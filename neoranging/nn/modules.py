@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from neoranging.exceptions import DatasetError
 from neoranging.nn.domain import Domain
 from neoranging.nn.features import FEATURES
 from neoranging.nn.inputs import ArcInputs
@@ -318,6 +319,11 @@ class RangingNetwork(nn.Module):
         """Fit the domain on the training arcs, without a change to the answers."""
         features = self.features
         whole = inputs.map(lambda x: x[(features.present(inputs) > 0.0).all(dim=1)])
+        if not len(whole.dt1):
+            raise DatasetError(
+                f"none of {len(inputs.dt1)} arcs has all features that the network is shown: add "
+                "such arcs, or show it fewer"
+            )
         self.domain.fit(features.compared(features.raw(whole)), features.patterns > 0.0)
 
     def freeze(self) -> Self:

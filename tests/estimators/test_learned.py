@@ -21,6 +21,7 @@ from neoranging.exceptions import (
     TrackletError,
 )
 from neoranging.nn import checkpoint
+from neoranging.nn.domain import Domain
 from neoranging.nn.modules import NetworkConfig, RangingNetwork
 from neoranging.tracklet import TrackletSet
 
@@ -29,6 +30,7 @@ SMALL = {
     "invariant": NetworkConfig(width=16, blocks=1),
     "paper": dataclasses.replace(NetworkConfig.paper(), widths=(16, 8)),
     "admissible": NetworkConfig(width=16, blocks=1, output="admissible"),
+    "root": NetworkConfig(width=16, blocks=1, root=True, second_output=True),
 }
 CARD = {"model": "mlp", "metrics": {"validation": {"total": 0.5}}}
 
@@ -61,7 +63,7 @@ def weights(seen, night, tmp_path_factory):
     for name, config in SMALL.items():
         torch.manual_seed(1)
         network = RangingNetwork(config)
-        network.fit(arc_inputs(night.arcs(network.origin)), *truth)
+        network.fit(arc_inputs(night.arcs(network.origin), root=config.root), *truth)
         files[name] = folder / f"{name}.safetensors"
         checkpoint.save(network, files[name], CARD)
     return files
@@ -107,6 +109,20 @@ class TestNumbers:
         ok = estimate.ok
         elapsed = (estimate.epoch - epoch).to_value(u.d)
         np.testing.assert_allclose(elapsed[ok], estimate.range.value[ok] / 173.1446, rtol=1e-3)
+
+    def test_errors_of_a_second_output_stand_beside_the_answer(self, weights, night):
+        estimator = MLPEstimator.from_pretrained(weights["root"])
+        estimate = night.estimate(estimator)
+        arcs = night.arcs()
+        with torch.inference_mode():
+            state, log_error = estimator.network.estimate(arc_inputs(arcs, root=True))
+            expected = estimator.network.output.deviations(log_error, state.rho).numpy()
+        np.testing.assert_allclose(estimate.range_error.to_value("au"), expected[:, 0], rtol=1e-6)
+        np.testing.assert_allclose(
+            estimate.range_rate_error.to_value("au / d"), expected[:, 1], rtol=1e-6
+        )
+        plain = night.estimate(MLPEstimator.from_pretrained(weights["invariant"]))
+        assert np.isnan(plain.range_error).all()
 
     def test_two_epochs(self, weights, night):
         two = night[3][[0, -1]]
@@ -158,6 +174,26 @@ class TestVerdicts:
         assert all("log_span" in said for said in told[0])
         # all arcs that were seen are of one length, which no slack extends
         assert (told[1] == "outside the training domain in log_span").all()
+
+    def test_a_combination_that_was_not_seen_is_named(self, weights, night, monkeypatch):
+        estimator = MLPEstimator.from_pretrained(weights["invariant"])
+        raw = estimator.network.features.raw
+        names = list(estimator.network.features.scaling.names)
+        two = [names.index(f"log_error_{side}") for side in ("along", "across")]
+
+        def crossed(inputs):
+            # the errors of both sides go together; each alone stays where it was seen
+            values = raw(inputs).clone()
+            low, high = (values[:, two].quantile(q, dim=0) for q in (0.02, 0.98))
+            values[0, two] = torch.stack([low[0], high[1]])
+            return values
+
+        monkeypatch.setattr(estimator.network.features, "raw", crossed)
+        estimate = night.estimate(estimator)
+        assert estimate.status[0] == Status.OUTSIDE_TRAINING_DOMAIN
+        assert "in the combination of log_error_" in estimate.diagnostics[0]
+        lenient = MLPEstimator.from_pretrained(weights["invariant"], level=0.0)
+        assert night.estimate(lenient).status[0] != Status.OUTSIDE_TRAINING_DOMAIN
 
     def test_a_motionless_point(self, estimator, night):
         times = night[0].obstime
@@ -225,6 +261,11 @@ class TestOptions:
         with pytest.raises(NotTrainedError, match="is a folder"):
             MLPEstimator.from_pretrained(tmp_path)
 
+    @pytest.mark.parametrize("level", ["a", -1.0, np.nan, 1e-5, 0.2])
+    def test_a_level_that_is_none(self, level):
+        with pytest.raises(TrackletError, match="level must be"):
+            MLPEstimator(level=level)
+
     @pytest.mark.parametrize("slack", ["a", -1.0, np.nan, np.inf])
     def test_a_slack_that_is_none(self, slack):
         with pytest.raises(TrackletError, match="slack must be"):
@@ -254,6 +295,14 @@ class TestOptions:
         checkpoint.save(network, path, {**card, "note": "a longer card"})
         after = night[:3].estimate(MLPEstimator.from_pretrained(path))
         assert (after.range > before.range).all()
+
+    def test_the_level_counts_where_there_is_a_domain(self, weights, tmp_path):
+        estimator = MLPEstimator.from_pretrained(weights["invariant"], level=0.01)
+        assert estimator.identity["level"] == 0.01
+        network, card = checkpoint.load(weights["invariant"])
+        network.domain = Domain()
+        checkpoint.save(network, tmp_path / "old.safetensors", card)
+        assert "level" not in MLPEstimator.from_pretrained(tmp_path / "old.safetensors").identity
 
     def test_networks_are_shared(self, weights):
         one, other = (MLPEstimator.from_pretrained(weights["paper"]) for _ in range(2))

@@ -8,6 +8,7 @@ import torch
 
 from neoranging.core.attributable import tangent_fit
 from neoranging.core.noise import SHARE_OF_CLAIM
+from neoranging.estimators import network_inputs
 from neoranging.estimators.gauss import GaussEstimator
 from neoranging.estimators.network_inputs import arc_inputs
 
@@ -52,7 +53,7 @@ def test_the_root_is_the_answer_of_gauss_with_its_error(simulate):
     arcs = (
         simulate(40, 0.3, seed=3, n_observations=4).with_noise(np.random.default_rng(3), 0.3).arcs
     )
-    inputs, gauss = arc_inputs(arcs), GaussEstimator()._solve(arcs, arcs)
+    inputs, gauss = arc_inputs(arcs, root=True), GaussEstimator()._solve(arcs, arcs)
     has = np.isfinite(gauss.rho)
     assert has.sum() > 10
     np.testing.assert_array_equal(inputs.has_root.numpy() > 0.0, has)
@@ -68,4 +69,13 @@ def test_the_root_is_the_answer_of_gauss_with_its_error(simulate):
 
 
 def test_two_epochs_have_no_root(simulate):
-    assert (arc_inputs(simulate(3, 0.06, seed=34, n_observations=2).arcs).has_root == 0.0).all()
+    arcs = simulate(3, 0.06, seed=34, n_observations=2).arcs
+    assert (arc_inputs(arcs, root=True).has_root == 0.0).all()
+
+
+def test_networks_that_are_not_shown_the_root_do_not_wait_for_it(simulate, monkeypatch):
+    arcs = simulate(3, 0.06, seed=34, n_observations=4).arcs
+    monkeypatch.setattr(network_inputs, "gauss", None)
+    assert (arc_inputs(arcs).has_root == 0.0).all()
+    with pytest.raises(TypeError):
+        arc_inputs(arcs, root=True)

@@ -275,3 +275,8 @@ def test_every_arc_has_a_pattern(rooted_inputs):
     present = features.present(rooted_inputs)
     assert len(features.patterns) == 6
     assert (present[:, None] == features.patterns).all(dim=2).any(dim=1).all()
+
+
+def test_roots_cannot_be_learnt_without_any(bright_inputs):
+    with pytest.raises(DatasetError, match="root"):
+        InvariantFeatures(root=True).fit(bright_inputs)

@@ -93,6 +93,12 @@ class TrainingConfig:
                     raise TrainingError(f"{name} must be {needed}, got {getattr(self, name)!r}")
 
         require("model", f"one of {MODELS}", lambda x: x in MODELS)
+        network = self.network
+        if network.representation == "paper" and (network.magnitude or network.root):
+            raise TrainingError(
+                "magnitude and root are shown to networks of the representation 'invariant' alone: "
+                "the paper's has eleven inputs"
+            )
         require("data_loss", f"one of {(*DATA_LOSSES,)}", lambda x: x in DATA_LOSSES)
         require("epochs batch_size patience", "at least 1", lambda x: x >= 1)
         require(

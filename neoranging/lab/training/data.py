@@ -110,6 +110,7 @@ def make_training_arcs(
     table: ArcTable,
     origin: str = "topocenter",
     *,
+    root: bool = False,
     drawings: int = 0,
     errors: Errors | None = None,
     rng: np.random.Generator | None = None,
@@ -122,6 +123,8 @@ def make_training_arcs(
         M arcs with their truth.
     origin : {"topocenter", "geocenter"}
         Origin of the ranges.
+    root : bool
+        Solve for the root of Gauss's method, for networks that are shown it.
     drawings : int
         Number of times to draw the errors of simulated arcs anew. Real arcs stay as they are.
     errors : Errors, optional
@@ -138,7 +141,7 @@ def make_training_arcs(
         raise DatasetError("no arcs to learn from; divide the set, or take another part of it")
     arcs = to_core(table, origin)
     rho, rho_dot = (torch.from_numpy(table[name]) for name in _TRUTH[origin])
-    variants = [arc_inputs(arcs)]
+    variants = [arc_inputs(arcs, root=root)]
     if drawings:
         rng = np.random.default_rng(0) if rng is None else rng
         # an orbit explains directions from where the observers stood, whatever the origin
@@ -147,7 +150,8 @@ def make_training_arcs(
         rows = noisy[arcs.owner]
         ra, dec = (np.where(rows, *pair) for pair in ((clean.ra, arcs.ra), (clean.dec, arcs.dec)))
         clean, errors = replace(arcs, ra=ra, dec=dec), errors or Errors()
-        variants += [arc_inputs(redrawn(clean, noisy, errors, rng)) for _ in range(drawings)]
+        drawn = (redrawn(clean, noisy, errors, rng) for _ in range(drawings))
+        variants += [arc_inputs(one, root=root) for one in drawn]
     columns = {"rho": rho, "rho_dot": rho_dot}
     for number, inputs in enumerate(variants):
         suffix = f" of drawing {number}" if number else ""
@@ -167,6 +171,7 @@ def load_arcs(
     split: str,
     origin: str = "topocenter",
     *,
+    root: bool = False,
     drawings: int = 0,
     seed: int = 0,
     close_passages: bool = True,
@@ -179,6 +184,8 @@ def load_arcs(
         Folder of a set that is complete and divided.
     split : {"train", "val", "test", "unseen"}
     origin : {"topocenter", "geocenter"}
+    root : bool
+        As for `make_training_arcs`.
     drawings : int
         As for `make_training_arcs`.
     seed : int
@@ -200,7 +207,9 @@ def load_arcs(
         if not len(table):
             continue
         rng = np.random.default_rng((seed, number))
-        arcs = make_training_arcs(table, origin, drawings=drawings, errors=errors, rng=rng)
+        arcs = make_training_arcs(
+            table, origin, root=root, drawings=drawings, errors=errors, rng=rng
+        )
         parts.append(arcs)
         objects.update(np.unique(table["designation"]).tolist())
     if not parts:

@@ -37,7 +37,11 @@ def fit_domain(path: str | os.PathLike[str], data: str | os.PathLike[str]) -> di
     network, card = checkpoint.load(path)
     learnt = card.get("train", {})
     arcs = load_arcs(
-        Path(data), "train", network.origin, close_passages=learnt.get("close_passages", True)
+        Path(data),
+        "train",
+        network.origin,
+        root=network.config.root,
+        close_passages=learnt.get("close_passages", True),
     )
     for name in ("objects_sha256", "n_arcs"):
         got, wanted = arcs.facts[name], learnt.get(name, arcs.facts[name])

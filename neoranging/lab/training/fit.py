@@ -141,6 +141,7 @@ def train(
             data,
             split,
             origin,
+            root=config.network.root,
             drawings=drawings,
             seed=config.seed,
             close_passages=config.close_passages,

@@ -2,12 +2,14 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
 from neoranging.exceptions import TrainingError
 from neoranging.lab.training.config import TrainingConfig
 from neoranging.nn.losses import LossWeights
+from neoranging.nn.modules import NetworkConfig
 
 
 def test_the_hyperparameters_of_the_paper():
@@ -81,3 +83,10 @@ def test_files_that_are_no_recipe(content, tmp_path):
         TrainingConfig.load(path)
     with pytest.raises(TrainingError):
         TrainingConfig.load(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("shown", ["magnitude", "root"])
+def test_the_paper_has_no_such_inputs(shown):
+    network = replace(NetworkConfig.paper(), **{shown: True})
+    with pytest.raises(TrainingError, match="eleven inputs"):
+        TrainingConfig.paper(network=network)
