@@ -39,9 +39,20 @@ LEVELS: Final = (0.68, 0.95)
     type=click.Choice(["log", "absolute", "standard"]),
     help="What is counted: by default standard errors where the method gives them, else log.",
 )
+@click.option(
+    "--allow-learnt",
+    is_flag=True,
+    help="Take objects that a network learnt from, too; the file says so.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace the file if there is one.")
 def calibrate(
-    method: str, data: Path, split: str, out: Path, score: str | None, overwrite: bool
+    method: str,
+    data: Path,
+    split: str,
+    out: Path,
+    score: str | None,
+    allow_learnt: bool,
+    overwrite: bool,
 ) -> None:
     """Learn from labelled arcs how far off a method is, for intervals that hold.
 
@@ -64,8 +75,12 @@ def calibrate(
 
     if out.exists() and not overwrite:
         raise CommandError(f"{out} is there already: --overwrite replaces it")
-    sample = CalibrationSample.read(get_estimator(method), data, split)
-    calibration = sample.calibration(score, provenance(data, split))
+    estimator = get_estimator(method)
+    sample = CalibrationSample.read(estimator, data, split, allow_learnt=allow_learnt)
+    description = provenance(estimator, data, split)
+    if "learnt" in description:
+        echo(f"Warning: {method}: {description['learnt']}", err=True)
+    calibration = sample.calibration(score, description)
     out.parent.mkdir(parents=True, exist_ok=True)
     calibration.write(out)
     echo(repr(calibration))

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 @click.option(
     "--allow-learnt",
     is_flag=True,
-    help="Judge networks on objects that they learnt from, too; the report says so.",
+    help="Judge networks on objects that they learnt from, too; the report remarks it.",
 )
 @click.option(
     "--paper/--no-paper",
@@ -141,12 +141,10 @@ def study(
 
 def _echo_headline(judged: Study) -> None:
     """Write what is suspicious, the headline and interval scores, short enough for a terminal."""
-    from neoranging.lab.study.checks import check_learnt
-
     data = judged.data
     echo(f"{data['n_arcs']} {data['kind']} arcs of {data['n_objects']} objects")
-    for remark in check_learnt(data["learnt"], data["n_arcs"]):
-        echo(f"Warning: {remark.subject}: {remark.text}", err=True)
+    for label, text in data["learnt"].items():
+        echo(f"Warning: {label}: {text}", err=True)
     for remark in judged.remarks:
         if remark.is_alarm:
             echo(f"probably broken: {remark.subject}: {remark.text}", err=True)

@@ -1,9 +1,8 @@
 """Objects that a network learnt from or was chosen by, as its model card tells.
 
-Errors on these say nothing of those on new objects. The part of an object follows from its name and
-from what the card says of the division (seed, ratios, list never to train on), so the network need
-not be judged on the set it learnt from: a twin made elsewhere, or real arcs of the same objects, are
-checked alike.
+Errors on these say nothing of those on new objects. The part of an object follows from its name, the
+seed and the ratios, which the card has, so that a network need not be judged on the very set of its
+training: a twin made elsewhere, and real arcs of the same objects, are checked alike.
 """
 
 from __future__ import annotations
@@ -11,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from neoranging.exceptions import EvaluationError
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.splits import RULE, digest_of, divide, listed, read_designations
 from neoranging.orbits import load_catalogue
-from neoranging.typing import BoolArray, StrArray
-
-PACKAGE_DIVISION: Final = {"never_train_listed": 704}
-"""Division of calibrations that do not tell any: they are older than the rule."""
+from neoranging.typing import BoolArray
 
 
 @cache
@@ -31,129 +28,92 @@ def never_learnt() -> tuple[str, ...]:
     return tuple(read_designations(str(path)))
 
 
-class Overlap(NamedTuple):
-    """Arcs of a table whose objects a network learnt from or was chosen by."""
+def check_learnt(
+    card: Mapping[str, Any],
+    table: ArcTable,
+    division: Mapping[str, Any],
+    name: str,
+    *,
+    allow: bool = False,
+) -> str:
+    """Remark on arcs whose objects a network learnt from or was chosen by; "" if there are none.
 
-    learnt: BoolArray
-    """Mask of these arcs."""
-    n_objects: int
-    """Their objects."""
-    of_objects: int
-    """Objects of the table."""
-    example: str
-    """One of them, that of most arcs; "" if there is none."""
-    advice: str
-    """Arcs that the network can be judged on."""
-
-    def __str__(self) -> str:
-        return (
-            f"{int(self.learnt.sum()):,} of the {len(self.learnt):,} arcs, those of "
-            f"{self.n_objects:,} of {self.of_objects:,} objects ({self.example!r} for one)"
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for the description of a study."""
-        return {
-            "n_arcs": int(self.learnt.sum()),
-            "n_objects": self.n_objects,
-            "example": self.example,
-        }
-
-
-def overlap(
-    card: Mapping[str, Any], table: ArcTable, division: Mapping[str, Any]
-) -> Overlap | None:
-    """Arcs whose objects a network learnt from or was chosen by.
-
-    An object whose part cannot be told counts as one that it learnt from: every object outside
-    ``never_learnt.csv`` for a network of a division that cannot be made again, and, for a network
-    with a list of its own never to train on, the objects of that list, unless the set at hand was
-    divided with it.
+    Real arcs of objects whose simulated arcs a network learnt from are remarked and not refused: it
+    has learnt from orbits like theirs, which are catalogued, and from none of their observations.
 
     Parameters
     ----------
     card : mapping
         Model card of the network.
     table : ArcTable
-        M arcs with ``designation`` and ``split``.
+        M arcs with ``designation``, ``split``, and ``is_simulated``.
     division : mapping
         Division of the set that they are of, `division_of` its manifest.
+    name : str
+        Name of the network, for messages.
+    allow : bool
+        Remark all such arcs, and refuse none.
 
-    Returns
-    -------
-    Overlap or None
-        None where the card does not tell how the arcs were divided.
+    Raises
+    ------
+    EvaluationError
+        If there are such arcs and they are not allowed.
     """
-    facts = [card.get(name) or {} for name in ("train", "validation")]
-    divisions = [part.get("division") for part in facts]
-    if not all(divisions):
-        return None
-    learnt = np.zeros(len(table), dtype=bool)
-    for part, split in zip(facts, ("train", "val"), strict=True):
-        parts = parts_of(part, table, division)
-        learnt |= np.isin(parts, ["", part.get("split", split)])
+    facts = card.get("train", {})
+    if facts.get("division", {}).get("rule") != RULE:
+        return (
+            "its card does not tell by which rule the objects were divided that it learnt from: "
+            "they may be among these"
+        )
+    learnt = _learnt(facts, table, division)
+    if not learnt.any():
+        return ""
     objects, counts = np.unique(table["designation"][learnt], return_counts=True)
-    return Overlap(
-        learnt=learnt,
-        n_objects=len(objects),
-        of_objects=len(np.unique(table["designation"])),
-        example=str(objects[np.argmax(counts)]) if len(objects) else "",
-        advice=_advice(divisions[0] or {}),
+    n_objects = len(np.unique(table["designation"]))
+    amount = (
+        f"{len(objects):,} of {n_objects:,} objects, such as {str(objects[np.argmax(counts)])!r}, "
+        f"with {int(learnt.sum()):,} of {len(table):,} arcs"
+    )
+    is_twin = facts["settings"].get("kind") == "twin"
+    if is_twin and not table["is_simulated"][learnt].any():
+        return f"learnt from, or was chosen by, simulated arcs of {amount}; these arcs are real"
+    if not allow:
+        raise EvaluationError(
+            f"{name} learnt from, or was chosen by, arcs of {amount}: its errors there are no "
+            f"measure of those on new objects. {_remedy(facts['division'])}; or allow it "
+            "(--allow-learnt, allow_learnt=True), which is noted beside the figures"
+        )
+    return (
+        f"learnt from, or was chosen by, arcs of {amount}: its errors there are no measure of "
+        "those on new objects"
     )
 
 
-def parts_of(
-    facts: Mapping[str, Any], table: ArcTable, division: Mapping[str, Any]
-) -> StrArray:
-    """Part of each arc's object under the division of another set; "" where nobody can tell.
-
-    Parameters
-    ----------
-    facts : mapping
-        ``division`` of that set, and its ``settings`` if need be.
-    table : ArcTable
-        M arcs with ``designation`` and ``split``.
-    division : mapping
-        Division of the set that the arcs are of, `division_of` its manifest.
-    """
-    other = facts.get("division") or {}
+def _learnt(facts: Mapping[str, Any], table: ArcTable, division: Mapping[str, Any]) -> BoolArray:
+    """Mask of arcs whose objects are in the parts "train" and "val" of the division of a card."""
     names, row = np.unique(table["designation"], return_inverse=True)
-    if facts.get("settings", {}).get("kind") == "twin":
+    if facts["settings"].get("kind") == "twin":
         # its objects are named as in the catalogue, where numbered ones have another name as well
         catalogue = load_catalogue()
         found = catalogue.find(names)
         names = np.where(found >= 0, catalogue.designation[found], names)
-    held_back = np.zeros(len(names), dtype=bool)
-    digest = other.get("never_train_sha256")
-    if _is_of_package(other):
-        held_back = listed(names, never_learnt())
-    elif digest and digest == division.get("never_train_sha256"):
-        np.logical_or.at(held_back, row, table["split"] == "unseen")
-    if other.get("rule") == RULE:
-        hashed = divide(names, ratios=other["ratios"], seed=other["seed"])
-        parts = hashed.of(names)
-    else:  # dealt by the numbers of all arcs: one arc more, and most objects are elsewhere
-        parts = np.full(len(names), "", dtype="U6")
-    return np.where(held_back, "unseen", parts)[row]
+    own = facts["division"]
+    parts = divide(names, ratios=own["ratios"], seed=own["seed"]).of(names)
+    learnt: BoolArray = np.isin(parts, ["train", "val"])[row]
+    held_back = own["never_train_sha256"]
+    if held_back == digest_of(never_learnt()):
+        return learnt & ~listed(names, never_learnt())[row]
+    if held_back == division.get("never_train_sha256"):
+        return learnt & (table["split"] != "unseen")
+    return learnt  # another list, of which no more than the digest is at hand
 
 
-def _is_of_package(division: Mapping[str, Any]) -> bool:
-    """Flag of a division whose list never to train on is that of the package."""
-    if (digest := division.get("never_train_sha256")) is not None:
-        return bool(digest == digest_of(never_learnt()))
-    return bool(division.get("never_train_listed") == len(never_learnt()))
-
-
-def _advice(division: Mapping[str, Any]) -> str:
-    """Arcs to judge a network of a division on, and how to come by them."""
-    list_file = "never_learnt.csv" if _is_of_package(division) else "the list that it was given"
-    words = ["neoranging dataset split SET"]
-    if division.get("rule") == RULE:
-        ratios = tuple(division["ratios"])
-        words += [f"--seed {division['seed']}", "--ratios " + " ".join(f"{x:g}" for x in ratios)]
-        part = "the parts 'test' and 'unseen'"
-    else:
-        part = "the part 'unseen'"
-    if division.get("never_train_listed"):
-        words.append(f"--never-train {list_file}")
-    return f"take {part} of a set divided with '{' '.join(words)}', or arcs of other objects"
+def _remedy(division: Mapping[str, Any]) -> str:
+    """Command that makes parts to judge a network on."""
+    words = ["neoranging dataset split SET", f"--seed {division['seed']}"]
+    words.append("--ratios " + " ".join(f"{x:g}" for x in division["ratios"]))
+    if division["never_train_sha256"] == digest_of(never_learnt()):
+        words.append("--never-train never_learnt.csv")
+    elif division["never_train_listed"]:
+        words.append("--never-train LIST (that of its training)")
+    return f"Take the parts 'test' and 'unseen' after '{' '.join(words)}', or arcs of other objects"

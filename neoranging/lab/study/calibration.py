@@ -27,7 +27,7 @@ from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.registry import get_estimator
 from neoranging.exceptions import ConformalError, NotTrainedError
 from neoranging.lab.sets.arcs import OBSERVED, to_core
-from neoranging.lab.sets.learnt import overlap
+from neoranging.lab.sets.learnt import check_learnt
 from neoranging.lab.sets.schema import TRUE_COLUMNS, ArcTable
 from neoranging.lab.sets.splits import division_of
 from neoranging.lab.sets.store import iterate_arcs, read_arcs, read_manifest
@@ -102,25 +102,31 @@ class CalibrationSample:
 
     @classmethod
     def read(
-        cls, estimator: RangingEstimator, folder: str | os.PathLike[str], split: str = "test"
+        cls,
+        estimator: RangingEstimator,
+        folder: str | os.PathLike[str],
+        split: str = "test",
+        *,
+        allow_learnt: bool = False,
     ) -> CalibrationSample:
         """Ask an estimator for the arcs of a split of a stored set, without resampled ones.
+
+        Parameters
+        ----------
+        estimator : RangingEstimator
+        folder : path-like
+        split : str
+        allow_learnt : bool
+            Take objects that a network learnt from as well.
 
         Raises
         ------
         ConformalError
-            If there is not one arc, or a network learnt from objects of them or was chosen by
-            some.
+            If there is not one arc.
+        EvaluationError
+            If a network learnt from these objects or was chosen by them.
         """
-        if estimator.is_learned:
-            owners = read_arcs(folder, ("designation", "split"), split)
-            division = division_of(read_manifest(folder))
-            learnt = overlap(getattr(estimator, "card", {}), owners, division)
-            if learnt is not None and learnt.n_objects:
-                raise ConformalError(
-                    f"{estimator!r} learnt from, or was chosen by, {learnt}: its errors there are "
-                    f"no measure of those on new arcs; {learnt.advice}"
-                )
+        learnt_remark(estimator, folder, split, allow=allow_learnt)
         parts = iterate_arcs(Path(folder), COLUMNS_NEEDED, split)
         return cls.of(estimator, (table.take(~table["is_close"]) for table in parts))
 
@@ -363,6 +369,7 @@ def calibrate(
     split: str = "test",
     *,
     score: str | None = None,
+    allow_learnt: bool = False,
     **options: Any,
 ) -> Calibration:
     """Calibration of a method by a split of a stored set.
@@ -377,21 +384,46 @@ def calibrate(
         Arcs that the method has not seen: networks are chosen by ``"val"``, which is seen too.
     score : {"log", "absolute", "standard"}, optional
         See `Calibration.fit`.
+    allow_learnt : bool
+        Take objects that a network learnt from as well, which the description remarks.
     **options
         For the constructor, where a name or a class is given.
 
     Raises
     ------
     ConformalError
-        If there are no arcs, none that the method answers, or a network learnt from them.
+        If there are no arcs, or none that the method answers.
     DatasetError
         If the folder holds no finished set, or there is no such split.
+    EvaluationError
+        If a network learnt from these objects or was chosen by them.
     """
-    sample = CalibrationSample.read(get_estimator(estimator, **options), folder, split)
-    return sample.calibration(score, provenance(folder, split))
+    method = get_estimator(estimator, **options)
+    sample = CalibrationSample.read(method, folder, split, allow_learnt=allow_learnt)
+    return sample.calibration(score, provenance(method, folder, split))
 
 
-def provenance(folder: str | os.PathLike[str], split: str) -> dict[str, Any]:
+def learnt_remark(
+    estimator: RangingEstimator,
+    folder: str | os.PathLike[str],
+    split: str,
+    *,
+    allow: bool = False,
+) -> str:
+    """Remark on objects of a split that a network learnt from; "" for none and other methods.
+
+    Errors are those of `check_learnt`.
+    """
+    if not estimator.is_learned:
+        return ""
+    table = read_arcs(folder, ("designation", "split", "is_simulated"), split)
+    division = division_of(read_manifest(folder))
+    return check_learnt(getattr(estimator, "card", {}), table, division, repr(estimator), allow=allow)
+
+
+def provenance(
+    estimator: RangingEstimator, folder: str | os.PathLike[str], split: str
+) -> dict[str, Any]:
     """Arcs that a calibration was made of, for its description.
 
     Raises
@@ -400,11 +432,12 @@ def provenance(folder: str | os.PathLike[str], split: str) -> dict[str, Any]:
         If the folder holds no finished set.
     """
     manifest = read_manifest(Path(folder))
+    remark = learnt_remark(estimator, folder, split, allow=True)
     return {
         "split": split,
         "set": manifest.get("settings", {}),
-        "division": division_of(manifest),
         "neoranging": manifest.get("neoranging", ""),
+        **({"learnt": remark} if remark else {}),
     }
 
 

@@ -7,7 +7,7 @@ a remark says what the figures of a method must be read with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
@@ -232,30 +232,6 @@ def check_labels(table: ArcTable, truth: ArcTruth, description: dict[str, Any]) 
         share = f"{largest:,} of {n:,} arcs ({100.0 * largest / n:.1f} %)"
         text = f"{description['largest']} alone has {share}: consider a cap by object"
         remarks.append(Remark("the arcs", False, text))
-    return remarks
-
-
-def check_learnt(learnt: Mapping[str, Mapping[str, Any] | None], n_arcs: int) -> list[Remark]:
-    """Remarks on networks that are judged on what they learnt from, or that nobody can check.
-
-    Parameters
-    ----------
-    learnt : mapping
-        By label, as in the description of a study.
-    n_arcs : int
-        Arcs of the study.
-    """
-    remarks = []
-    for label, own in learnt.items():
-        if own is None:
-            text = "its card does not tell which objects it learnt from: they may be among these"
-            remarks.append(Remark(label, False, text))
-        elif own["n_arcs"]:
-            text = (
-                f"learnt from, or was chosen by, objects of {own['n_arcs']:,} of {n_arcs:,} arcs "
-                f"({own['example']} for one): its figures are no measure of errors on new objects"
-            )
-            remarks.append(Remark(label, False, text))
     return remarks
 
 

@@ -18,7 +18,7 @@ from neoranging.estimators.conformal import ConformalEstimator
 from neoranging.estimators.registry import WEIGHTS, get_estimator
 from neoranging.exceptions import DatasetError, EvaluationError
 from neoranging.files import read_json, write_json
-from neoranging.lab.sets.learnt import Overlap, overlap
+from neoranging.lab.sets.learnt import check_learnt
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.study.posteriors import PosteriorScores
 from neoranging.lab.study.predictions import ask_arcs, load_answers, save_answers
@@ -119,49 +119,25 @@ def study_methods(methods: Sequence[Any]) -> list[StudyMethod]:
     return labelled
 
 
-def learnt_arcs(
+def learnt_remarks(
     methods: Sequence[StudyMethod],
     table: ArcTable,
     division: Mapping[str, Any],
     *,
-    allow_learnt: bool = False,
-) -> dict[str, Overlap | None]:
-    """Arcs of the study that its networks learnt from, by label of the network.
+    allow: bool = False,
+) -> dict[str, str]:
+    """Remarks on networks that are asked for objects that they learnt from, by label.
 
-    Parameters
-    ----------
-    methods : sequence of StudyMethod
-    table : ArcTable
-    division : mapping
-        Division of the set.
-    allow_learnt : bool
-        Leave it to the reader.
-
-    Returns
-    -------
-    dict
-        None for a network without a card, or with one that tells no division.
-
-    Raises
-    ------
-    EvaluationError
-        If there are such arcs, and they are not allowed.
+    Parameters and errors are those of `check_learnt`.
     """
-    learnt = {
-        method.label: overlap(getattr(method._solver, "card", {}), table, division)
+    remarks = {
+        method.label: check_learnt(
+            getattr(method._solver, "card", {}), table, division, method.label, allow=allow
+        )
         for method in methods
         if method.estimator.is_learned
     }
-    refused = {label: own for label, own in learnt.items() if own is not None and own.n_objects}
-    if refused and not allow_learnt:
-        whose = "; ".join(f"{label} on {own}" for label, own in refused.items())
-        advice = " / ".join(dict.fromkeys(own.advice for own in refused.values()))
-        raise EvaluationError(
-            f"networks would be judged on arcs of objects that they learnt from or were chosen by: "
-            f"{whose}. {advice[0].upper()}{advice[1:]}; --allow-learnt (allow_learnt=True) judges "
-            "them all the same, and the report says so"
-        )
-    return learnt
+    return {label: text for label, text in remarks.items() if text}
 
 
 def ask(

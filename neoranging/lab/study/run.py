@@ -20,7 +20,6 @@ from neoranging._version import __version__
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.lab.sets.arcs import to_core
-from neoranging.lab.sets.learnt import PACKAGE_DIVISION, parts_of
 from neoranging.lab.sets.progress import NoBar
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.study.calibration import (
@@ -34,12 +33,11 @@ from neoranging.lab.study.checks import (
     check_answers,
     check_copies,
     check_labels,
-    check_learnt,
 )
-from neoranging.lab.study.methods import StudyMethod, ask, learnt_arcs, study_methods
+from neoranging.lab.study.methods import StudyMethod, ask, learnt_remarks, study_methods
 from neoranging.lab.study.posteriors import PosteriorScores, with_posteriors
 from neoranging.lab.study.scores import INTERVAL_LEVEL, ArcTruth, score, select, with_intervals
-from neoranging.lab.study.selection import Selection, describe
+from neoranging.lab.study.selection import Selection, describe, is_same_part
 from neoranging.lab.study.strata import Strata
 from neoranging.lab.study.tables import study_tables
 from neoranging.typing import IntArray
@@ -153,8 +151,7 @@ def run_study(
     geocentric : bool
         Ask classical methods from the centre of the Earth as well.
     allow_learnt : bool
-        Judge networks on arcs of objects that they learnt from or were chosen by as well. The
-        report says which.
+        Judge networks on objects that they learnt from as well, which the report remarks.
     n_boot : int
         Resamples of the bootstrap by object.
     folds : int
@@ -172,7 +169,7 @@ def run_study(
         If the folder holds no finished set.
     EvaluationError
         If there is no arc or no method, two methods have one label, or a network learnt from
-        objects of these arcs.
+        these objects.
     """
     chosen = study_methods(methods)
     moved = [method.from_geocenter() for method in chosen] if geocentric else []
@@ -181,12 +178,10 @@ def run_study(
     selection = selection or Selection()
     table = selection.read(folder)
     data = describe(folder, selection, table)
+    data["learnt"] = learnt_remarks(chosen, table, data["division"], allow=allow_learnt)
     cases = draw_cases(folder, selection, table)
-    learnt = learnt_arcs(chosen, table, data["division"], allow_learnt=allow_learnt)
-    if cases is not None and cases.rows is None:
-        learnt_arcs(chosen, cases.table, data["division"], allow_learnt=allow_learnt)
-    # None for a network that nobody can check
-    data["learnt"] = {label: own and own.to_json() for label, own in learnt.items()}
+    if cases is not None:
+        learnt_remarks(chosen, cases.table, data["division"], allow=allow_learnt)
     # what no method changes, once for each origin; labels are checked by the topocentre
     origins = dict.fromkeys(["topocenter", *(method.estimator.origin for method in both)])
     arcs, truths = _seen_from(origins, table)
@@ -267,9 +262,7 @@ def judge(
     for method in methods:
         label, truth = method.label, truths[method.estimator.origin]
         sample = CalibrationSample(method.estimator.identity, answers[label], truth).take(usual)
-        own = intervals[label] = _intervals(
-            method, sample, scored, table, usual, posteriors, data, folds
-        )
+        own = intervals[label] = _intervals(method, sample, scored, usual, posteriors, data, folds)
         scored[label] = with_intervals(scored[label], usual, own.bounds, sample.truth.limits)
         if label in posteriors:
             scored[label] = with_posteriors(scored[label], usual, posteriors[label])
@@ -282,7 +275,7 @@ def judge(
     tables["cases"] = pd.DataFrame() if judged_cases is None else judged_cases.rows
     remarks = [
         *check_labels(table, truths["topocenter"], data),
-        *check_learnt(data.get("learnt", {}), len(table)),
+        *(Remark(label, False, text) for label, text in data.get("learnt", {}).items()),
         *check_copies([scored[method.label] for method in methods]),
         *(remark for method in methods for remark in check_answers(scored[method.label])),
         *(Remark(label, False, own.why) for label, own in intervals.items() if own.why),
@@ -312,7 +305,6 @@ def _intervals(
     method: StudyMethod,
     sample: CalibrationSample,
     scored: Mapping[str, pd.DataFrame],
-    table: ArcTable,
     rows: IntArray,
     posteriors: Mapping[str, PosteriorScores],
     data: Mapping[str, Any],
@@ -327,15 +319,8 @@ def _intervals(
     if (of_method := posteriors.get(method.label)) is not None:
         return MethodIntervals.of_posteriors(sample, of_method.take(rows), terciles)
     calibration = method.estimator.calibration
-    if calibration is not None:
-        made_of = calibration.description
-        facts = {
-            "division": made_of.get("division", PACKAGE_DIVISION),
-            "settings": made_of.get("set", {}),
-        }
-        parts = parts_of(facts, table.take(rows), data.get("division", {}))
-        if np.isin(parts, ["", *str(made_of.get("split", "")).split(",")]).any():
-            calibration = None  # judged by objects it was made of, it would look too good
+    if calibration is not None and is_same_part(calibration.description, data):
+        calibration = None  # judged by the arcs it was made of, it would look too good
     return MethodIntervals.of(sample, terciles, calibration, folds)
 
 

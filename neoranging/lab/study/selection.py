@@ -134,8 +134,8 @@ def describe(
     -------
     dict
         ``kind`` ("simulated", "real" or "simulated and real"), ``set``, its ``settings`` and
-        ``division``, ``selection``, ``n_arcs``, ``n_objects``, ``n_in_set``, ``first_night``, ``last_night``
-        [MJD], ``largest`` (the object with most arcs) and ``n_largest``.
+        ``division``, ``selection``, ``n_arcs``, ``n_objects``, ``n_in_set``, ``first_night``,
+        ``last_night`` [MJD], ``largest`` (the object with most arcs) and ``n_largest``.
     """
     manifest = read_manifest(Path(folder))
     simulated = table["is_simulated"]
@@ -166,6 +166,16 @@ def describe(
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings without those that say nothing."""
     return {name: value for name, value in settings.items() if value not in (None, [], "")}
+
+
+def is_same_part(description: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
+    """Flag of a calibration made of a part of the set that a study, `describe`, looks at."""
+    split = data["selection"]["split"]
+    return (
+        split is not None
+        and description.get("split") in split.split(",")
+        and plain_settings(description.get("set", {})) == data["settings"]
+    )
 
 
 def fingerprint(table: ArcTable) -> str:

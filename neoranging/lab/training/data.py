@@ -222,7 +222,6 @@ def load_arcs(
         "set": Path(folder).name,
         "settings": manifest.get("settings", {}),
         "division": division_of(manifest),
-        "split": split,
         "n_arcs": len(joined),
         "n_objects": len(objects),
         "objects_sha256": digest_of(objects),

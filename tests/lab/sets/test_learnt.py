@@ -1,11 +1,12 @@
-"""Objects that a network learnt from, told by its card alone."""
+"""Objects that a network learnt from, as its card alone tells."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from neoranging.lab.sets.learnt import never_learnt, overlap, parts_of
+from neoranging.exceptions import EvaluationError
+from neoranging.lab.sets.learnt import check_learnt, never_learnt
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.splits import RULE, digest_of, divide
 from neoranging.orbits import load_catalogue
@@ -13,83 +14,93 @@ from neoranging.orbits import load_catalogue
 NAMES = np.char.mod("2020 A%d", np.arange(400))
 
 
-def table_of(names, split=""):
+def table_of(names, split="", is_simulated=True):
     names = np.asarray(names, dtype=np.str_)
-    return ArcTable.make(np.arange(len(names) + 1), designation=names, split=split)
+    offsets = np.arange(len(names) + 1)
+    return ArcTable.make(offsets, designation=names, split=split, is_simulated=is_simulated)
 
 
-def card(seed=0, listed=(), kind="real", **changes):
+def card_of(seed=0, held_back=(), kind="twin", **changes):
     division = {
         "rule": RULE,
         "seed": seed,
         "ratios": [0.7, 0.2, 0.1],
-        "never_train_listed": len(listed),
-        "never_train_sha256": digest_of(listed),
-        **changes,
+        "never_train_listed": len(held_back),
+        "never_train_sha256": digest_of(held_back),
     }
-    facts = {"division": division, "settings": {"kind": kind}}
-    return {"train": facts, "validation": facts}
+    return {"train": {"division": division | changes, "settings": {"kind": kind}}}
 
 
-def learnt(card, table, division=None):
-    return overlap(card, table, division or {}).learnt
+def clean(names, card, division=None, **columns):
+    """Names that, one by one, are not refused."""
+
+    def is_clean(name):
+        try:
+            return check_learnt(card, table_of([name], **columns), division or {}, "mlp") == ""
+        except EvaluationError:
+            return False
+
+    return [name for name in names if is_clean(name)]
 
 
-def test_objects_of_training_and_validation_by_the_rule():
-    split = divide(NAMES, seed=3).of(NAMES)
-    np.testing.assert_array_equal(learnt(card(3), table_of(NAMES)), np.isin(split, ["train", "val"]))
+def test_objects_of_training_and_validation_are_refused():
+    parts = divide(NAMES, seed=3).of(NAMES)
+    assert clean(NAMES, card_of(3)) == NAMES[parts == "test"].tolist()
 
 
-def test_counts_and_words():
+def test_the_message_counts_and_tells_what_to_take():
     parts = divide(NAMES).of(NAMES)
     train, test = NAMES[parts == "train"][0], NAMES[parts == "test"][0]
-    found = overlap(card(), table_of([test, train, train, test]), {})
-    assert (found.n_objects, found.of_objects, found.example) == (1, 2, train)
-    assert str(found) == f"2 of the 4 arcs, those of 1 of 2 objects ({str(train)!r} for one)"
-    assert overlap(card(), table_of([test]), {}).example == ""
+    table = table_of([test, train, train, test])
+    pattern = (
+        rf"^mlp learnt .*1 of 2 objects, such as '{train}', with 2 of 4 arcs.*'test' and 'unseen'"
+        r".*dataset split SET --seed 0 --ratios 0.7 0.2 0.1'.*--allow-learnt"
+    )
+    with pytest.raises(EvaluationError, match=pattern):
+        check_learnt(card_of(), table, {}, "mlp")
+    assert "1 of 2 objects" in check_learnt(card_of(), table, {}, "mlp", allow=True)
+    with pytest.raises(EvaluationError, match=r"--never-train never_learnt.csv'"):
+        check_learnt(card_of(held_back=never_learnt()), table, {}, "mlp")
 
 
 def test_the_list_of_the_package_is_known_by_its_digest():
-    table = table_of([*never_learnt(), *NAMES])
-    n = len(never_learnt())
-    assert not learnt(card(listed=never_learnt()), table)[:n].any()
-    assert learnt(card(), table)[:n].any()
+    names = never_learnt()[:50]
+    assert clean(names, card_of(held_back=never_learnt())) == list(names)
+    assert len(clean(names, card_of())) < 20
 
 
-def test_a_list_of_its_own_is_taken_from_a_set_divided_with_it():
-    mine = NAMES[divide(NAMES).of(NAMES) == "train"][:20].tolist()
-    table = table_of(mine, split="unseen")
-    assert learnt(card(listed=mine), table).all()
-    assert not learnt(card(listed=mine), table, {"never_train_sha256": digest_of(mine)}).any()
-    assert learnt(card(listed=mine), table, {"never_train_sha256": digest_of(mine[1:])}).all()
+def test_another_list_is_taken_from_a_set_divided_with_it():
+    held_back = NAMES[divide(NAMES).of(NAMES) == "train"][:20].tolist()
+    card = card_of(held_back=held_back)
+    same = {"never_train_sha256": digest_of(held_back)}
+    assert clean(held_back, card, same, split="unseen") == held_back
+    other = {"never_train_sha256": digest_of(held_back[1:])}
+    assert clean(held_back, card, other, split="unseen") == []
 
 
-def test_of_a_division_that_cannot_be_made_again_only_the_list_is_clean():
-    old = card(rule=None, never_train_listed=len(never_learnt()), never_train_sha256=None)
-    found = overlap(old, table_of([*NAMES, never_learnt()[0]]), {})
-    assert found.learnt[:-1].all()
-    assert not found.learnt[-1]
-    assert "the part 'unseen'" in found.advice
+def test_real_arcs_are_remarked_where_simulated_ones_were_learnt():
+    table = table_of(NAMES, is_simulated=False)
+    n = int(np.sum(divide(NAMES).of(NAMES) != "test"))
+    remark = check_learnt(card_of(), table, {}, "mlp")
+    assert f"simulated arcs of {n} of 400 objects" in remark
+    assert "these arcs are real" in remark
+    with pytest.raises(EvaluationError, match=f"{n} of 400 objects"):
+        check_learnt(card_of(kind="neodys"), table, {}, "mlp")
 
 
-def test_a_card_that_tells_no_division():
-    for nothing in ({}, {"train": {}}, {"train": {"division": {}}, "validation": {"division": {}}}):
-        assert overlap(nothing, table_of(NAMES), {}) is None
+def test_of_an_older_division_nobody_can_tell():
+    older = card_of()
+    del older["train"]["division"]["rule"]
+    for card in ({}, {"train": {"division": {}}}, older):
+        assert "does not tell" in check_learnt(card, table_of(NAMES), {}, "mlp")
 
 
 def test_numbered_objects_go_by_their_name_in_the_twin():
     catalogue = load_catalogue()
     number, name = catalogue.designation, catalogue.principal_designation
-    rows = np.flatnonzero((number != name) & (name != ""))[:300]
-    facts = card(kind="twin")["train"]
-    by_number = parts_of(facts, table_of(number[rows]), {})
-    np.testing.assert_array_equal(by_number, divide(number[rows]).of(number[rows]))
-    np.testing.assert_array_equal(parts_of(facts, table_of(name[rows]), {}), by_number)
-
-
-@pytest.mark.parametrize("split", ["train", "test"])
-def test_a_network_may_have_learnt_from_any_part(split):
-    odd = card()
-    odd["train"] = {**odd["train"], "split": split}
-    parts = divide(NAMES).of(NAMES)
-    np.testing.assert_array_equal(learnt(odd, table_of(NAMES)), np.isin(parts, [split, "val"]))
+    rows = np.flatnonzero((number != name) & (name != ""))[:40]
+    in_test = number[rows][divide(number[rows]).of(number[rows]) == "test"]
+    by_name = name[rows][np.isin(number[rows], in_test)]
+    assert clean(name[rows], card_of()) == by_name.tolist()
+    # and those of a set that is no twin go by the name that they have there
+    assert clean(by_name, card_of(kind="neodys")) != by_name.tolist()
