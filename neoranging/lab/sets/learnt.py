@@ -1,8 +1,8 @@
 """Objects that a network learnt from or was chosen by, as its model card tells.
 
-Errors on these say nothing of those on new objects. The part of an object follows from its name, the
-seed and the ratios, which the card has, so that a network need not be judged on the very set of its
-training: a twin made elsewhere, and real arcs of the same objects, are checked alike.
+Errors on these say nothing of those on new objects. The part of an object follows from its name,
+the seed and the ratios, which the card has, so that a network need not be judged on the very set of
+its training: a twin made elsewhere, and real arcs of the same objects, are checked alike.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def check_learnt(
             "its card does not tell by which rule the objects were divided that it learnt from: "
             "they may be among these"
         )
-    learnt = _learnt(facts, table, division)
+    learnt = learnt_arcs(facts, table, division)
     if not learnt.any():
         return ""
     objects, counts = np.unique(table["designation"][learnt], return_counts=True)
@@ -89,8 +89,18 @@ def check_learnt(
     )
 
 
-def _learnt(facts: Mapping[str, Any], table: ArcTable, division: Mapping[str, Any]) -> BoolArray:
-    """Mask of arcs whose objects are in the parts "train" and "val" of the division of a card."""
+def learnt_arcs(
+    facts: Mapping[str, Any], table: ArcTable, division: Mapping[str, Any]
+) -> BoolArray:
+    """Mask of arcs whose objects are in the parts of training and validation of another set.
+
+    Parameters
+    ----------
+    facts : mapping
+        ``division`` and ``settings`` of that set, as in a model card.
+    table, division
+        As of `check_learnt`.
+    """
     names, row = np.unique(table["designation"], return_inverse=True)
     if facts["settings"].get("kind") == "twin":
         # its objects are named as in the catalogue, where numbered ones have another name as well

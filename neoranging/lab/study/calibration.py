@@ -418,7 +418,9 @@ def learnt_remark(
         return ""
     table = read_arcs(folder, ("designation", "split", "is_simulated"), split)
     division = division_of(read_manifest(folder))
-    return check_learnt(getattr(estimator, "card", {}), table, division, repr(estimator), allow=allow)
+    return check_learnt(
+        getattr(estimator, "card", {}), table, division, repr(estimator), allow=allow
+    )
 
 
 def provenance(

@@ -71,7 +71,7 @@ class Learnt(RangingEstimator):
     def __init__(self, folder=None):
         super().__init__()
         division = {} if folder is None else division_of(read_manifest(folder))
-        self.card = {part: {"division": division} for part in ("train", "validation")}
+        self.card = {"train": {"division": division, "settings": {"kind": "test"}}}
 
     def _estimate(self, arcs, attributables):
         return GaussEstimator()._estimate(arcs, attributables)
