@@ -417,10 +417,8 @@ def learnt_remark(
     if not estimator.is_learned:
         return ""
     table = read_arcs(folder, ("designation", "split", "is_simulated"), split)
-    division = division_of(read_manifest(folder))
-    return check_learnt(
-        getattr(estimator, "card", {}), table, division, repr(estimator), allow=allow
-    )
+    card, division = getattr(estimator, "card", {}), division_of(read_manifest(folder))
+    return check_learnt(card, table, division, repr(estimator), allow=allow)
 
 
 def provenance(

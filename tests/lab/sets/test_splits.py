@@ -163,7 +163,7 @@ def test_a_set_that_does_not_follow_its_manifest_is_refused(tmp_path):
         )
 
     rewrite_arcs(tmp_path, move)
-    with pytest.raises(DatasetError, match="'train' .* other objects than its manifest says"):
+    with pytest.raises(DatasetError, match=r"'train' .* other objects than its manifest says"):
         check_division(tmp_path)
 
 

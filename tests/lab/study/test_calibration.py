@@ -147,7 +147,7 @@ class TestCalibrationSample:
         assert "no measure of those on new objects" in noted["learnt"]
         # the same arcs divided otherwise
         split_set(tmp_path, ratios=(0.3, 0.2, 0.5), seed=5)
-        with pytest.raises(EvaluationError, match="--seed 4 --ratios 0.3 0.2 0.5"):
+        with pytest.raises(EvaluationError, match=r"--seed 4 --ratios 0\.3 0\.2 0\.5"):
             CalibrationSample.read(estimator, tmp_path, "test")
 
     def test_real_arcs_may_calibrate_what_learnt_from_simulated_ones(self, arcs, learnt, tmp_path):
