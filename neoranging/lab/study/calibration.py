@@ -416,8 +416,8 @@ def learnt_remark(
     """
     if not estimator.is_learned:
         return ""
-    table = read_arcs(folder, ("designation", "split", "is_simulated"), split)
-    card, division = getattr(estimator, "card", {}), division_of(read_manifest(folder))
+    table = read_arcs(Path(folder), ("designation", "split", "is_simulated"), split)
+    card, division = getattr(estimator, "card", {}), division_of(read_manifest(Path(folder)))
     return check_learnt(card, table, division, repr(estimator), allow=allow)
 
 

@@ -275,7 +275,6 @@ def judge(
     tables["cases"] = pd.DataFrame() if judged_cases is None else judged_cases.rows
     remarks = [
         *check_labels(table, truths["topocenter"], data),
-        *(Remark(label, False, text) for label, text in data.get("learnt", {}).items()),
         *check_copies([scored[method.label] for method in methods]),
         *(remark for method in methods for remark in check_answers(scored[method.label])),
         *(Remark(label, False, own.why) for label, own in intervals.items() if own.why),
