@@ -5,6 +5,10 @@
 #   make check   all that has to pass: lint types contracts coverage docs
 #   make dist    source release and wheel, checked, installed elsewhere and tested there
 #
+#   make networks      simulate, train and ship the networks of the package (a day of a core)
+#   make calibrations  count the intervals of all methods of the package anew
+#   make studies       judge all methods, and write the tables of the guide
+#
 # All goes into .venv, made at the first call with PYTHON (3.11 or newer). Stamps in it remember what
 # is installed, so that a second call starts at once; editing pyproject.toml installs anew.
 
@@ -31,10 +35,10 @@ FEATURES := import numpy; \
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test coverage test-plain-cpu lint types contracts docs changelog check dist \
-	clean
+	networks calibrations studies clean
 
 help:
-	@sed -n '3,9s/^#  *//p' Makefile
+	@sed -n '3,13s/^#  *//p' Makefile
 
 demo: $(VENV)/base.stamp
 	@$(RUN) neoranging demo
@@ -73,6 +77,61 @@ check: lint types contracts coverage docs
 
 dist: $(VENV)/dev.stamp
 	$(RUN) nox -s dist
+
+# What the package ships and the guide prints, made anew. WORK holds sets, trainings and studies;
+# what is there already is not made again. REAL names folders of real arcs (neoranging dataset real),
+# that of whole nights first; without it nothing is made of real arcs.
+WORK ?= work
+TWIN ?= $(WORK)/twin
+CLAIMED ?= $(WORK)/claimed
+RUNS ?= $(WORK)/runs
+REAL ?=
+SEEDS ?= 0 1 2
+NETWORKS ?= mlp-paper pinn-paper mlp-invariant pinn-invariant
+# Networks of one form have equal budgets, whatever their loss.
+EPOCHS = $(if $(findstring paper,$*),50,40)
+TWIN_OPTIONS ?= --seed 0 --close-fraction 0.06
+NEORANGING := OMP_NUM_THREADS=1 $(RUN) neoranging
+SHIP := OMP_NUM_THREADS=1 $(VENV)/bin/python docs/tools/ship_networks.py
+TRAININGS := $(foreach network,$(NETWORKS),$(SEEDS:%=$(RUNS)/$(network)-%))
+METHODS := gauss,laplace,mlp,pinn,mlp-paper=mlp@paper,pinn-paper=pinn@paper
+SYSTEMATIC := systematic-near-earth=systematic@near-earth,systematic-population=systematic
+CATALOGUE := systematic-catalogue=systematic@catalogue
+
+networks: $(TRAININGS:%=%/done) $(CLAIMED)/divided
+	$(SHIP) $(TRAININGS) --twin $(TWIN) --claimed $(CLAIMED) --real $(REAL)
+
+calibrations: $(TWIN)/divided $(CLAIMED)/divided
+	$(SHIP) --twin $(TWIN) --claimed $(CLAIMED)
+
+studies: $(TWIN)/divided $(VENV)/plot.stamp
+	$(if $(REAL),,$(error the studies of the guide need REAL=<folder of a set of real arcs>))
+	$(NEORANGING) study --data $(TWIN) --methods $(METHODS) --split test \
+		--out $(WORK)/study-twin --resume
+	$(NEORANGING) study --data $(TWIN) --methods gauss,laplace,mlp,pinn,$(CATALOGUE) \
+		--split test,unseen --cap 2 --out $(WORK)/posteriors-twin --resume
+	$(NEORANGING) study --data $(firstword $(REAL)) --methods $(METHODS),$(SYSTEMATIC) \
+		--split all --cap 20 --out $(WORK)/study-real --resume
+	$(NEORANGING) study --data $(firstword $(REAL)) \
+		--methods gauss,laplace,mlp,pinn,$(SYSTEMATIC),$(CATALOGUE) \
+		--split all --cap 4 --out $(WORK)/posteriors-real --resume
+	$(VENV)/bin/python docs/tools/study_tables.py $(WORK)/study-twin $(WORK)/study-real \
+		--posteriors $(WORK)/posteriors-twin $(WORK)/posteriors-real
+
+# A killed training goes on from its last whole epoch.
+$(RUNS)/%/done: $(TWIN)/divided
+	$(NEORANGING) train --model $(word 1,$(subst -, ,$*)) \
+		--representation $(word 2,$(subst -, ,$*)) --seed $(word 3,$(subst -, ,$*)) \
+		--epochs $(EPOCHS) --threads 1 \
+		--data $(TWIN) --out $(RUNS)/$* --resume
+	@touch $@
+
+%/divided: | $(VENV)/data.stamp
+	$(NEORANGING) dataset twin $(TWIN_OPTIONS) $(if $(filter $(CLAIMED),$*),--errors claimed) \
+		--out $*
+	$(NEORANGING) dataset split $* --seed 0 \
+		--never-train neoranging/data/weights/never_learnt.csv
+	@touch $@
 
 clean:
 	rm -rf $(VENV) .nox build dist docs/_build docs/gallery .coverage*

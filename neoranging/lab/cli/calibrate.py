@@ -27,8 +27,8 @@ LEVELS: Final = (0.68, 0.95)
 @method_option(required=True)
 @data_option("A divided set of labelled arcs; see 'neoranging dataset'.")
 @split_option(
-    text="Arcs that the method was neither trained on nor chosen by: not those of its own 'val'. "
-    "For networks of the package take 'unseen'.",
+    text="Arcs of objects that the method was neither trained on nor chosen by; for a network, "
+    "others are refused.",
 )
 @click.option(
     "--out",
@@ -51,6 +51,11 @@ LEVELS: Final = (0.68, 0.95)
     help="How arcs are counted: that of the package; or that of the literature, absolute residuals "
     "of all arcs by decile of proper motion, with the published half widths beside one's own.",
 )
+@click.option(
+    "--allow-learnt",
+    is_flag=True,
+    help="Take objects that a network learnt from, too; the file says so.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace the file if there is one.")
 def calibrate(
     method: str,
@@ -59,6 +64,7 @@ def calibrate(
     out: Path,
     score: str | None,
     construction: str,
+    allow_learnt: bool,
     overwrite: bool,
 ) -> None:
     """Learn from labelled arcs how far off a method is, for intervals that hold.
@@ -85,8 +91,12 @@ def calibrate(
 
     if out.exists() and not overwrite:
         raise CommandError(f"{out} is there already: --overwrite replaces it")
-    sample = CalibrationSample.read(get_estimator(method), data, split)
-    calibration = sample.calibration(score, provenance(data, split), construction=construction)
+    estimator = get_estimator(method)
+    sample = CalibrationSample.read(estimator, data, split, allow_learnt=allow_learnt)
+    description = provenance(estimator, data, split)
+    if "learnt" in description:
+        echo(f"Warning: {method}: {description['learnt']}", err=True)
+    calibration = sample.calibration(score, description, construction=construction)
     out.parent.mkdir(parents=True, exist_ok=True)
     calibration.write(out)
     echo(repr(calibration))

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     show_default=True,
     metavar="LIST",
     help="Parts of the set with commas between, of test, unseen, val and train; 'all' for a set "
-    "that is not divided. For networks of the package take 'unseen': objects of any other part "
-    "may be known to them; 'test,unseen' are those that no network of this set learnt from.",
+    "that is not divided. 'test,unseen' are the objects that no network of this division learnt "
+    "from; a study of networks on objects that they learnt from is refused.",
 )
 @folder_option("Folder of the report.", default=Path("study"), show_default=True)
 @click.option(
@@ -70,6 +70,11 @@ if TYPE_CHECKING:
     help="Ask the classical methods from the centre of the Earth as well.",
 )
 @click.option(
+    "--allow-learnt",
+    is_flag=True,
+    help="Judge networks on objects that they learnt from, too; the report remarks it.",
+)
+@click.option(
     "--paper/--no-paper",
     default=True,
     show_default=True,
@@ -85,6 +90,7 @@ def study(
     out: Path,
     n_boot: int,
     geocentric: bool,
+    allow_learnt: bool,
     paper: bool,
     resume: bool,
     overwrite: bool,
@@ -122,6 +128,7 @@ def study(
             selection=selection,
             predictions=out / "predictions",
             geocentric=geocentric,
+            allow_learnt=allow_learnt,
             n_boot=n_boot,
             bar=progress_bar,
         )
@@ -137,6 +144,8 @@ def _echo_headline(judged: Study) -> None:
     """Write what is suspicious, the headline and interval scores, short enough for a terminal."""
     data = judged.data
     echo(f"{data['n_arcs']} {data['kind']} arcs of {data['n_objects']} objects")
+    for label, text in data["learnt"].items():
+        echo(f"Warning: {label}: {text}", err=True)
     for remark in judged.remarks:
         if remark.is_alarm:
             echo(f"probably broken: {remark.subject}: {remark.text}", err=True)

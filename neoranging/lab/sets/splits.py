@@ -13,7 +13,7 @@ import numpy as np
 
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.schema import SPLITS
-from neoranging.lab.sets.store import read_arcs, rewrite_arcs
+from neoranging.lab.sets.store import read_arcs, read_manifest, rewrite_arcs
 from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
 
 RATIOS: Final = (0.7, 0.2, 0.1)
@@ -190,6 +190,33 @@ def split_set(
 def division_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the division of a set, by its manifest; empty if it was not divided."""
     return {name: value for name, value in manifest.get("splits", {}).items() if name != "parts"}
+
+
+def check_division(folder: str | Path) -> None:
+    """Raise if the parts of a stored set are not those that its manifest notes.
+
+    Raises
+    ------
+    DatasetError
+        If an object stands in two parts, or a part holds other objects than the manifest says. Sets
+        of an older rule, and those marked by their maker, note no objects.
+    """
+    table = read_arcs(folder, ("designation", "split"))
+    again = "divide it once more with 'neoranging dataset split'"
+    names, first, row = np.unique(table["designation"], return_index=True, return_inverse=True)
+    split = table["split"][first]
+    if len(twice := np.unique(row[table["split"] != split[row]])):
+        raise DatasetError(
+            f"{len(twice)} objects of the set in {folder} stand in more than one part, such as "
+            f"{str(names[twice[0]])!r}: {again}"
+        )
+    for part in read_manifest(folder).get("splits", {}).get("parts", []):
+        noted = part.get("objects_sha256")
+        if noted is not None and noted != digest_of(names[split == part["split"]]):
+            raise DatasetError(
+                f"the part {part['split']!r} of the set in {folder} holds other objects than its "
+                f"manifest says: {again}"
+            )
 
 
 def read_designations(path: str | Path) -> list[str]:

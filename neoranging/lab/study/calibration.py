@@ -27,9 +27,10 @@ from neoranging.estimators.base import RangingEstimator
 from neoranging.estimators.registry import get_estimator
 from neoranging.exceptions import ConformalError, NotTrainedError
 from neoranging.lab.sets.arcs import OBSERVED, to_core
+from neoranging.lab.sets.learnt import check_learnt
 from neoranging.lab.sets.schema import TRUE_COLUMNS, ArcTable
 from neoranging.lab.sets.splits import division_of
-from neoranging.lab.sets.store import iterate_arcs, read_manifest
+from neoranging.lab.sets.store import iterate_arcs, read_arcs, read_manifest
 from neoranging.lab.study.bootstrap import capped
 from neoranging.lab.study.posteriors import PosteriorScores
 from neoranging.lab.study.predictions import ask_arcs
@@ -108,25 +109,31 @@ class CalibrationSample:
 
     @classmethod
     def read(
-        cls, estimator: RangingEstimator, folder: str | os.PathLike[str], split: str = "test"
+        cls,
+        estimator: RangingEstimator,
+        folder: str | os.PathLike[str],
+        split: str = "test",
+        *,
+        allow_learnt: bool = False,
     ) -> CalibrationSample:
         """Ask an estimator for the arcs of a split of a stored set, without resampled ones.
+
+        Parameters
+        ----------
+        estimator : RangingEstimator
+        folder : path-like
+        split : str
+        allow_learnt : bool
+            Take objects that a network learnt from as well.
 
         Raises
         ------
         ConformalError
-            If there is not one arc, or a network learnt from that part or was chosen by it.
+            If there is not one arc.
+        EvaluationError
+            If a network learnt from these objects or was chosen by them.
         """
-        manifest = read_manifest(Path(folder))
-        if estimator.is_learned and split in ("train", "val"):
-            trained_on = getattr(estimator, "card", {}).get("train", {})
-            same_set = trained_on.get("settings") == manifest.get("settings")
-            if same_set and trained_on.get("division") == division_of(manifest):
-                raise ConformalError(
-                    f"{estimator!r} learnt from this set, and its part {split!r} was seen in "
-                    "training: its errors there are no measure of those on new arcs; take 'test' "
-                    "or 'unseen'"
-                )
+        learnt_remark(estimator, folder, split, allow=allow_learnt)
         parts = iterate_arcs(Path(folder), COLUMNS_NEEDED, split)
         return cls.of(estimator, (table.take(~table["is_close"]) for table in parts))
 
@@ -410,6 +417,7 @@ def calibrate(
     *,
     score: str | None = None,
     construction: str = CONSTRUCTIONS[0],
+    allow_learnt: bool = False,
     **options: Any,
 ) -> Calibration:
     """Calibration of a method by a split of a stored set.
@@ -424,21 +432,47 @@ def calibrate(
         Arcs that the method has not seen: networks are chosen by ``"val"``, which is seen too.
     score, construction
         As of `CalibrationSample.calibration`.
+    allow_learnt : bool
+        Take objects that a network learnt from as well, which the description remarks.
     **options
         For the constructor, where a name or a class is given.
 
     Raises
     ------
     ConformalError
-        If there are no arcs, none that the method answers, or a network learnt from them.
+        If there are no arcs, or none that the method answers.
     DatasetError
         If the folder holds no finished set, or there is no such split.
+    EvaluationError
+        If a network learnt from these objects or was chosen by them.
     """
-    sample = CalibrationSample.read(get_estimator(estimator, **options), folder, split)
-    return sample.calibration(score, provenance(folder, split), construction=construction)
+    method = get_estimator(estimator, **options)
+    sample = CalibrationSample.read(method, folder, split, allow_learnt=allow_learnt)
+    description = provenance(method, folder, split)
+    return sample.calibration(score, description, construction=construction)
 
 
-def provenance(folder: str | os.PathLike[str], split: str) -> dict[str, Any]:
+def learnt_remark(
+    estimator: RangingEstimator,
+    folder: str | os.PathLike[str],
+    split: str,
+    *,
+    allow: bool = False,
+) -> str:
+    """Remark on objects of a split that a network learnt from; "" for none and other methods.
+
+    Errors are those of `check_learnt`.
+    """
+    if not estimator.is_learned:
+        return ""
+    table = read_arcs(Path(folder), ("designation", "split", "is_simulated"), split)
+    card, division = getattr(estimator, "card", {}), division_of(read_manifest(Path(folder)))
+    return check_learnt(card, table, division, repr(estimator), allow=allow)
+
+
+def provenance(
+    estimator: RangingEstimator, folder: str | os.PathLike[str], split: str
+) -> dict[str, Any]:
     """Arcs that a calibration was made of, for its description.
 
     Raises
@@ -447,10 +481,12 @@ def provenance(folder: str | os.PathLike[str], split: str) -> dict[str, Any]:
         If the folder holds no finished set.
     """
     manifest = read_manifest(Path(folder))
+    remark = learnt_remark(estimator, folder, split, allow=True)
     return {
         "split": split,
         "set": manifest.get("settings", {}),
         "neoranging": manifest.get("neoranging", ""),
+        **({"learnt": remark} if remark else {}),
     }
 
 

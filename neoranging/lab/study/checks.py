@@ -215,6 +215,8 @@ def _rank_correlation(x: Any, y: Any) -> float:
 def check_labels(table: ArcTable, truth: ArcTruth, description: dict[str, Any]) -> list[Remark]:
     """Remarks on the arcs and their true ranges, whatever methods answer.
 
+    Also on networks that learnt from objects of these arcs.
+
     The true range completes the observed attributable to an orbit, which has to be nearly that of
     the catalogue: labels of other arcs, or in other units, give another one.
 
@@ -224,7 +226,7 @@ def check_labels(table: ArcTable, truth: ArcTruth, description: dict[str, Any]) 
     truth : ArcTruth
         From the topocentre.
     description : dict
-        `neoranging.lab.study.selection.describe`.
+        `neoranging.lab.study.selection.describe`, and ``learnt`` of `run_study`.
     """
     remarks = [Remark("the labels", *trace) for trace in _label_traces(truth)]
     n, largest = len(table), description["n_largest"]
@@ -232,10 +234,8 @@ def check_labels(table: ArcTable, truth: ArcTruth, description: dict[str, Any]) 
         share = f"{largest:,} of {n:,} arcs ({100.0 * largest / n:.1f} %)"
         text = f"{description['largest']} alone has {share}: consider a cap by object"
         remarks.append(Remark("the arcs", False, text))
-    if set(np.unique(table["split"])) & {"train", "val"}:
-        text = "some of the arcs may have been seen in the training of a network"
-        remarks.append(Remark("the arcs", False, text))
-    return remarks
+    learnt = description.get("learnt", {})
+    return [*remarks, *(Remark(label, False, text) for label, text in learnt.items())]
 
 
 def _label_traces(truth: ArcTruth) -> Traces:

@@ -18,6 +18,7 @@ from neoranging.estimators.conformal import ConformalEstimator
 from neoranging.estimators.registry import WEIGHTS, get_estimator
 from neoranging.exceptions import DatasetError, EvaluationError
 from neoranging.files import read_json, write_json
+from neoranging.lab.sets.learnt import check_learnt
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.study.posteriors import PosteriorScores
 from neoranging.lab.study.predictions import ask_arcs, load_answers, save_answers
@@ -116,6 +117,27 @@ def study_methods(methods: Sequence[Any]) -> list[StudyMethod]:
     for method in labelled:
         _ = method.estimator.identity  # missing weights are told now, not after an hour
     return labelled
+
+
+def learnt_remarks(
+    methods: Sequence[StudyMethod],
+    table: ArcTable,
+    division: Mapping[str, Any],
+    *,
+    allow: bool = False,
+) -> dict[str, str]:
+    """Remarks on networks that are asked for objects that they learnt from, by label.
+
+    Parameters and errors are those of `check_learnt`.
+    """
+    remarks = {
+        method.label: check_learnt(
+            getattr(method._solver, "card", {}), table, division, method.label, allow=allow
+        )
+        for method in methods
+        if method.estimator.is_learned
+    }
+    return {label: text for label, text in remarks.items() if text}
 
 
 def ask(

@@ -36,7 +36,7 @@ from neoranging.lab.study.checks import (
     check_labels,
 )
 from neoranging.lab.study.half_widths import half_widths
-from neoranging.lab.study.methods import StudyMethod, ask, study_methods
+from neoranging.lab.study.methods import StudyMethod, ask, learnt_remarks, study_methods
 from neoranging.lab.study.posteriors import PosteriorScores, with_posteriors
 from neoranging.lab.study.scores import INTERVAL_LEVEL, ArcTruth, score, select, with_intervals
 from neoranging.lab.study.selection import Selection, describe, is_same_part
@@ -133,6 +133,7 @@ def run_study(
     selection: Selection | None = None,
     predictions: Path | None = None,
     geocentric: bool = True,
+    allow_learnt: bool = False,
     n_boot: int = 200,
     folds: int = 10,
     bar: Bar = no_bar,
@@ -151,6 +152,8 @@ def run_study(
         Folder of answers; those found there are not made again.
     geocentric : bool
         Ask classical methods from the centre of the Earth as well.
+    allow_learnt : bool
+        Judge networks on objects that they learnt from as well, which the report remarks.
     n_boot : int
         Resamples of the bootstrap by object.
     folds : int
@@ -167,7 +170,8 @@ def run_study(
     DatasetError
         If the folder holds no finished set.
     EvaluationError
-        If there is no arc or no method, or two methods have one label.
+        If there is no arc or no method, two methods have one label, or a network learnt from
+        these objects.
     """
     chosen = study_methods(methods)
     moved = [method.from_geocenter() for method in chosen] if geocentric else []
@@ -176,7 +180,10 @@ def run_study(
     selection = selection or Selection()
     table = selection.read(folder)
     data = describe(folder, selection, table)
+    data["learnt"] = learnt_remarks(chosen, table, data["division"], allow=allow_learnt)
     cases = draw_cases(folder, selection, table)
+    if cases is not None:
+        learnt_remarks(chosen, cases.table, data["division"], allow=allow_learnt)
     # what no method changes, once for each origin; labels are checked by the topocentre
     origins = dict.fromkeys(["topocenter", *(method.estimator.origin for method in both)])
     arcs, truths = _seen_from(origins, table)

@@ -13,6 +13,7 @@ import numpy as np
 
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.sets.schema import SPLITS, ArcTable
+from neoranging.lab.sets.splits import division_of
 from neoranging.lab.sets.store import iterate_arcs, read_manifest
 from neoranging.lab.study.bootstrap import capped
 from neoranging.lab.study.scores import COLUMNS_NEEDED as _JUDGED
@@ -33,7 +34,8 @@ class Selection:
     ----------
     split : str, optional
         ``"train"``, ``"val"``, ``"test"``, ``"unseen"``, or several with commas between:
-        ``"test,unseen"`` are the objects that no network learnt from. None for the arcs of all.
+        ``"test,unseen"`` are the objects that no network of this division learnt from. None for the
+        arcs of all.
     cap : int, optional
         Most arcs of an object, drawn at random. A few numbered objects own many of the arcs of a
         real set.
@@ -131,9 +133,9 @@ def describe(
     Returns
     -------
     dict
-        ``kind`` ("simulated", "real" or "simulated and real"), ``set``, ``settings`` of the set,
-        ``selection``, ``n_arcs``, ``n_objects``, ``n_in_set``, ``first_night``, ``last_night``
-        [MJD], ``largest`` (the object with most arcs) and ``n_largest``.
+        ``kind`` ("simulated", "real" or "simulated and real"), ``set``, its ``settings`` and
+        ``division``, ``selection``, ``n_arcs``, ``n_objects``, ``n_in_set``, ``first_night``,
+        ``last_night`` [MJD], ``largest`` (the object with most arcs) and ``n_largest``.
     """
     manifest = read_manifest(Path(folder))
     simulated = table["is_simulated"]
@@ -148,6 +150,7 @@ def describe(
         "kind": " and ".join(kinds),
         "set": Path(folder).resolve().name,
         "settings": plain_settings(manifest.get("settings", {})),
+        "division": division_of(manifest),
         "selection": selection.to_json(),
         "n_arcs": len(table),
         "n_objects": len(objects),

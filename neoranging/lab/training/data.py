@@ -15,7 +15,7 @@ from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.arcs import OBSERVED, to_core
 from neoranging.lab.sets.schema import ArcTable
-from neoranging.lab.sets.splits import digest_of, division_of
+from neoranging.lab.sets.splits import check_division, digest_of, division_of
 from neoranging.lab.sets.store import iterate_arcs, read_manifest
 from neoranging.lab.simulation.astrometric_errors import Errors
 from neoranging.lab.training.noise import ORBIT, noise_free, redrawn
@@ -196,9 +196,11 @@ def load_arcs(
     Raises
     ------
     DatasetError
-        If the set is not finished, was not divided, or the part has no arcs.
+        If the set is not finished, was not divided or not as it says, or the part has no arcs.
     """
-    errors = Errors.of(read_manifest(folder).get("settings", {}))
+    check_division(folder)
+    manifest = read_manifest(folder)
+    errors = Errors.of(manifest.get("settings", {}))
     parts, objects = [], set()
     for number, table in enumerate(labelled_tables(folder, split, close_passages)):
         rng = np.random.default_rng((seed, number))

@@ -10,8 +10,15 @@ from scipy.stats import binom
 
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.schema import SPLITS, ArcTable
-from neoranging.lab.sets.splits import digest_of, divide, read_designations, split_set
-from neoranging.lab.sets.store import ArcWriter, read_arcs, read_manifest
+from neoranging.lab.sets.splits import (
+    check_division,
+    digest_of,
+    divide,
+    read_designations,
+    split_set,
+)
+from neoranging.lab.sets.store import ArcWriter, read_arcs, read_manifest, rewrite_arcs
+from neoranging.lab.simulation.twin import Twin, make_twin
 
 
 def heavy_tailed(n_objects: int = 4000, seed: int = 1) -> np.ndarray:
@@ -104,22 +111,77 @@ def test_an_object_from_elsewhere_is_refused():
         divide(np.array(["a"])).of(np.array(["b"]))
 
 
-def test_a_stored_set_is_divided_as_often_as_wished(tmp_path):
+def test_twins_that_differ_by_dropped_arcs_have_the_same_parts(tmp_path):
     pytest.importorskip("pyarrow")
-    names = heavy_tailed(200)
+    make_twin(tmp_path / "twin", Twin(objects=60), workers=1)
+    arcs = read_arcs(tmp_path / "twin")
+    dropped = np.zeros(len(arcs), dtype=bool)
+    dropped[np.random.default_rng(3).choice(len(arcs), 5, replace=False)] = True
+    dropped |= arcs["designation"] == arcs["designation"][0]  # of one object all
+    with ArcWriter(tmp_path / "remade", settings={}) as writer:
+        writer.write(arcs.take(~dropped))
+    never = np.unique(arcs["designation"])[:3].tolist()
+    one, other = (split_set(tmp_path / x, never_train=never) for x in ("twin", "remade"))
+    assert len(other.designation) < len(one.designation)
+    assert (other.split == one.of(other.designation)).all()
+    assert {"train", "val", "test", "unseen"} == set(other.split)
+
+
+def stored(folder, n=200, **columns):
+    """A stored set in two parts, and its objects."""
+    names = heavy_tailed(n)
     m = len(names)
     arcs = ArcTable.make(np.arange(m + 1), designation=names, night=0, station="G96").with_columns(
-        **dict.fromkeys(_needed(), 0.0)
+        **dict.fromkeys(_needed(), 0.0), **columns
     )
-    with ArcWriter(tmp_path, settings={}) as writer:
+    with ArcWriter(folder, settings={}) as writer:
         writer.write(arcs.take(np.arange(m // 2)))
         writer.write(arcs.take(np.arange(m // 2, m)))
+    return names
+
+
+def test_a_stored_set_is_divided_as_often_as_wished(tmp_path):
+    pytest.importorskip("pyarrow")
+    stored(tmp_path)
     for seed in (0, 1):
         division = split_set(tmp_path, seed=seed)
-        stored = read_arcs(tmp_path, ("designation", "split"))
-        assert (stored["split"] == division.of(stored["designation"])).all()
+        columns = read_arcs(tmp_path, ("designation", "split"))
+        assert (columns["split"] == division.of(columns["designation"])).all()
         assert read_manifest(tmp_path)["splits"]["seed"] == seed
         assert "train" in str(division)
+        check_division(tmp_path)
+
+
+def test_a_set_that_does_not_follow_its_manifest_is_refused(tmp_path):
+    pytest.importorskip("pyarrow")
+    names = np.unique(stored(tmp_path))
+    test = names[split_set(tmp_path).of(names) == "test"][0]
+
+    def move(table):
+        return table.with_columns(
+            split=np.where(table["designation"] == test, "train", table["split"])
+        )
+
+    rewrite_arcs(tmp_path, move)
+    with pytest.raises(DatasetError, match=r"'train' .* other objects than its manifest says"):
+        check_division(tmp_path)
+
+
+def test_a_division_by_an_older_rule_still_loads(tmp_path):
+    pytest.importorskip("pyarrow")
+    stored(tmp_path)
+    split_set(tmp_path)
+    old = {"seed": 0, "ratios": [0.7, 0.2, 0.1], "parts": [{"split": "train", "n_arcs": 1}]}
+    rewrite_arcs(tmp_path, lambda table: table, splits=old)
+    check_division(tmp_path)
+
+
+def test_an_object_in_two_parts_is_refused(tmp_path):
+    pytest.importorskip("pyarrow")
+    split = np.where(np.arange(len(heavy_tailed(200))) % 2, "train", "val")
+    stored(tmp_path, split=split)
+    with pytest.raises(DatasetError, match="in more than one part, such as '2020 A"):
+        check_division(tmp_path)
 
 
 def _needed() -> list[str]:

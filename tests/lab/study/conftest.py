@@ -7,8 +7,9 @@ import pytest
 from neoranging.core.answers import Answers
 from neoranging.core.status import RangeStatus
 from neoranging.estimators.base import RangingEstimator
-from neoranging.lab.sets.splits import split_set
-from neoranging.lab.sets.store import ArcWriter
+from neoranging.estimators.gauss import GaussEstimator
+from neoranging.lab.sets.splits import division_of, split_set
+from neoranging.lab.sets.store import ArcWriter, read_manifest
 from neoranging.lab.study.methods import StudyMethod
 from neoranging.lab.study.run import run_study
 from neoranging.lab.study.scores import DISTRIBUTIONS
@@ -59,6 +60,26 @@ class Oracle(RangingEstimator):
 @pytest.fixture(scope="session")
 def oracle():
     return Oracle
+
+
+class Learnt(RangingEstimator):
+    """A method with the card of a network that learnt from a stored set."""
+
+    name = "learnt"
+    is_learned = True
+
+    def __init__(self, folder=None):
+        super().__init__()
+        division = {} if folder is None else division_of(read_manifest(folder))
+        self.card = {"train": {"division": division, "settings": {"kind": "test"}}}
+
+    def _estimate(self, arcs, attributables):
+        return GaussEstimator()._estimate(arcs, attributables)
+
+
+@pytest.fixture(scope="session")
+def learnt():
+    return Learnt
 
 
 def made_scores(rho, rho_true, *, method="made", origin="topocenter", **columns):

@@ -13,8 +13,14 @@ from neoranging.core import conformal as core
 from neoranging.estimators.conformal import ConformalEstimator
 from neoranging.estimators.gauss import GaussEstimator
 from neoranging.estimators.learned import default_weights
-from neoranging.exceptions import ConformalError, DatasetError, NotTrainedError
+from neoranging.exceptions import (
+    ConformalError,
+    DatasetError,
+    EvaluationError,
+    NotTrainedError,
+)
 from neoranging.lab.sets.schema import COLUMNS, ArcTable
+from neoranging.lab.sets.splits import split_set
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.study.calibration import (
     CONSTRUCTIONS,
@@ -136,20 +142,28 @@ class TestCalibrationSample:
         with pytest.raises(DatasetError, match="no split"):
             CalibrationSample.read(GaussEstimator(), folder, "tests")
 
-    def test_of_what_a_network_learnt_from(self, folder):
-        class Learnt(GaussEstimator):
-            is_learned = True
-            seed = 9
+    def test_of_what_a_network_learnt_from(self, arcs, learnt, tmp_path):
+        with ArcWriter(tmp_path, settings={"seed": 9}) as writer:
+            writer.write(table_of(arcs, is_simulated=True))
+        split_set(tmp_path, ratios=(0.3, 0.2, 0.5), seed=4)
+        estimator = learnt(tmp_path)
+        with pytest.raises(EvaluationError, match=r"learnt from, or was chosen by.*'test' and"):
+            CalibrationSample.read(estimator, tmp_path, "val")
+        assert "learnt" not in calibrate(estimator, tmp_path, "test").description
+        noted = calibrate(estimator, tmp_path, "val", allow_learnt=True).description
+        assert "no measure of those on new objects" in noted["learnt"]
+        # the same arcs divided otherwise
+        split_set(tmp_path, ratios=(0.3, 0.2, 0.5), seed=5)
+        with pytest.raises(EvaluationError, match=r"--seed 4 --ratios 0\.3 0\.2 0\.5"):
+            CalibrationSample.read(estimator, tmp_path, "test")
 
-            @property
-            def card(self):
-                return {"train": {"settings": {"seed": self.seed}, "division": {}}}
-
-        with pytest.raises(ConformalError, match="'val' was seen in training"):
-            CalibrationSample.read(Learnt(), folder, "val")
-        assert len(CalibrationSample.read(Learnt(), folder, "test")) == 550
-        Learnt.seed = 8
-        assert len(CalibrationSample.read(Learnt(), folder, "val")) == 300
+    def test_real_arcs_may_calibrate_what_learnt_from_simulated_ones(self, arcs, learnt, tmp_path):
+        with ArcWriter(tmp_path, settings={}) as writer:
+            writer.write(table_of(arcs))
+        split_set(tmp_path, ratios=(0.3, 0.2, 0.5))
+        estimator = learnt(tmp_path)
+        estimator.card["train"]["settings"]["kind"] = "twin"
+        assert "these arcs are real" in calibrate(estimator, tmp_path, "val").description["learnt"]
 
     def test_no_object_has_more_than_twenty_arcs_in_a_calibration(self, made_answers):
         counts = np.array([1, 7, 20, 21, 300, 40])

@@ -12,7 +12,8 @@ from neoranging.estimators.gauss import GaussEstimator
 from neoranging.estimators.learned import default_weights
 from neoranging.exceptions import EvaluationError, NotTrainedError, UnknownMethodError
 from neoranging.lab.sets.arcs import to_core
-from neoranging.lab.sets.store import ArcWriter
+from neoranging.lab.sets.splits import split_set
+from neoranging.lab.sets.store import ArcWriter, read_arcs
 from neoranging.lab.study.calibration import (
     CalibrationSample,
     MethodIntervals,
@@ -23,6 +24,7 @@ from neoranging.lab.study.checks import check_answers, check_copies, check_label
 from neoranging.lab.study.folder import prepare
 from neoranging.lab.study.methods import StudyMethod, ask, study_methods
 from neoranging.lab.study.published import PUBLISHED, SOLVED
+from neoranging.lab.study.report import render
 from neoranging.lab.study.run import run_study
 from neoranging.lab.study.scores import ArcTruth
 from neoranging.lab.study.selection import Selection, describe
@@ -436,6 +438,35 @@ def test_a_calibration_is_not_judged_by_the_arcs_it_was_made_of(folder, arcs, or
     ):
         made = run_study(folder, [wrapped], selection=Selection(split), n_boot=2, folds=3)
         assert set(made.tables["coverage"]["source"]) == sources
+
+
+def test_a_network_is_not_judged_by_what_it_learnt_from(folder, learnt):
+    network = learnt(folder)
+    for split in ("train", "val,test", None):
+        with pytest.raises(EvaluationError, match=r"^learnt learnt from.*'S.*--allow-learnt"):
+            run_study(folder, [network], selection=Selection(split))
+    clean = run_study(folder, [network], selection=Selection("test,unseen"), n_boot=0, folds=3)
+    assert clean.data["learnt"] == {}
+    options = {"selection": Selection("val,test"), "n_boot": 0, "folds": 3, "allow_learnt": True}
+    allowed = run_study(folder, [network], **options)
+    text = f"with {len(Selection('val').read(folder))} of {len(allowed.table)} arcs"
+    assert text in allowed.data["learnt"]["learnt"]
+    assert text in render(allowed)
+
+
+def test_a_set_divided_elsewhere_does_not_hide_what_a_network_learnt(folder, learnt, tmp_path):
+    network = learnt(folder)
+    copy = tmp_path / "copy"
+    with ArcWriter(copy, settings={"kind": "another"}) as writer:
+        writer.write(read_arcs(folder))
+    split_set(copy, seed=7, ratios=(0.2, 0.1, 0.7))
+    with pytest.raises(EvaluationError, match=r"--seed 1 --ratios 0\.2 0\.1 0\.7"):
+        run_study(copy, [network], selection=Selection("test"))
+
+
+def test_a_network_whose_card_notes_no_rule_is_named(folder, learnt):
+    study = run_study(folder, [learnt()], selection=Selection("val"), n_boot=0, folds=3)
+    assert any("does not tell by which rule" in remark.text for remark in study.remarks)
 
 
 def test_a_calibrated_classical_method_stays_classical():
