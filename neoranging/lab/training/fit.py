@@ -145,6 +145,7 @@ def train(
             drawings=drawings,
             seed=config.seed,
             close_passages=config.close_passages,
+            planets=config.planets,
         )
         for split, drawings in (("train", config.drawings), ("val", 0))
     )
@@ -270,6 +271,12 @@ class _Run:
                 f"the recipe asks for {config.drawings} drawings of the errors and the arcs have "
                 f"{len(train.drawings)}: give both the same number"
             )
+        for arcs in (train, validation):
+            if missing := sorted({*config.planets} - {*arcs.planets}):
+                raise TrainingError(
+                    f"the recipe has planets that the arcs have no positions of "
+                    f"({', '.join(missing)}): load the arcs with planets={config.planets}"
+                )
         self.config, self.device = config, device
         self.epoch, self.best_epoch, self.best_loss = 0, 0, math.inf
         self.history: list[dict[str, float]] = []
@@ -474,6 +481,8 @@ class _Run:
         try:
             # tensors and plain data only: nothing in the file is executed
             saved = torch.load(path, map_location="cpu", weights_only=True)
+            # runs of before planets could be asked for had none
+            saved["config"] = {"planets": [], **saved["config"]}
             for part, own in (("config", self.config.to_json()), ("facts", self.facts)):
                 differing = sorted(k for k in own if saved[part].get(k) != own[k])
                 if saved[part] != own:
