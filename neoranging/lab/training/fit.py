@@ -481,8 +481,8 @@ class _Run:
         try:
             # tensors and plain data only: nothing in the file is executed
             saved = torch.load(path, map_location="cpu", weights_only=True)
-            # runs of before planets could be asked for had none
-            saved["config"] = {"planets": [], **saved["config"]}
+            # a run from before an option was there is one with its default
+            saved["config"] = {**TrainingConfig().to_json(), **saved["config"]}
             for part, own in (("config", self.config.to_json()), ("facts", self.facts)):
                 differing = sorted(k for k in own if saved[part].get(k) != own[k])
                 if saved[part] != own:
