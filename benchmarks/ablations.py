@@ -81,9 +81,17 @@ def without_curvature(inputs: ArcInputs) -> ArcInputs:
     return inputs._replace(sky_acc=none, log_sigma_acc=none, observer_acc=observer)
 
 
+def without_root(inputs: ArcInputs) -> ArcInputs:
+    """The root is a function of curvature and parallax, and would show both."""
+    none = torch.zeros_like(inputs.root)
+    inputs = without_curvature(inputs)
+    return inputs._replace(root=none, root_rate=none, log_error_root=none, has_root=none)
+
+
 INPUTS: dict[str, Callable[[ArcInputs], ArcInputs]] = {
     "no parallax beyond the parabola": without_parallax,
     "no curvature either": without_curvature,
+    "no root either": without_root,
 }
 SYMMETRY = "left, right, past and future told apart"
 SCATTER = "errors as usual, whatever an arc shows"
