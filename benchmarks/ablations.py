@@ -81,17 +81,11 @@ def without_curvature(inputs: ArcInputs) -> ArcInputs:
     return inputs._replace(sky_acc=none, log_sigma_acc=none, observer_acc=observer)
 
 
-def without_root(inputs: ArcInputs) -> ArcInputs:
-    """The root is a function of curvature and parallax, and would show both."""
-    none = torch.zeros_like(inputs.root)
-    inputs = without_curvature(inputs)
-    return inputs._replace(root=none, root_rate=none, log_error_root=none, has_root=none)
-
-
+BLIND = "no root either"
 INPUTS: dict[str, Callable[[ArcInputs], ArcInputs]] = {
     "no parallax beyond the parabola": without_parallax,
     "no curvature either": without_curvature,
-    "no root either": without_root,
+    BLIND: without_curvature,
 }
 SYMMETRY = "left, right, past and future told apart"
 SCATTER = "errors as usual, whatever an arc shows"
@@ -160,7 +154,9 @@ def main() -> None:
     print(f"{'':40s}{''.join(f'{head:>11s}' for head in heads)}", flush=True)
     rows = []
     for name in options.names or [*RECIPES, *INPUTS, SYMMETRY, SCATTER]:
-        config = RECIPES.get(name, RECIPES["the recipe"])(base)
+        # the root is made of curvature and parallax, and would show both
+        shown = "no root of Gauss's method" if name == BLIND else name
+        config = RECIPES.get(shown, RECIPES["the recipe"])(base)
         change = INPUTS.get(name, lambda inputs: inputs)
         arcs = parts
         if name == SCATTER:
