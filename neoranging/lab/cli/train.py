@@ -20,6 +20,7 @@ from neoranging.cli.options import (
     folder_option,
     seed_option,
 )
+from neoranging.constants import GM_PLANETS
 
 _NETWORK = (
     *("trunk", "width", "blocks", "activation", "output"),
@@ -71,6 +72,12 @@ _NETWORK = (
     "--close-passages/--no-close-passages",
     default=None,
     help="Learn from resampled close approaches as well, where the set has some.",
+)
+@click.option(
+    "--planets",
+    multiple=True,
+    type=click.Choice([*GM_PLANETS]),
+    help="Let a planet pull in the PINN's equation of motion as well. May be given several times.",
 )
 @click.option("--averaging", type=Number(min=0.0, max=1.0, max_open=True), metavar="F")
 @click.option("--trunk", type=click.Choice(["paper", "residual"]))

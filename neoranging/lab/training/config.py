@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
+from neoranging.constants import GM_PLANETS
 from neoranging.exceptions import DatasetError, TrainingError
 from neoranging.files import read_json, write_json
 from neoranging.nn.losses import DATA_LOSSES, LossWeights
@@ -64,6 +65,9 @@ class TrainingConfig:
     no_magnitude_fraction : float
         Share of arcs, another one in each epoch, that lose their magnitude, for networks that are
         shown one.
+    planets : tuple of str
+        Planets that pull the object in the equation of motion of the PINN, beside Sun and Earth:
+        names of ``neoranging.constants.GM_PLANETS``, and none by default.
     close_passages : bool
         Train and validate on resampled close approaches as well, where the set has some.
     averaging : float
@@ -90,6 +94,7 @@ class TrainingConfig:
     close_passages: bool = True
     no_magnitude_fraction: float = 0.2
     fresh_nights: bool = False
+    planets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         def require(names: str, needed: str, is_good: Callable[[Any], bool]) -> None:
@@ -133,8 +138,24 @@ class TrainingConfig:
                 f"drawings must be 0 with fresh nights, which draw errors in every epoch, got "
                 f"{self.drawings!r}"
             )
+        if self.fresh_nights and self.planets:
+            raise TrainingError(
+                "fresh nights come without the positions of planets: leave out one of the two"
+            )
         fractions = "final_fraction two_epoch_fraction no_magnitude_fraction"
         require(fractions, "between 0 and 1", lambda x: 0.0 <= x <= 1.0)
+        require(
+            "planets",
+            f"different ones of {(*GM_PLANETS,)}, in a tuple",
+            lambda names: (
+                isinstance(names, tuple) and sorted(set(names) & {*GM_PLANETS}) == sorted(names)
+            ),
+        )
+        if self.planets and self.model != "pinn":
+            raise TrainingError(
+                f"planets pull in the equation of motion, of which a {self.model!r} learns "
+                "nothing: train a 'pinn', or leave them out"
+            )
         require("averaging", "in [0, 1)", lambda x: 0.0 <= x < 1.0)
 
     @classmethod
@@ -233,6 +254,7 @@ class TrainingConfig:
             parts = {
                 "network": NetworkConfig(**network),
                 "weights": LossWeights(**plain["weights"]),
+                "planets": tuple(plain.get("planets", ())),
             }
             return cls(**{**plain, **parts})
         except (DatasetError, KeyError, TypeError) as error:

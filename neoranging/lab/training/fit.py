@@ -152,12 +152,13 @@ def fit_on_set(
     """Fit a network on the training part of a stored set; for the rest see `train`."""
     origin = FEATURES[config.network.representation].origin
     root, close = config.network.root, config.close_passages
-    validation = load_arcs(data, "val", origin, root=root, close_passages=close)
+    planets = config.planets
+    validation = load_arcs(data, "val", origin, root=root, close_passages=close, planets=planets)
     chosen: dict[str, Any] = {"root": root, "close_passages": close, "seed": config.seed}
     if config.fresh_nights:
         nights = load_nights(data, "train", **chosen)
         return fit_network(config, nights.drawn(0), validation, out, nights=nights, **options)
-    arcs = load_arcs(data, "train", origin, drawings=config.drawings, **chosen)
+    arcs = load_arcs(data, "train", origin, drawings=config.drawings, planets=planets, **chosen)
     return fit_network(config, arcs, validation, out, **options)
 
 
@@ -283,6 +284,12 @@ class _Run:
                 f"the recipe asks for {config.drawings} drawings of the errors and the arcs have "
                 f"{len(train.drawings)}: give both the same number"
             )
+        for arcs in (train, validation):
+            if missing := sorted({*config.planets} - {*arcs.planets}):
+                raise TrainingError(
+                    f"the recipe has planets that the arcs have no positions of "
+                    f"({', '.join(missing)}): load the arcs with planets={config.planets}"
+                )
         self.config, self.device, self.nights = config, device, nights
         self.epoch, self.best_epoch, self.best_loss = 0, 0, math.inf
         self.history: list[dict[str, float]] = []
@@ -490,6 +497,8 @@ class _Run:
         try:
             # tensors and plain data only: nothing in the file is executed
             saved = torch.load(path, map_location="cpu", weights_only=True)
+            # a run from before an option was there is one with its default
+            saved["config"] = {**TrainingConfig().to_json(), **saved["config"]}
             for part, own in (("config", self.config.to_json()), ("facts", self.facts)):
                 differing = sorted(k for k in own if saved[part].get(k) != own[k])
                 if saved[part] != own:

@@ -40,7 +40,8 @@ class Objective:
         # a triplet moves by its own parabola; third derivatives of the fit come from the truth
         third = () if network.origin == "geocenter" else jerks(arcs.inputs, arcs.rho, arcs.rho_dot)
         state, rate, log_error = network.with_tangent(arcs.inputs, arcs.inputs.tangent(*third))
-        geometry = SightGeometry.of(arcs.inputs, network.origin)
+        planets = {name: arcs.planets[name] for name in self.config.planets}
+        geometry = SightGeometry.of(arcs.inputs, network.origin, planets)
         physics = physics_loss(residuals(geometry, state, rate))
         estimate, truth = (
             self.population(torch.stack(pair, dim=-1)) for pair in (state, (arcs.rho, arcs.rho_dot))

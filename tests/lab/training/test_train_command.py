@@ -144,3 +144,18 @@ def test_fit_of_an_estimator(arc_set, simulate, tmp_path):
     )
     with pytest.raises(NotTrainedError, match="the recipe is of 'mlp'"):
         train(PINNEstimator(), arc_set, tmp_path, recipe=recipe)
+
+
+def test_planets_by_the_command(arc_set, tmp_path):
+    common = ("--data", arc_set, "--epochs", 1, "--width", 8, "--blocks", 1, "--device", "cpu")
+    planets = ("--planets", "jupiter", "--planets", "venus")
+    done = run("--model", "pinn", *common, "--out", tmp_path / "pinn", *planets)
+    assert done.exit_code == 0, done.output
+    card = json.loads((tmp_path / "pinn" / "network.json").read_text())
+    assert card["config"]["planets"] == ["jupiter", "venus"]
+    done = run("--model", "mlp", *common, "--out", tmp_path / "mlp", *planets)
+    assert done.exit_code == 1
+    assert "train a 'pinn'" in done.output
+    assert not (tmp_path / "mlp").exists()
+    done = run("--model", "pinn", *common, "--out", tmp_path / "none", "--planets", "earth")
+    assert done.exit_code == 2
