@@ -1,9 +1,10 @@
 """Ask methods for arcs that differ from their training in one thing, and count if anyone notices.
 
-Run ``python docs/tools/shift_study.py WORK --real SET``: it simulates sets that differ from the
-twin in the population, in the errors or in the cadence, in the folder WORK, asks each method for
-them, and writes the tables and the figure of the guide's page on shifted populations. SET are real
-nights, of ``neoranging dataset real --group-by night``.
+Run ``python docs/tools/shift_study.py WORK --twin TWIN --real REAL``: it simulates sets that differ
+from the twin in the population, in the errors or in the cadence, in the folder WORK, asks each
+method for them, and writes the tables and the figure of the guide's page on shifted populations.
+TWIN is the divided set that the networks learnt from, REAL are real nights, of ``neoranging dataset
+real --group-by night``.
 
 All objects are of the parts ``test`` and ``unseen`` of the division that the networks of the
 package were trained by, or sampled; sets of one population have the same objects and visits. Sets
@@ -72,6 +73,9 @@ POSTERIOR_ARCS: Final = 600
 
 CAP: Final = 10
 """Arcs of one object, at most; those of real nights too."""
+
+TWIN_ARCS: Final = 20_000
+"""Arcs of the twin that the domain is judged by."""
 
 OBJECTS_PER_BLOCK: Final = 100
 JUPITER_AU: Final = 5.2026
@@ -268,7 +272,7 @@ def simulate(shift: Shift, n_arcs: int, seed: int) -> ArcTable:
         rng = np.random.default_rng([seed, block])
         few = objects.take(np.arange(start, min(start + OBJECTS_PER_BLOCK, len(objects))))
         table = block_of_arcs(shift, few, survey, span, rng)
-        # another stream: sets of the same visits keep the same ones as far as they can
+        # by the seed alone: sets of the same visits keep the same arcs, unless errors drop some
         rows = capped(np.unique(table["designation"], return_inverse=True)[1], CAP, seed)
         tables.append(table.take(rows))
         n += len(rows)
@@ -357,7 +361,7 @@ class Share(NamedTuple):
     def __str__(self) -> str:
         if self.n < LEAST:
             return ""
-        digits = 1 if self.value < 0.0995 else 0
+        digits = 0 if self.value > 0.0995 else 1 if self.value > 0.00995 else 2
         value, error = (f"{100.0 * x:.{digits}f}" for x in (self.value, self.error))
         return f"{value} \N{PLUS-MINUS SIGN} {error}"
 
@@ -462,25 +466,23 @@ def rows_of(
         folder = work / "answers" / name.replace(" ", "-")
         folder.mkdir(parents=True, exist_ok=True)
         answers, posteriors = ask(method, some, truths, arcs, folder)
-        calibration = calibration_of(method, work, options.calibrate_on)
+        calibration = calibration_of(method, work, options.twin)
         truth = truths[method.estimator.origin]
         yield judged(name, method, answers, posteriors, truth, calibration)
         seconds = time.monotonic() - begin
         print(f"  {name}: {method.label}, {len(some)} arcs, {seconds:.0f} s", flush=True)
 
 
-def calibration_of(
-    method: StudyMethod, work: Path, calibrate_on: Path | None
-) -> Calibration | None:
+def calibration_of(method: StudyMethod, work: Path, twin: Path | None) -> Calibration | None:
     """Calibration that comes with a method, or one by the part ``test`` of a set."""
     estimator = method.estimator
-    if estimator.calibration is not None or estimator.gives_posterior or calibrate_on is None:
+    if estimator.calibration is not None or estimator.gives_posterior or twin is None:
         return estimator.calibration
     path = work / "calibrations" / f"{method.slug}.json"
     if path.exists() and (made := Calibration.read(path)).matches(estimator.identity):
         return made
     path.parent.mkdir(parents=True, exist_ok=True)
-    table = Selection("test", cap=CAP).read(calibrate_on)
+    table = Selection("test", cap=CAP).read(twin)
     calibration = CalibrationSample.of(estimator, [table]).calibration()
     calibration.write(path)
     return calibration
@@ -507,16 +509,24 @@ def alarms(method: StudyMethod, table: ArcTable) -> list[Share]:
 
 def domain_table(methods: Sequence[StudyMethod], sets: dict[str, ArcTable]) -> str:
     """How often arcs are called outside, beside the share that is asked for."""
+    # networks that learnt from the same arcs have one domain
+    domains: dict[bytes, list[StudyMethod]] = {}
+    for method in methods:
+        estimator = method.estimator
+        if isinstance(estimator, LearnedEstimator) and estimator.network.domain.is_fitted:
+            key = estimator.network.domain.quantiles.numpy().tobytes()
+            domains.setdefault(key, []).append(method)
     header = [
-        *("set", "network", "arcs", "a feature beyond its range [%]"),
+        *("networks", "set", "a feature beyond its range"),
         *(f"density, level {100.0 * level:g} %" for level in DOMAIN_LEVELS),
     ]
     rows = [
-        (name if k == 0 else "", method.label, str(len(table)), *map(str, alarms(method, table)))
-        for name, table in sets.items()
-        for k, method in enumerate(m for m in methods if isinstance(m.estimator, LearnedEstimator))
+        (", ".join(one.label for one in same) if k == 0 else "", name, *map(str, shares))
+        for same in domains.values()
+        for k, (name, table) in enumerate(sets.items())
+        for shares in [alarms(same[0], table)]
     ]
-    return csv_table("Arcs outside the domain [%]", header, rows)
+    return csv_table("Arcs outside the domain [%]", header, rows) if rows else ""
 
 
 # ---------------------------------------------------------------------- page
@@ -560,7 +570,7 @@ def tables(rows: Sequence[Row]) -> Iterator[str]:
             ANSWERS,
             [
                 (
-                    *(name, row.method, str(row.n), f"{row.error:.3f}", str(row.answered)),
+                    *(name, row.method, str(row.n), _error(row), str(row.answered)),
                     *(str(row.usable), str(row.ok), str(row.misfit)),
                     str(row.outside) if row.is_learned else "",
                 )
@@ -575,6 +585,10 @@ def tables(rows: Sequence[Row]) -> Iterator[str]:
                 for name, row in zip(names, part, strict=True)
             ],
         )
+
+
+def _error(row: Row) -> str:
+    return f"{row.error:.3f}" if np.isfinite(row.error) else ""
 
 
 def _intervals(row: Row, level: float) -> tuple[str, ...]:
@@ -670,7 +684,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--real", type=Path, help="set of real nights")
     parser.add_argument("--arcs", type=int, default=ARCS, help="of each set")
     parser.add_argument("--posterior-arcs", type=int, default=POSTERIOR_ARCS)
-    parser.add_argument("--calibrate-on", type=Path, help="twin, for methods without a calibration")
+    parser.add_argument(
+        "--twin",
+        type=Path,
+        help="divided twin, whose part test shows how often the domain errs, and calibrates methods "
+        "that come without a calibration",
+    )
     parser.add_argument("--seed", type=int, default=20)
     parser.add_argument("--output", type=Path, default=GUIDE, help="folder of the page part")
     options = parser.parse_args(arguments)
@@ -687,15 +706,19 @@ def main(arguments: list[str] | None = None) -> None:
     if options.real is not None:
         sets[REAL] = Selection(None, cap=CAP).read(options.real)
         rows += rows_of(REAL, sets[REAL], methods, options.work, options)
-    judged_by_domain = {name: sets[name] for name in (REFERENCE, REAL) if name in sets}
+    of_domain = dict(sets)
+    if options.twin is not None:
+        selection = Selection("test", cap=CAP, max_arcs=TWIN_ARCS)
+        of_domain = {"twin, part test": selection.read(options.twin), **sets}
     parts = [
         ".. made by docs/tools/shift_study.py; do not edit\n",
         weights(methods),
         legend(sets),
-        domain_table(methods, judged_by_domain),
+        domain_table(methods, of_domain),
         *tables(rows),
     ]
-    (options.output / "shift.inc").write_text("\n".join(parts), encoding="utf-8")
+    text = "\n".join(part for part in parts if part)
+    (options.output / "shift.inc").write_text(text, encoding="utf-8")
     drawing = figure(rows)
     drawing.savefig(options.output / "shift.png", dpi=160, metadata={"Software": None})
 
