@@ -20,44 +20,58 @@ from neoranging.lab.sets.splits import divide, read_designations
 from neoranging.lab.study import StudyMethod
 from neoranging.lab.study.scores import ArcTruth
 
-TOOL = Path(__file__).resolve().parents[1] / "docs" / "tools" / "shift_study.py"
+TOOLS = Path(__file__).resolve().parents[1] / "docs" / "tools"
 SEED = 3
 
 
-@pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("shift_study", TOOL)
+def loaded(name):
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(TOOLS)  # where the other tools are
+        spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def maker():
+    module = loaded("shifted_sets")
     module.OBJECTS_PER_BLOCK = 6
     return module
 
 
 @pytest.fixture(scope="module")
-def sets(tool):
+def tool(maker):
+    module = loaded("shift_study")
+    module.stored = maker.stored
+    return module
+
+
+@pytest.fixture(scope="module")
+def sets(maker):
     """Sets by name, each made once."""
     made = {}
 
     def of(name, n=40):
         if name not in made:
-            made[name] = tool.simulate(tool.SHIFTS[name], n, SEED)
+            made[name] = maker.simulate(maker.SHIFTS[name], n, SEED)
         return made[name]
 
     return of
 
 
 class TestSets:
-    def test_are_of_objects_that_nothing_was_learnt_from(self, tool, sets):
+    def test_are_of_objects_that_nothing_was_learnt_from(self, maker, sets):
         never = read_designations(default_weights("mlp", "invariant").with_name("never_learnt.csv"))
         names = np.unique(sets("reference")["designation"])
         part = divide(names, never_train=never).of(names)
         assert set(part.tolist()) <= {"test", "unseen"}
 
-    def test_are_the_same_again(self, tool, sets):
-        again = tool.simulate(tool.SHIFTS["reference"], 40, SEED)
+    def test_are_the_same_again(self, maker, sets):
+        again = maker.simulate(maker.SHIFTS["reference"], 40, SEED)
         np.testing.assert_array_equal(again["ra_rad"], sets("reference")["ra_rad"])
         assert len(again) == 40
-        assert np.unique(again["designation"], return_counts=True)[1].max() <= tool.CAP
+        assert np.unique(again["designation"], return_counts=True)[1].max() <= maker.CAP
 
     def test_of_populations_have_orbits_of_their_kind(self, sets):
         inner = sets("inner orbits")
@@ -72,7 +86,7 @@ class TestSets:
         assert (close["H_mag"] > 25.0).all()
 
     @pytest.mark.parametrize("name", ["errors 0.3", "errors 3"])
-    def test_of_errors_scatter_by_their_size(self, tool, sets, name):
+    def test_of_errors_scatter_by_their_size(self, maker, sets, name):
         table, like = sets(name), sets("reference")
         assert set(table["designation"].tolist()) == set(like["designation"].tolist())
         # the label misses an observation by its error alone
@@ -81,9 +95,9 @@ class TestSets:
         factor = float(name.split()[1])
         assert 1.2 * factor < size < 3.0 * factor
 
-    def test_of_offsets_are_those_of_the_reference_two_arcseconds_off(self, tool, sets):
+    def test_of_offsets_are_those_of_the_reference_two_arcseconds_off(self, maker, sets):
         like = sets("reference")
-        table = tool.with_offsets(like)
+        table = maker.with_offsets(like)
         moved, before = (line_of_sight(part["ra_rad"], part["dec_rad"]) for part in (table, like))
         np.testing.assert_allclose(norm(moved - before) / ARCSEC, 2.0, atol=1e-6)
         # all observations of a station by the same amount
@@ -93,9 +107,9 @@ class TestSets:
         np.testing.assert_allclose(north, north[0], atol=1e-3 * ARCSEC)
         assert np.isfinite(sets("offsets")["rho_topo_au"]).all()
 
-    def test_of_wrong_clocks_keep_the_order_of_time(self, tool, sets):
+    def test_of_wrong_clocks_keep_the_order_of_time(self, maker, sets):
         like = sets("reference")
-        table = tool.with_wrong_clocks(like)
+        table = maker.with_wrong_clocks(like)
         shift = np.sort(table["t_mjd_tdb"]) - np.sort(like["t_mjd_tdb"])
         assert 1.0 < np.abs(shift).max() * 86_400.0 < 60.0
         inside = np.repeat(np.arange(len(table)), table.counts)
@@ -128,16 +142,16 @@ class TestSets:
         np.testing.assert_allclose(1440.0 * to_core(table).span, span, atol=0.1)
         assert (table["station"] != "").all() if "station" in table else True
 
-    def test_are_taken_from_their_file(self, tool, tmp_path, monkeypatch):
+    def test_are_taken_from_their_file(self, maker, tmp_path, monkeypatch):
         path = tmp_path / "sets" / "reference.npz"
-        made = tool.stored(path, "reference", 20, SEED)
-        monkeypatch.setattr(tool, "simulate", None)  # not to be called again
-        taken = tool.stored(path, "reference", 20, SEED)
+        made = maker.stored(path, "reference", 20, SEED)
+        monkeypatch.setattr(maker, "simulate", None)  # not to be called again
+        taken = maker.stored(path, "reference", 20, SEED)
         assert taken.columns.keys() == made.columns.keys()
         for name, column in made.columns.items():
             np.testing.assert_array_equal(taken[name], column)
         with pytest.raises(TypeError):
-            tool.stored(path, "reference", 21, SEED)
+            maker.stored(path, "reference", 21, SEED)
 
 
 class TestShares:
@@ -177,7 +191,9 @@ class TestJudgement:
         covariance = np.full((len(truth), 2, 2), np.nan)
         covariance[:, 0, 0] = 2.0 * (0.1 * rho) ** 2
         answers = replace(answers, covariance=covariance)
-        row = tool.judged("reference", StudyMethod.of("mlp"), answers, None, truth, None)
+        row = tool.judged(
+            "reference", StudyMethod.of("mlp"), answers, None, truth, None, np.zeros(0)
+        )
         for level in (0.68, 0.95):
             inside = np.abs(off) <= 0.1 * np.log(1.0 / (1.0 - level))
             assert row.own[level].value == pytest.approx(inside.mean())
@@ -192,7 +208,9 @@ class TestJudgement:
         status[m // 4 : m // 2] = RangeStatus.MISFIT.code
         answers = Answers.of(truth.attributables, truth.rho, truth.rho_dot, status)
         calibration = StudyMethod.of("gauss").estimator.calibration
-        row = tool.judged("reference", StudyMethod.of("mlp"), answers, None, truth, calibration)
+        mlp, neo = StudyMethod.of("mlp"), np.array([0.9] * 10 + [0.2] * 30)
+        row = tool.judged("reference", mlp, answers, None, truth, calibration, neo)
+        assert row.no_neo.value == 0.75
         assert row.outside.value == row.misfit.value == pytest.approx((m // 4) / m)
         assert row.inside[0.68].n == m
         assert row.trusted[0.68].n == m - m // 4
