@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from next_night import as_tracklets
 from next_night import table as csv_table
-from shifted_sets import REFERENCE, SHIFTS, read_set, stored
+from shifted_sets import SHIFTS, read_set, stored
 
 from neoranging import Calibration
 from neoranging.core.answers import Answers
@@ -39,6 +39,7 @@ from neoranging.lab.study.posteriors import PosteriorScores
 from neoranging.lab.study.scores import ArcTruth
 from neoranging.lab.study.selection import fingerprint
 from neoranging.plotting import style
+from neoranging.tables import number
 from neoranging.typing import FloatArray, StrArray
 
 GUIDE: Final = Path(__file__).resolve().parents[1] / "guide"
@@ -113,8 +114,10 @@ class Row(NamedTuple):
     """Posterior probability of a near-Earth object below one half."""
     inside: dict[float, Share]
     """Truth in the interval, of arcs with an answer, by level."""
+    ratio: dict[float, float]
+    """Median of the upper by the lower bound, by level."""
     kept: dict[float, Share]
-    """The same, of usable answers."""
+    """Truth in the interval, of usable answers."""
     trusted: dict[float, Share]
     """The same, of answers without the status OUTSIDE_TRAINING_DOMAIN."""
     own: dict[float, Share]
@@ -136,7 +139,7 @@ def judged(
     ratio = np.where(answered, answers.rho, np.nan) / rho
     status = {each: answers.status == each.code for each in RangeStatus}
     outside = status[RangeStatus.OUTSIDE_TRAINING_DOMAIN]
-    inside, kept, trusted, own = {}, {}, {}, {}
+    inside, ratios, kept, trusted, own = {}, {}, {}, {}, {}
     with np.errstate(invalid="ignore"):
         off, deviation = np.abs(np.log(ratio)), answers.rho_error / answers.rho
     for level in LEVELS:
@@ -150,6 +153,8 @@ def judged(
         has_interval = answered & np.isfinite(low)
         flags = (low <= rho) & (rho <= high)
         inside[level] = Share.of(flags, objects, has_interval)
+        some = has_interval.any()
+        ratios[level] = float(np.median((high / low)[has_interval])) if some else np.nan
         kept[level] = Share.of(flags, objects, has_interval & answers.usable)
         trusted[level] = Share.of(flags, objects, has_interval & ~outside)
         # the law that the second output is learnt by is Laplace's, of the logarithm of the range
@@ -169,6 +174,7 @@ def judged(
         outside=Share.of(outside, objects),
         no_neo=Share.of(neo < 0.5, objects[: len(neo)]),
         inside=inside,
+        ratio=ratios,
         kept=kept,
         trusted=trusted,
         own=own,
@@ -283,8 +289,8 @@ ANSWERS: Final = (
 )
 INTERVALS: Final = (
     *("set", "method", "68 % holds [%]", "of usable [%]", "of those in the domain [%]"),
-    *("own scale, 68 % [%]", "95 % holds [%]", "of usable [%]", "of those in the domain [%]"),
-    "own scale, 95 % [%]",
+    *("own scale, 68 % [%]", "68 %, upper / lower", "95 % holds [%]", "of usable [%]"),
+    *("of those in the domain [%]", "own scale, 95 % [%]", "95 %, upper / lower"),
 )
 
 
@@ -301,6 +307,7 @@ def tables(rows: Sequence[Row]) -> Iterator[str]:
         part = [row for row in rows if groups[row.name] == group]
         if not part:
             continue
+        yield f".. part {group}\n"
         first = {row.name: row.method for row in reversed(part)}
         names = [row.name if first[row.name] == row.method else "" for row in part]
         yield csv_table(
@@ -326,12 +333,13 @@ def tables(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _error(row: Row) -> str:
-    return f"{row.error:.3f}" if np.isfinite(row.error) else ""
+    return number(row.error) if np.isfinite(row.error) else ""
 
 
 def _intervals(row: Row, level: float) -> tuple[str, ...]:
     trusted = str(row.trusted[level]) if row.is_learned else ""
-    return str(row.inside[level]), str(row.kept[level]), trusted, str(row.own[level])
+    ratio = number(row.ratio[level]) if np.isfinite(row.ratio[level]) else ""
+    return str(row.inside[level]), str(row.kept[level]), trusted, str(row.own[level]), ratio
 
 
 def legend(sets: dict[str, ArcTable]) -> str:
@@ -368,11 +376,9 @@ def figure(rows: Sequence[Row]) -> Any:
             (axes[0], [row.inside[0.68] for row in own], mark.color),
             (axes[1], [row.inside[0.95] for row in own], mark.color),
         ]
+        drawn.append((axes[2], [row.misfit for row in own], "white"))
         if own[0].is_learned:
-            drawn += [
-                (axes[2], [row.outside for row in own], mark.color),
-                (axes[2], [row.misfit for row in own], "white"),
-            ]
+            drawn.append((axes[2], [row.outside for row in own], mark.color))
         for ax, shares, face in drawn:
             value, error = 100.0 * np.array([(s.value, s.error) for s in shares]).T
             ax.errorbar(
@@ -393,7 +399,10 @@ def figure(rows: Sequence[Row]) -> Any:
     style.dress(axes[0], ylabel="68 % intervals hold [%]")
     style.dress(axes[1], ylabel="95 % intervals hold [%]")
     style.dress(axes[2], ylabel="status [%]", xlim=(-0.6, len(names) - 0.4))
-    style.note(axes[2], "filled: outside the training domain; hollow: misfit", (0.01, 0.88))
+    axes[2].set_yscale("symlog", linthresh=1.0)
+    axes[2].set(ylim=(-0.3, 100.0))
+    axes[2].set_yticks([0, 1, 10, 100], ["0", "1", "10", "100"])
+    style.note(axes[2], "filled: outside the training domain; hollow: misfit", (0.01, 0.9))
     axes[2].set_xticks(range(len(names)), names, rotation=35.0, ha="right")
     style.figure_legend(fig, axes[0], "outside upper center")
     return fig
@@ -450,7 +459,9 @@ def main(arguments: list[str] | None = None) -> None:
     parts = [
         ".. made by docs/tools/shift_study.py; do not edit\n",
         weights(methods),
+        ".. part sets\n",
         legend(sets),
+        ".. part domain\n",
         domain_table(methods, of_domain),
         *tables(rows),
     ]
