@@ -26,7 +26,7 @@ from next_night import as_tracklets
 from next_night import table as csv_table
 from shifted_sets import SHIFTS, read_set, stored
 
-from neoranging import Calibration
+from neoranging import Calibration, available_methods
 from neoranging.core.answers import Answers
 from neoranging.core.status import RangeStatus
 from neoranging.estimators import LearnedEstimator
@@ -43,7 +43,9 @@ from neoranging.tables import number
 from neoranging.typing import FloatArray, StrArray
 
 GUIDE: Final = Path(__file__).resolve().parents[1] / "guide"
-METHODS: Final = ("gauss", "laplace", "mlp", "pinn", "systematic")
+METHODS: Final = ("gauss", "laplace", "mlp", "pinn", "posterior", "systematic")
+"""Methods that are asked by default, as far as they are registered."""
+
 REAL: Final = "real nights"
 LEVELS: Final = (0.68, 0.95)
 DOMAIN_LEVELS: Final = (0.0001, 0.001, 0.01, 0.1)
@@ -159,7 +161,7 @@ def judged(
         trusted[level] = Share.of(flags, objects, has_interval & ~outside)
         # the law that the second output is learnt by is Laplace's, of the logarithm of the range
         half = np.sqrt(0.5) * deviation * np.log(1.0 / (1.0 - level))
-        has_own = answered & np.isfinite(half) & _is_learned(method)
+        has_own = answered & np.isfinite(half) & _is_learned(method) & (posteriors is None)
         own[level] = Share.of(off <= half, objects, has_own)
     return Row(
         name=name,
@@ -423,7 +425,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Write the page part and the figure."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("work", type=Path, help="folder of the sets and the answers")
-    parser.add_argument("--methods", nargs="+", default=METHODS, help="[LABEL=]NAME or weights")
+    registered = [name for name in METHODS if name in available_methods()]
+    parser.add_argument("--methods", nargs="+", default=registered, help="[LABEL=]NAME or weights")
     parser.add_argument(
         "--weights", nargs="*", default=[], metavar="LABEL=FILE", help="in place of a method"
     )
