@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import shlex
+import statistics
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -74,6 +75,7 @@ def _section(path: Path) -> str:
         f"{title}\n{'-' * len(title)}",
         _table("What it is", ["", ""], _facts(card, weights)),
         *_figures(card["metrics"]),
+        *_seeds(card),
         _domain(card["domain"]),
     ]
     return "\n\n".join(parts)
@@ -99,7 +101,8 @@ def _facts(card: Mapping[str, Any], weights: Path) -> Iterable[Sequence[str]]:
     )
     yield "trained on", _arcs(card["train"])
     yield "chosen by", _arcs(card["validation"])
-    yield "made by", f"``{_without_places(card['command'])}``"
+    if "command" in card:
+        yield "made by", f"``{_without_places(card['command'])}``"
     yield "recipe", _recipe(config)
     yield (
         "epochs",
@@ -107,6 +110,8 @@ def _facts(card: Mapping[str, Any], weights: Path) -> Iterable[Sequence[str]]:
         f"{card['seconds'] / 60.0:.0f} min on {card['device']}; {card['finished'][:10]}",
     )
     yield "versions", f"neoranging {card['neoranging']}, torch {card['torch']}"
+    if (history := weights.with_suffix(".csv")).exists():
+        yield "history", f":download:`{history.name} </../neoranging/data/weights/{history.name}>`"
     yield (
         "file",
         f"{weights.name}, {weights.stat().st_size / 1e6:.1f} MB, SHA-256 ``{digest[:16]}``",
@@ -166,10 +171,33 @@ def _test_rows(tests: Mapping[str, Any]) -> Iterable[Sequence[str]]:
     yield ["objects", *(f"{part['n_objects']:,}" for part in tests.values())]
     yield ["at most of one object", *(str(part["cap"] or "all") for part in tests.values())]
     for name in dict.fromkeys(name for part in tests.values() for name in part[FIGURES]):
-        metric = METRICS[name]
-        unit = f" [{metric.unit}]" if metric.unit else ""
-        label = metric.label.replace("|", r"\|") + unit  # not a substitution
-        yield [label, *(_interval(f[FIGURES].get(name)) for f in tests.values())]
+        yield [_label(name), *(_interval(f[FIGURES].get(name)) for f in tests.values())]
+
+
+def _seeds(card: Mapping[str, Any]) -> Iterable[str]:
+    """Figures of all trainings that differ in their seed, and their standard deviation."""
+    entries = card.get("seeds", {})
+    if len(entries) < 2:
+        return
+    shipped = str(card["config"]["seed"])
+    names = [f"seed {seed}{' (shipped)' * (seed == shipped)}" for seed in entries]
+    rows = [["best epoch", *(str(entry["best_epoch"]) for entry in entries.values()), ""]]
+    columns = [
+        {"validation loss": entry["validation_loss"]} | entry.get("twin, test", {})
+        for entry in entries.values()
+    ]
+    for name in columns[0]:
+        values = [column[name] for column in columns]
+        label = _label(name) if name in METRICS else name
+        spread = number(statistics.stdev(values), 2)
+        rows.append([label, *(number(value, 4) for value in values), spread])
+    yield _table("Spread over seeds", ["", *names, "standard deviation"], rows)
+
+
+def _label(figure: str) -> str:
+    metric = METRICS[figure]
+    unit = f" [{metric.unit}]" if metric.unit else ""
+    return metric.label.replace("|", r"\|") + unit  # not a substitution
 
 
 def _interval(figure: Sequence[float] | None) -> str:

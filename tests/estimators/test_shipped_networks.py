@@ -1,5 +1,7 @@
 """The networks that come with the package: what they are, and that they do what their cards say."""
 
+import csv
+
 import numpy as np
 import pytest
 from astropy import units as u
@@ -44,6 +46,19 @@ def test_the_card_tells_data_recipe_metrics_and_domain(model, representation):
         value, low, high = metrics["value, low, high"]["medae_rho"]
         assert low <= value <= high
     assert any(name.startswith("real") for name in card["metrics"])
+
+
+@ALL
+def test_the_history_and_the_other_seeds_are_those_of_the_card(model, representation):
+    card = made(model, representation).card
+    with default_weights(model, representation).with_suffix(".csv").open() as file:
+        losses = [float(row["val_total"]) for row in csv.DictReader(file)]
+    assert len(losses) == card["epochs_done"]
+    assert min(losses) == losses[card["best_epoch"] - 1]
+    own = card["seeds"][str(card["config"]["seed"])]
+    assert own["validation_loss"] == pytest.approx(min(losses), rel=1e-5)
+    assert own["validation_loss"] == min(x["validation_loss"] for x in card["seeds"].values())
+    assert len(card["seeds"]) == 3
 
 
 @ALL
