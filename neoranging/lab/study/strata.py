@@ -245,8 +245,8 @@ def cross(
     -------
     DataFrame
         As of `compare`, with the names of the cells under ``eta`` and ``rho`` (the axes) before,
-        and ``n_cell``, the number of arcs in the cell. Cells without arcs have their rows too. A
-        margin is called `EVERY`.
+        and ``n_cell``, the number of arcs in the cell. Cells without arcs have their rows too.
+        Margins are called ``"all"``.
 
     Raises
     ------
