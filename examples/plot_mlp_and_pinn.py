@@ -113,6 +113,13 @@ def draw_cross(first, second):
 draw_cross(("mlp", "invariant"), ("pinn", "invariant"))
 
 # %%
+# The same pair in the paper's representation. Here the physics does count, and the sign of its
+# effect depends on the cell: it helps fast and near asteroids, and costs slow and distant ones some
+# accuracy. That is the finding of the paper, and of no single number for all nights.
+
+draw_cross(("mlp", "paper"), ("pinn", "paper"))
+
+# %%
 # And the two representations, with the MLP:
 
 draw_cross(("mlp", "paper"), ("mlp", "invariant"))

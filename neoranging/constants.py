@@ -33,6 +33,21 @@ GM_EARTH: Final = 8.887_692_446_706_8e-10
 GM_MOON: Final = 1.093_189_461_713_067_4e-11
 """Selenocentric gravitational parameter [au^3/d^2] of JPL DE440, 4902.800118 km^3/s^2."""
 
+GM_PLANETS: Final = {
+    name: km3_s2 * DAY_S**2 / AU_KM**3
+    for name, km3_s2 in {
+        "mercury": 22_031.868_551,
+        "venus": 324_858.592,
+        "mars": 42_828.375_816,
+        "jupiter": 126_712_764.1,
+        "saturn": 37_940_584.841_8,
+        "uranus": 5_794_556.4,
+        "neptune": 6_836_527.100_58,
+    }.items()
+}
+"""Gravitational parameters [au^3/d^2] of the planets but the Earth, with their satellites, of JPL
+DE440 (Park et al. 2021, AJ 161, 105, table 2)."""
+
 R_EARTH: Final = 6_378_137.0 / AU_M
 """Equatorial radius of the Earth [au] (GRS 80 / WGS 84)."""
 

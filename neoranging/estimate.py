@@ -17,6 +17,7 @@ from neoranging.attributable import Attributable
 from neoranging.calibration import Calibration
 from neoranging.constants import ARCSEC, GM_SUN
 from neoranging.core.answers import Answers, Candidates
+from neoranging.core.conformal import QUANTITIES
 from neoranging.core.prediction import sky_residuals
 from neoranging.core.status import RangeStatus
 from neoranging.exceptions import EstimationError
@@ -142,22 +143,29 @@ class RangeEstimate(FollowUpView):
     # ------------------------------------------------------------------ intervals
 
     def interval(
-        self, confidence_level: float = TABLE_LEVEL, *, calibrated: bool = True
+        self,
+        confidence_level: float = TABLE_LEVEL,
+        *,
+        of: str = "range",
+        calibrated: bool = True,
     ) -> u.Quantity:
-        """Range interval that can be quoted at a level.
+        """Interval of the range, or of the range-rate, that can be quoted at a level.
 
         Of a method with a posterior, the quantiles that leave the same probability out on either
         side. Of a calibrated method, the interval that held for this share of arcs of a like proper
         motion and length that it had never seen, whether its answer was OK or not. Otherwise, where
         the status is OK, the propagated errors of the observations: their size is uncertain, so the
-        interval of a high level is wider than `range_error` as that of a normal law would have it.
-        None reaches beyond the admissible region. Elsewhere nothing narrower than the whole
-        admissible range holds, and that is returned whatever the level.
+        interval of a high level is wider than `range_error` as that of a normal law would have it
+        (that of the range-rate is of a normal law). None reaches beyond the admissible region.
+        Elsewhere nothing narrower than all that is admissible holds, and that is returned whatever
+        the level.
 
         Parameters
         ----------
         confidence_level : float
             Between 0 and 1.
+        of : {"range", "range_rate"}
+            Number that the interval is of.
         calibrated : bool
             False asks for what the observations alone say, as of a method without calibration.
 
@@ -169,9 +177,10 @@ class RangeEstimate(FollowUpView):
         Raises
         ------
         EstimationError
-            If the level does not lie between 0 and 1.
+            If the level does not lie between 0 and 1, or there is no such number.
         ConformalError
-            If the method was calibrated on too few arcs for the level, for an answer that is OK.
+            If the method was calibrated on too few arcs for the level, for an answer that is OK;
+            or for the range alone, as calibrations of former versions are.
 
         Examples
         --------
@@ -180,54 +189,39 @@ class RangeEstimate(FollowUpView):
         >>> estimate = night.estimate(method="systematic")
         >>> print(estimate.interval(0.95).round(2))
         [0.01 0.11] AU
-        """
-        check_level("confidence_level", confidence_level)
-        calibration = self.calibration if calibrated else None
-        return self._quantity(self._bounds(confidence_level, calibration), u.au)
-
-    def _bounds(
-        self, confidence_level: float, calibration: Calibration | None, too_few: str = "raise"
-    ) -> FloatArray:
-        """Bounds of `interval`, shape (M, 2) [au]; ``too_few`` as in `Calibration.bounds`."""
-        s, limits = self._answers, self._answers.limits
-        if calibration is not None:
-            span = self._tracklets._span
-            return calibration.bounds(s, span, limits, confidence_level, too_few=too_few)
-        quantiles = None if s.posterior is None else s.posterior.quantile(tails(confidence_level))
-        return _within(limits, s.rho, s.error_quantile(confidence_level), s.ok, quantiles)
-
-    def rate_interval(self, confidence_level: float = TABLE_LEVEL) -> u.Quantity:
-        """Interval of the range-rate at a level.
-
-        Of a method with a posterior, its quantiles. Otherwise, where the status is OK and the
-        range-rate has a standard error, a normal interval; elsewhere all range-rates of admissible
-        orbits, whatever the level. None reaches beyond these.
-
-        Parameters
-        ----------
-        confidence_level : float
-            Between 0 and 1.
-
-        Returns
-        -------
-        Quantity, shape (..., 2)
-            Lower and upper bound; NaN where no range is admissible.
-
-        Examples
-        --------
-        >>> import neoranging as nr
-        >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
-        >>> estimate = night.estimate(method="systematic")
-        >>> print(estimate.rate_interval(0.95).round(2))
+        >>> print(estimate.interval(0.95, of="range_rate").round(2))
         [0.   0.01] AU / d
         """
         check_level("confidence_level", confidence_level)
+        if of not in QUANTITIES:
+            raise EstimationError(f"of must be one of {QUANTITIES}, got {of!r}")
+        calibration = self.calibration if calibrated else None
+        bounds = self._bounds(confidence_level, calibration, of)
+        return self._quantity(bounds, u.au if of == "range" else AU_D)
+
+    def _bounds(
+        self,
+        confidence_level: float,
+        calibration: Calibration | None,
+        of: str = "range",
+        too_few: str = "raise",
+    ) -> FloatArray:
+        """Bounds of `interval`, (M, 2) [au] or [au/d]; ``too_few`` as in `Calibration.bounds`."""
         s, level = self._answers, confidence_level
-        quantiles = None if s.posterior is None else s.posterior.rate_quantile(tails(level))
+        is_range = of == "range"
+        limits = s.limits if is_range else s.rate_limits
+        # a calibration of the range alone leaves the range-rate to the posterior, if there is one
+        if calibration is not None and (s.posterior is None or of in calibration.quantities):
+            span = self._tracklets._span
+            return calibration.bounds(s, span, limits, level, of=of, too_few=too_few)
+        quantiles = None
+        if (posterior := s.posterior) is not None:
+            quantile = posterior.quantile if is_range else posterior.rate_quantile
+            quantiles = quantile(tails(level))
+        if is_range:
+            return _within(limits, s.rho, s.error_quantile(level), s.ok, quantiles)
         half = ndtri(0.5 + 0.5 * level) * np.sqrt(s.covariance[:, 1, 1])
-        ok = s.ok & np.isfinite(half)
-        limits = s.attributables.rate_limits
-        return self._quantity(_within(limits, s.rho_dot, half, ok, quantiles), AU_D)
+        return _within(limits, s.rho_dot, half, s.ok & np.isfinite(half), quantiles)
 
     # ------------------------------------------------------------------ what it implies
 
@@ -414,11 +408,14 @@ class RangeEstimate(FollowUpView):
 
         Columns: ``tracklet`` (its id, or its number), ``designation``, ``station`` (codes with
         commas between), ``epoch``, ``range`` and ``range_rate`` with their standard errors,
-        ``range_low`` and ``range_high`` (`interval` at the level 0.68), ``status``, ``admissible``,
-        ``proper_motion``, ``curvature_significance`` and ``n_observations``.
+        ``range_low`` and ``range_high``, ``range_rate_low`` and ``range_rate_high`` (`interval` at
+        the level 0.68), ``status``, ``admissible``, ``proper_motion``, ``curvature_significance``
+        and ``n_observations``.
         """
         s, a = self._answers, self.attributable._arrays
-        low, high = self._bounds(TABLE_LEVEL, self.calibration, too_few="limits").T
+        (low, high), (rate_low, rate_high) = (
+            self._bounds(TABLE_LEVEL, self.calibration, of, too_few="limits").T for of in QUANTITIES
+        )
         return QTable(
             {
                 "tracklet": self._tracklets._labels,
@@ -431,6 +428,8 @@ class RangeEstimate(FollowUpView):
                 "range_high": high << u.au,
                 "range_rate": s.rho_dot << AU_D,
                 "range_rate_error": np.sqrt(s.covariance[:, 1, 1]) << AU_D,
+                "range_rate_low": rate_low << AU_D,
+                "range_rate_high": rate_high << AU_D,
                 "status": np.array([member.name for member in RangeStatus])[s.status],
                 "admissible": s.admissible,
                 "proper_motion": a.proper_motion << u.rad / u.d,
@@ -463,13 +462,17 @@ class RangeEstimate(FollowUpView):
         return f"<RangeEstimate {summary}{f' ({verdicts})' if verdicts else ''}>"
 
     def _summary(self) -> dict[str, str]:
-        low, high = self._bounds(TABLE_LEVEL, self.calibration, too_few="limits")[0]
+        (low, high), (rate_low, rate_high) = (
+            self._bounds(TABLE_LEVEL, self.calibration, of, too_few="limits")[0]
+            for of in QUANTITIES
+        )
         rows = {
             "method": f"{self.method}, {self.origin}",
             "epoch": self.epoch.isot + " TDB",
             "range": f"{self.range.value:.6g} ± {self.range_error.value:.2g} au",
             f"{TABLE_LEVEL:.0%} interval": f"{low:.4g} to {high:.4g} au",
             "range rate": f"{self.range_rate.value:.4g} ± {self.range_rate_error.value:.2g} au/d",
+            f"its {TABLE_LEVEL:.0%} interval": f"{rate_low:.4g} to {rate_high:.4g} au/d",
             "status": f"{self.status.name}: {self.status.advice}",
         }
         if self.diagnostics:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from astropy import units as u
 
-from neoranging.calibration import LEVELS, Calibration, default_calibration
+from neoranging.calibration import CELLS, LEVELS, Calibration, default_calibration
 from neoranging.core import conformal as core
 from neoranging.core.status import RangeStatus
 from neoranging.estimators.conformal import ConformalEstimator
@@ -36,6 +36,36 @@ def draw(made_answers, n, seed, ok=0.3, missing=0.1):
     return made_answers(rho, error, good, eta), span, truth
 
 
+def with_rates(answers, seed):
+    """Answers with range-rates, 1.4 times as far off as they claim if OK; the true ones [au/d]."""
+    rng = np.random.default_rng(seed)
+    n, ok = len(answers), answers.usable
+    truth = rng.normal(0.0, 0.01, n)
+    error = np.where(ok, rng.uniform(1e-4, 2e-3, n), NAN)
+    spread = np.where(ok, 1.4 * error, np.minimum(0.3 * answers.eta, 0.01))
+    off = spread * rng.standard_normal(n)
+    covariance = answers.covariance.copy()
+    covariance[:, 1, 1] = error**2
+    rho_dot = np.where(core.answered(answers), truth + off, NAN)
+    return replace(answers, rho_dot=rho_dot, covariance=covariance), truth
+
+
+def strata_of(answers, span):
+    """Rows of every decile of motion and tercile of length, of OK answers and of others."""
+    given = core.answered(answers)
+    decile = core.bin_of(core.quantile_edges(answers.eta, 10), answers.eta)
+    tercile = core.bin_of(core.quantile_edges(span, 3), span)
+    for ok in (True, False):
+        for stratum in (decile, tercile):
+            for k in np.unique(stratum):
+                yield given & (answers.usable == ok) & (stratum == k)
+
+
+def bound(n, level):
+    """Difference of the coverages of two samples of n that five standard deviations allow."""
+    return 5.0 * np.sqrt(2.0 * level * (1.0 - level) / n)
+
+
 def quantile(scores, level):
     """Exact one of a cell."""
     return core.quantiles(scores, np.zeros(len(scores), dtype=int), 1, np.array([level]))[1][0, 0]
@@ -52,11 +82,33 @@ def calibration(request, known):
 
 
 @pytest.fixture(scope="module")
+def rated(known):
+    answers, span, truth = known
+    with_rate, true_rate = with_rates(answers, seed=11)
+    return with_rate, span, truth, true_rate
+
+
+@pytest.fixture(scope="module", params=core.SCORES)
+def both(request, rated):
+    *columns, true_rate = rated
+    return Calibration.fit(*columns, true_rate=true_rate, score=request.param)
+
+
+@pytest.fixture(scope="module")
+def paper(known):
+    answers, span, truth = known
+    answers, rate = with_rates(answers, seed=21)
+    return Calibration.fit(
+        answers, span, truth, true_rate=rate, score="absolute", cells="motion deciles"
+    )
+
+
+@pytest.fixture(scope="module")
 def pair(simulate):
     """The same 300 tracklets by Gauss's method, bare and calibrated on themselves; the truth."""
     s = simulate(300, 0.3, seed=700, sigma=0.25).with_noise(np.random.default_rng(7))
     base = GaussEstimator()
-    made = ConformalEstimator(base).calibrate(s.tracklets(), s.rho * u.au)
+    made = ConformalEstimator(base).calibrate(s.tracklets(), s.rho * u.au, s.rho_dot * u.au / u.d)
     return s.tracklets().estimate(base), s.tracklets().estimate(made), s
 
 
@@ -207,16 +259,10 @@ class TestIntervals:
         given = core.answered(answers)
         np.testing.assert_array_equal(np.isfinite(low), given)
         inside = (low <= truth) & (truth <= high)
-        decile = core.bin_of(core.quantile_edges(answers.eta, 10), answers.eta)
-        tercile = core.bin_of(core.quantile_edges(span, 3), span)
-        for ok in (True, False):
-            for stratum in (decile, tercile):
-                for k in np.unique(stratum):
-                    rows = given & (answers.usable == ok) & (stratum == k)
-                    n = rows.sum()
-                    assert n > 400
-                    bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / n)
-                    assert abs(inside[rows].mean() - level) < bound
+        for rows in strata_of(answers, span):
+            n = rows.sum()
+            assert n > 400
+            assert abs(inside[rows].mean() - level) < bound(n, level)
 
     def test_around_an_answer_from_anywhere(self, made_answers, calibration):
         answers, span, truth = draw(made_answers, 500, seed=3)
@@ -227,7 +273,7 @@ class TestIntervals:
             span * u.d,
             answers.usable,
             0.68,
-            range_error=answers.rho_error * u.au,
+            error=answers.rho_error * u.au,
         )
         np.testing.assert_array_equal(
             interval.value, calibration.bounds(answers, span, nowhere, 0.68)
@@ -270,6 +316,175 @@ class TestIntervals:
     def test_of_nothing(self, made_answers, calibration):
         none = made_answers(np.zeros(0))
         assert calibration.bounds(none, np.zeros(0), np.zeros((0, 2)), 0.68).shape == (0, 2)
+
+
+class TestRangeRate:
+    @pytest.mark.parametrize("level", [0.68, 0.95])
+    def test_holds_for_new_arcs_at_every_decile_span_and_verdict(self, made_answers, both, level):
+        answers, span, _ = draw(made_answers, 20_000, seed=12)
+        answers, truth = with_rates(answers, seed=13)
+        nowhere = np.full((len(truth), 2), NAN)
+        low, high = both.bounds(answers, span, nowhere, level, of="range_rate").T
+        np.testing.assert_array_equal(np.isfinite(low), core.answered(answers))
+        inside = (low <= truth) & (truth <= high)
+        for rows in strata_of(answers, span):
+            assert abs(inside[rows].mean() - level) < bound(rows.sum(), level)
+
+    def test_leaves_the_range_as_it_is(self, made_answers, rated, both):
+        assert both.quantities == ("range", "range_rate")
+        alone = Calibration.fit(*rated[:3], score=both.score)
+        assert alone.quantities == ("range",)
+        answers, span, _ = draw(made_answers, 500, seed=14)
+        np.testing.assert_array_equal(
+            *(c.bounds(answers, span, limits(500), 0.9) for c in (alone, both))
+        )
+
+    def test_follows_the_error_of_the_arc_in_scores_of_errors(self, both):
+        """And is of one width at each motion, length and verdict in the others."""
+        rates = [-0.01, 0.0, 0.01] * u.au / u.d
+        errors = [1e-4, 1e-3, 1e-2] * u.au / u.d
+        place = 0.01 * ETA, SPAN, True, 0.68
+        widths = np.ptp(both.interval(rates, *place, error=errors, of="range_rate").value, axis=1)
+        ratio = 10.0 if both.score in core.IN_ERRORS else 1.0
+        np.testing.assert_allclose(widths[1:] / widths[:-1], ratio)
+
+    def test_around_an_answer_from_anywhere(self, made_answers, both):
+        answers, span, _ = draw(made_answers, 500, seed=15)
+        answers, _ = with_rates(answers, seed=16)
+        nowhere = np.full((500, 2), NAN)
+        interval = both.interval(
+            answers.rho_dot * u.au / u.d,
+            answers.eta * ETA,
+            span * u.d,
+            answers.usable,
+            0.68,
+            error=np.sqrt(answers.covariance[:, 1, 1]) * u.au / u.d,
+            of="range_rate",
+        )
+        assert interval.unit == u.au / u.d
+        np.testing.assert_array_equal(
+            interval.value, both.bounds(answers, span, nowhere, 0.68, of="range_rate")
+        )
+
+    def test_of_an_answer_without_one_it_is_all_that_is_admissible(self, rated, both):
+        answers, span, *_ = rated
+        bare = replace(answers, rho_dot=np.full(len(answers), NAN))
+        whole = limits(len(answers), -0.03, 0.02)
+        bounds = both.bounds(bare, span, whole, 0.68, of="range_rate")
+        np.testing.assert_array_equal(bounds, whole)
+
+    def test_round_trip(self, rated, both, tmp_path):
+        answers, span, *_ = rated
+        both.write(tmp_path / "c.json")
+        assert (tmp_path / "c.json").stat().st_size < 120_000
+        again = Calibration.read(tmp_path / "c.json")
+        assert again.to_json() == both.to_json()
+        whole = limits(len(span), -0.03, 0.02)
+        np.testing.assert_array_equal(
+            *(c.bounds(answers, span, whole, 0.95, of="range_rate") for c in (both, again))
+        )
+
+    @pytest.mark.parametrize("damage", ["partial", "short", "negative", "falling", "text"])
+    def test_damage(self, both, damage):
+        content = copy.deepcopy(both.to_json())
+        group = content["groups"][1]
+        rows = group["range_rate_half_widths"]
+        if damage == "partial":
+            del group["range_rate_half_widths"]
+        elif damage == "short":
+            rows.pop()
+        elif damage == "negative":
+            rows[0][-1] = -1.0
+        elif damage == "falling":
+            rows[0][:-1] = rows[0][:-1][::-1]
+        else:
+            rows[0][0] = "x"
+        with pytest.raises(ConformalError, match="make it anew"):
+            Calibration.from_json(content)
+
+    def test_of_a_former_version_says_what_to_do(self, rated, both):
+        """Files that are older than the range-rate lack it, and the choice of cells."""
+        answers, span, *_ = rated
+        content = copy.deepcopy(both.to_json())
+        del content["cells"]
+        for group in content["groups"]:
+            del group["range_rate_half_widths"]
+        old, whole = Calibration.from_json(content), limits(len(span), -0.03, 0.02)
+        np.testing.assert_array_equal(
+            *(c.bounds(answers, span, limits(len(span)), 0.68) for c in (old, both))
+        )
+        with pytest.raises(ConformalError, match=r"none of 'range_rate': calibrate anew with true"):
+            old.bounds(answers, span, whole, 0.68, of="range_rate")
+        with pytest.raises(ConformalError, match=r"calibrate anew.*neoranging calibrate"):
+            old.half_width(0.01 * ETA, SPAN, True, 0.68, of="range_rate")
+        lenient = old.bounds(answers, span, whole, 0.68, of="range_rate", too_few="limits")
+        np.testing.assert_array_equal(lenient, whole)
+
+    def test_the_natural_score_of_learned_methods(self, rated):
+        answers, span, truth, rate = rated
+        learned = Calibration.fit(answers, span, truth, true_rate=rate, is_learned=True)
+        assert learned.score == "log-standard"
+        bare = replace(answers, covariance=np.full((len(truth), 2, 2), NAN))
+        assert Calibration.fit(bare, span, truth, is_learned=True).score == "log"
+        with pytest.raises(ConformalError, match="log-standard scores need usable answers"):
+            Calibration.fit(bare, span, truth, score="log-standard")
+
+
+class TestMotionDeciles:
+    """The construction of the literature: absolute residuals by decile of proper motion."""
+
+    def test_is_the_quantile_of_the_residuals_of_each_tenth(self, known, paper):
+        answers, _, truth = known
+        given = np.flatnonzero(core.answered(answers))
+        order = given[np.argsort(answers.eta[given], kind="stable")]
+        cuts = np.ceil(len(order) * np.arange(1, 10) / 10).astype(int)
+        for tenth in np.split(order, cuts):
+            residuals = np.sort(np.abs(answers.rho - truth)[tenth])
+            for level in (0.68, 0.95):
+                k = int(np.ceil(np.round((len(tenth) + 1) * level, 9)))
+                eta = np.median(answers.eta[tenth]) * ETA
+                for arc in (SPAN, 10.0 * SPAN):
+                    for usable in (True, False):
+                        width = paper.half_width(eta, arc, usable, level)
+                        assert residuals[k - 1] <= width <= residuals[k - 1] * 1.0001
+
+    @pytest.mark.parametrize("level", [0.68, 0.95])
+    @pytest.mark.parametrize("of", core.QUANTITIES)
+    def test_holds_in_every_decile(self, made_answers, paper, level, of):
+        answers, span, truth = draw(made_answers, 20_000, seed=22)
+        answers, rate = with_rates(answers, seed=23)
+        nowhere = np.full((len(truth), 2), NAN)
+        low, high = paper.bounds(answers, span, nowhere, level, of=of).T
+        true = truth if of == "range" else rate
+        inside = (low <= true) & (true <= high)
+        decile = core.bin_of(core.quantile_edges(answers.eta, 10), answers.eta)
+        for k in range(10):
+            rows = core.answered(answers) & (decile == k)
+            assert abs(inside[rows].mean() - level) < bound(rows.sum(), level)
+
+    def test_round_trip(self, paper, tmp_path):
+        paper.write(tmp_path / "c.json")
+        again = Calibration.read(tmp_path / "c.json")
+        assert again.to_json() == paper.to_json()
+        assert again.cells == "motion deciles"
+        assert "motion deciles, score absolute" in repr(again)
+        assert again.to_json()["groups"][0]["verdict"] == "any"
+
+    def test_too_few_arcs(self, made_answers):
+        answers, span, truth = draw(made_answers, 150, seed=24, missing=0.0)
+        few = Calibration.fit(answers, span, truth, score="absolute", cells="motion deciles")
+        with pytest.raises(
+            ConformalError, match=r"needs 19 .*with a like proper motion, there.*15"
+        ):
+            few.half_width(0.01 * ETA, SPAN, True, 0.95)
+
+    def test_cells_that_are_none(self, known, paper):
+        with pytest.raises(ConformalError, match=r"cells must be one of .*got 'terciles'"):
+            Calibration.fit(*known, cells="terciles")
+        with pytest.raises(ConformalError, match="make it anew"):
+            Calibration.from_json(paper.to_json() | {"cells": "terciles"})
+        with pytest.raises(ConformalError, match="make it anew"):
+            Calibration.from_json(paper.to_json() | {"cells": CELLS[0]})
 
 
 class TestFiles:
@@ -407,7 +622,38 @@ class TestEstimates:
         np.testing.assert_allclose(calibrated[5:9].interval(0.68).value, whole[5:9])
         table = calibrated.to_table()
         np.testing.assert_array_equal(table["range_low"].value, whole[:, 0])
+        rates = calibrated.interval(0.68, of="range_rate").value
+        np.testing.assert_array_equal(table["range_rate_low"].value, rates[:, 0])
+        np.testing.assert_array_equal(table["range_rate_high"].value, rates[:, 1])
         np.testing.assert_array_equal(table["range_high"].value, whole[:, 1])
+
+    def test_of_the_range_rate_hold_where_the_answers_are_ok(self, pair):
+        """Calibrated on themselves: the share is what the rank says, to the bins."""
+        plain, calibrated, s = pair
+        low, high = calibrated.interval(0.68, of="range_rate").value.T
+        ok = plain.ok
+        assert ok.sum() > 50
+        inside = (low <= s.rho_dot) & (s.rho_dot <= high)
+        assert abs(inside[ok].mean() - 0.68) < 3.0 / np.sqrt(ok.sum())
+        whole = plain._answers.rate_limits
+        known = np.isfinite(whole[:, 0])
+        assert (low[known] >= whole[known, 0]).all()
+        assert (high[known] <= whole[known, 1]).all()
+        with pytest.raises(EstimationError, match=r"of must be one of .*got 'rate'"):
+            plain.interval(0.68, of="rate")
+
+    def test_of_the_range_rate_with_a_calibration_of_the_range_alone(self, pair):
+        plain, _, s = pair
+        of_range = ConformalEstimator(GaussEstimator()).calibrate(s.tracklets(), s.rho * u.au)
+        estimate = s.tracklets().estimate(of_range)
+        with pytest.raises(ConformalError, match=r"calibrate anew.*calibrated=False"):
+            estimate.interval(0.68, of="range_rate")
+        bare = estimate.interval(0.68, of="range_rate", calibrated=False)
+        np.testing.assert_array_equal(bare, plain.interval(of="range_rate", calibrated=False))
+        table = estimate.to_table()
+        whole = plain._answers.rate_limits
+        np.testing.assert_array_equal(table["range_rate_low"].value, whole[:, 0])
+        assert "its 68% interval" in estimate[0]._repr_html_()
 
     def test_survive_pickle(self, pair):
         _, calibrated, _ = pair

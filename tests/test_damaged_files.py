@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import shutil
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,30 +122,42 @@ def intervals_of(path):
     calibration = Calibration.read(path)
     repr(calibration)
     calibration.matches({"method": "gauss"})
-    rho = np.array([0.01, 0.3, 2.0]) * u.au
-    for ok in (True, False):
+    values = np.array([0.01, 0.3, 2.0])
+    for of, ok in itertools.product(calibration.quantities, (True, False)):
+        answer = values * (u.au if of == "range" else u.au / u.d)
         bounds = calibration.interval(
-            rho,
+            answer,
             [0.1, 1.0, 10.0] * u.deg / u.d,
             [1.0, 2.0, 9.0] * u.h,
             ok,
             0.68,
-            range_error=rho / 10.0,
+            error=answer / 10.0,
+            of=of,
         ).value
         assert not np.isnan(bounds).any()
         assert (bounds[:, 0] <= bounds[:, 1]).all()
     return calibration
 
 
-def calibration_trials(tmp_path, n):
-    plain = default_calibration("gauss").to_json()
+@pytest.fixture(scope="module")
+def plain_calibration(made_answers):
+    """Plain data of a calibration of range and range-rate."""
+    rng = np.random.default_rng(5)
+    rho, eta, span, truth, usable = rng.uniform(0.1, 1.0, (5, 900))
+    answers = made_answers(rho, 0.1 * rho, usable > 0.5, eta)
+    answers.covariance[:, 1, 1] = 1e-6
+    answers = replace(answers, rho_dot=0.01 * rho)
+    return Calibration.fit(answers, span, truth, true_rate=0.01 * truth).to_json()
+
+
+def calibration_trials(plain, tmp_path, n):
     text = json.dumps(plain).encode()
     for mutants in (json_mutants(plain, n, 1), byte_mutants(text, n, 2)):
         yield trial(mutants, tmp_path / "calibration.json", intervals_of)
 
 
-def test_mutated_calibrations(tmp_path):
-    for refused, loaded in calibration_trials(tmp_path, N):
+def test_mutated_calibrations(plain_calibration, tmp_path):
+    for refused, loaded in calibration_trials(plain_calibration, tmp_path, N):
         assert refused > loaded
 
 

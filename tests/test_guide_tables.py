@@ -14,7 +14,8 @@ WEIGHTS = Path(neoranging.__file__).parent / "data" / "weights"
 
 
 @pytest.mark.parametrize(
-    "part", ["study_headline.inc", "study_coverage.inc", "study_posterior.inc"]
+    "part",
+    ["study_headline.inc", "study_paper.inc", "study_coverage.inc", "study_posterior.inc"],
 )
 def test_studies_are_of_the_weights_that_ship(part):
     told = set(re.findall(r"``([\w-]+)`` ``([0-9a-f]{8})``", (GUIDE / part).read_text()))
@@ -24,6 +25,16 @@ def test_studies_are_of_the_weights_that_ship(part):
         assert any(each.startswith(digest) for each in held), (
             f"{part} is of other weights of {name}: make its studies anew, then run "
             "docs/tools/study_tables.py"
+        )
+
+
+def test_published_values_stand_beside_networks_that_ship():
+    told = set(re.findall(r"``([0-9a-f]{8})``", (GUIDE / "paper_values.inc").read_text()))
+    for model in ("mlp", "pinn"):
+        held = hashlib.sha256((WEIGHTS / f"{model}-paper.safetensors").read_bytes()).hexdigest()
+        assert held[:8] in told, (
+            f"paper_values.inc is of other weights of {model}: make it anew with "
+            "docs/tools/paper_values.py"
         )
 
 

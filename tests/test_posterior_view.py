@@ -70,15 +70,26 @@ class TestIntervals:
         np.testing.assert_array_equal(bounds[5], limits[5])  # without a posterior
 
     def test_of_the_rate(self, estimate):
-        bounds = estimate.rate_interval(0.95)
+        bounds = estimate.interval(0.95, of="range_rate")
         assert bounds.unit == AU_D
         limits = estimate._answers.attributables.rate_limits
         np.testing.assert_array_equal(bounds[5].value, limits[5])
         assert (np.diff(bounds.value, axis=1)[:5] < np.diff(limits, axis=1)[:5]).all()
 
+    def test_of_the_rate_with_a_calibration_of_the_range_alone(self, estimate):
+        """The range is the calibration's, the range-rate stays that of the posterior."""
+        m = len(estimate)
+        answers = replace(estimate._answers, rho=np.full(m, 0.5))
+        made = nr.Calibration.fit(answers, np.full(m, 0.05), np.full(m, 0.5))
+        around = nr.RangeEstimate(estimate._answers, estimate._tracklets, made)
+        rates = (each.interval(0.68, of="range_rate") for each in (around, estimate))
+        np.testing.assert_array_equal(next(rates), next(rates))
+        assert (around.interval(0.68) != estimate.interval(0.68)).any()
+
     def test_of_the_rate_without_a_posterior(self, tracklets):
         classical = tracklets.estimate("gauss")
-        bounds, limits = classical.rate_interval(0.68), classical._answers.attributables.rate_limits
+        bounds = classical.interval(0.68, of="range_rate", calibrated=False)
+        limits = classical._answers.rate_limits
         half = 0.994458 * classical.range_rate_error.value
         ok = classical.ok & np.isfinite(half)
         np.testing.assert_array_equal(bounds.value[~ok], limits[~ok])
@@ -94,7 +105,7 @@ class TestIntervals:
 
     @pytest.mark.parametrize("level", [0.0, 68, True])
     def test_levels_that_are_none(self, one, level):
-        for method in (one.credible_region, one.rate_interval):
+        for method in (one.credible_region, one.interval):
             with pytest.raises(EstimationError, match="level must"):
                 method(level)
 
@@ -144,9 +155,8 @@ class TestCurves:
             np.testing.assert_array_equal(alone.cdf(rho[k]), estimate.cdf(rho)[k])
             np.testing.assert_array_equal(alone.quantile(LEVELS), estimate.quantile(LEVELS)[k])
             np.testing.assert_array_equal(alone.interval(), estimate.interval()[k])
-            np.testing.assert_allclose(
-                alone.rate_interval().value, estimate.rate_interval()[k].value, atol=1e-12
-            )
+            rates = (each.interval(of="range_rate").value for each in (alone, estimate))
+            np.testing.assert_allclose(next(rates), next(rates)[k], atol=1e-12)
             np.testing.assert_array_equal(alone.evidence, estimate.evidence[k])
             np.testing.assert_array_equal(alone.mode[0], estimate.mode[0][k])
             np.testing.assert_array_equal(alone.absolute_magnitude, estimate.absolute_magnitude[k])

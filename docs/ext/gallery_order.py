@@ -13,6 +13,7 @@ ORDER = tuple(
         "admissible_region",
         "collapse",
         "intervals",
+        "unseen",
         "mlp_and_pinn",
         "train_small",
         "own_estimator",

@@ -57,7 +57,7 @@ class Calibrations(SphinxDirective):
         for path in files:
             self.env.note_dependency(str(path))
         rows = [row for path in files for row in _calibrated(path)]
-        header = ["calibration", "arcs", "n", "bins", "half width in"]
+        header = ["calibration", "of", "arcs", "n", "bins", "half width in"]
         header += [f"{100.0 * x:g} %: {end}" for x in LEVELS for end in ENDS]
         origins = {_made_of(Calibration.read(path).description) for path in files}
         text = "\n".join([_table("", header, rows), *(f"Made of {origin}." for origin in origins)])
@@ -220,32 +220,38 @@ def _domain(domain: Mapping[str, Sequence[float]]) -> str:
 def _calibrated(path: Path) -> Iterable[Sequence[str]]:
     calibration = Calibration.read(path)
     content = calibration.to_json()
-    for group in content["groups"]:
-        counts = group["n_arcs"]
-        if sum(counts) >= 30:
-            ok = group["verdict"] == "ok"
-            unit = _unit(calibration.score, ok)
-            yield (
-                path.stem,
-                "OK" if ok else "not OK",
-                *(f"{sum(counts):,}", str(len(counts)), unit),
-                *(_width(w, unit) for w in _widths(calibration, group, ok)),
-            )
+    for of in calibration.quantities:
+        for group in content["groups"]:
+            counts = group["n_arcs"]
+            if sum(counts) >= 30:
+                ok = group["verdict"] == "ok"
+                unit = _unit(calibration.score, ok, of)
+                yield (
+                    path.stem,
+                    of.replace("_", "-"),
+                    "OK" if ok else "not OK",
+                    *(f"{sum(counts):,}", str(len(counts)), unit),
+                    *(_width(w, unit) for w in _widths(calibration, group, ok, of)),
+                )
 
 
-def _widths(calibration: Calibration, group: Mapping[str, Any], ok: bool) -> Iterable[float]:
+def _widths(
+    calibration: Calibration, group: Mapping[str, Any], ok: bool, of: str
+) -> Iterable[float]:
     """Half widths at each level: shortest arcs of the slowest bin, longest of the fastest."""
     from astropy import units as u
 
     edges = group["proper_motion_edges_rad_d"] or [1.0]
     motion, length = [0.5 * edges[0], 2.0 * edges[-1]] * u.rad / u.d, [0.0, 1e3] * u.d
-    widths = (calibration.half_width(motion, length, ok, level) for level in LEVELS)
+    widths = (calibration.half_width(motion, length, ok, level, of=of) for level in LEVELS)
     return (x for row in widths for x in row.tolist())
 
 
-def _unit(score: str, ok: bool) -> str:
-    if score == "standard" and ok:
-        return "standard errors"
+def _unit(score: str, ok: bool, of: str) -> str:
+    if ok and "standard" in score:
+        return "relative errors" if of == "range" and score[:3] == "log" else "standard errors"
+    if of == "range_rate":
+        return "au/d"
     return "au" if score == "absolute" else "factor"
 
 

@@ -165,7 +165,7 @@ def as_tracklets(table: ArcTable) -> TrackletSet:
         sigma=sigma << u.rad,
         designation=table["designation"][owner],
         mag=table["mag"][owner],
-        band=np.full(len(owner), "V"),
+        band=table["band"][owner],
     )
 
 

@@ -1,6 +1,7 @@
 """Turn studies into the tables of the guide, as page parts.
 
-The tables of ``docs/guide/study.rst`` and ``docs/guide/intervals.rst`` come from nothing but the
+The tables of ``docs/guide/study.rst`` and ``docs/guide/intervals.rst``, and those of the paper's
+networks in ``docs/guide/differences.rst``, come from nothing but the
 ``study.json`` of folders that ``neoranging study`` wrote, the first of them the one to read first::
 
     python docs/tools/study_tables.py study-twin study-real --posteriors posteriors-twin
@@ -21,10 +22,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from neoranging.estimators import LearnedEstimator, SystematicRangingEstimator
 from neoranging.estimators.learned import default_weights
 from neoranging.lab.study import strata as evaluation
+from neoranging.lab.study.half_widths import side_by_side
 from neoranging.lab.study.published import SOURCE
 from neoranging.nn.features import FEATURES
 from neoranging.tables import number
@@ -42,13 +45,17 @@ CLASSICAL_METHODS = ("Gauss", "Laplace")
 HEADLINE = {
     "solved": "arcs with an answer [%]",
     "ok": "status OK [%]",
+    "mae_rho": "range, mean error [au]",
     "medae_rho": "range, median error [au]",
     "median_relative_error": "range, median relative error",
     "median_relative_error_by_object": "the same, by object",
     "median_log10_error": "range, median error [dex]",
     "corr_rho": "range, correlation",
     "spread_rho": "range, spread ratio",
+    "mae_rho_dot": "range-rate, mean error [au/d]",
     "medae_rho_dot": "range-rate, median error [au/d]",
+    "corr_rho_dot": "range-rate, correlation",
+    "spread_rho_dot": "range-rate, spread ratio",
     "p_ar": "P_AR [%]",
     "p_ar_truth": "P_AR of the truth [%]",
     "elliptic_pseudo": "both orbits elliptic [%]",
@@ -81,7 +88,12 @@ AXES = {
     "inc": "incl.",
     "span": "arc",
 }
-CROSS = {"medae_rho": "range [au]", "d_sh_pseudo": "D_SH", "p_ar": "P_AR [%]"}
+CROSS = {
+    "p_ar": "P_AR [%]",
+    "d_sh_pseudo": "D_SH",
+    "median_relative_error": "relative error",
+    "medae_rho": "range [au]",
+}
 SUBSETS = {
     "all": "All arcs",
     "solved from the geocenter": "Arcs that both classical methods solve from the geocentre",
@@ -248,7 +260,7 @@ def bound(value: float) -> str:
 
 def headline(study: Study) -> Iterable[str]:
     """Networks and classical methods beside those of the literature, a table for each kind."""
-    rows, published = study.tables["headline"], study.tables["published"]
+    rows, published = study.tables["headline"], _published_headline(study)
     for kind, is_classical in (("Classical methods", True), ("Networks and others", False)):
         ours = [row for row in rows if study.is_classical(row["method"]) is is_classical]
         theirs = [row for row in published if (row["method"] in CLASSICAL_METHODS) is is_classical]
@@ -267,6 +279,14 @@ def _headline(title: str, rows: Sequence[Row], published: Sequence[Row]) -> str:
         cells = [_headline_cell(row, name) for row in rows]
         lines.append([label, *cells, *(figure(row.get(name)) for row in published)])
     return csv_table(title, header, lines)
+
+
+def _published_headline(study: Study) -> list[Row]:
+    """First published row of each method."""
+    rows: dict[str, Row] = {}
+    for row in study.tables["published"]:
+        rows.setdefault(row["method"], row)
+    return list(rows.values())
 
 
 def _published(row: Row) -> str:
@@ -297,8 +317,7 @@ def _alike(study: Study, subset: str, rows: Sequence[Row]) -> str:
     by_figure = {(row["method"], row["metric"]): row for row in rows}
     methods = list(dict.fromkeys(row["method"] for row in rows))
     published = study.tables["published"]
-    literature = [row for row in published if row["method"] in CLASSICAL_METHODS]
-    beside = literature if subset == "solved from the geocenter" else []
+    beside = [row for row in published if row["subset"] == subset != "all"]
     lines = []
     for name, label in CLASSICAL.items():
         values = [by_figure.get((method, name)) for method in methods]
@@ -335,26 +354,58 @@ def _bounds(row: Row) -> str:
     return f"| {number(row['lower'], 2)} –\n   | {number(row['upper'], 2)}"
 
 
-def cross(study: Study) -> str:
-    """Differences of two methods on the cross of proper motion and true range."""
-    rows = study.tables.get("cross", [])
+def cross(study: Study, representation: str) -> str:
+    """Two networks of a form on the cross of proper motion and true range, and its margins.
+
+    A cell has the figure of both, of the arcs that enter it under both, and the interval of the
+    difference.
+    """
+    methods = study.settings["methods"]
+    of_form = [k for k in methods if methods[k].get("representation") == representation]
+    pairs = (row for row in study.tables.get("cross", []))
+    rows = [row for row in pairs if row["first"] in of_form and row["second"] in of_form]
     if not rows:
         return ""
     first, second = rows[0]["first"], rows[0]["second"]
-    rows = [r for r in rows if (r["first"], r["second"]) == (first, second)]
+    rows = [row for row in rows if (row["first"], row["second"]) == (first, second)]
     lines = []
     for cell in dict.fromkeys((r["eta"], r["rho"], r["n_cell"]) for r in rows):
         by_metric = {r["metric"]: r for r in rows if (r["eta"], r["rho"], r["n_cell"]) == cell}
-        differences = [by_metric[name] for name in CROSS]
-        figures = [figure(r["difference"], r["low"], r["high"]) for r in differences]
+        figures = [_both(by_metric[name]) for name in CROSS]
         lines.append([cell[0], cell[1], f"{cell[2]:,}", *figures])
-    header = [
-        "motion",
-        "true range",
-        "arcs",
-        *(f"difference of {label}" for label in CROSS.values()),
-    ]
-    return csv_table(f"{first} minus {second}, {study.data['kind']} arcs", header, lines)
+    header = ["motion", "true range", "arcs", *CROSS.values()]
+    kind = study.data["kind"]
+    title = f"{second} → {first}, and the interval of the difference; {kind} arcs"
+    return csv_table(title, header, lines)
+
+
+def _both(row: Row) -> str:
+    """Cell of the figures of two methods, with the interval of their difference below."""
+    if row["difference"] is None:
+        return number(float("nan"))
+    text = f"| {number(row['value_second'])} → {number(row['value_first'])}"
+    if row["low"] is None or row["low"] == row["high"]:
+        return text
+    # with the signs of a difference
+    ends = (f"{'+' * (end > 0.0)}{bound(end)}" for end in (row["low"], row["high"]))
+    return f"{text}\n   | {' … '.join(ends)}"
+
+
+# ---------------------------------------------------------------------- the networks of the paper
+
+
+def paper(study: Study) -> Iterable[str]:
+    """Networks in the form of the paper beside the paper's: its table, and its cross."""
+    methods = study.settings["methods"]
+    of_form = [k for k in methods if methods[k].get("representation") == "paper"]
+    headline_rows = study.tables["headline"]
+    rows = [r for r in headline_rows if r["method"] in of_form and r["answers"] == "all"]
+    published = [row for row in study.tables["published"] if row["subset"] == "all"]
+    if not rows:
+        return
+    yield description(study)
+    yield _headline(f"Networks in the form of the paper, {study.title}", rows, published)
+    yield cross(study, "paper")
 
 
 # ---------------------------------------------------------------------- intervals
@@ -405,6 +456,16 @@ def coverage_by_tercile(study: Study) -> str:
         percents = [f"{100.0 * share:.1f}" for share in shares]
         lines.append([method, SOURCES[source], f"{100.0 * level:g} %", *percents])
     return csv_table(f"Inside by tercile [%], per arc, {study.data['kind']} arcs", header, lines)
+
+
+def half_widths(study: Study) -> str:
+    """Half widths by tercile of motion, by the construction of the package and of the paper."""
+    rows = pd.DataFrame(study.tables.get("half_widths", []))
+    if rows.empty:  # of a former version
+        return ""
+    frame = side_by_side(rows)
+    title = f"Mean half widths of 68 % intervals, {study.data['kind']} arcs"
+    return csv_table(title, list(frame), frame.to_numpy().tolist())
 
 
 def scores(study: Study) -> Iterable[str]:
@@ -501,11 +562,12 @@ def parts(studies: Sequence[Study], of_posteriors: Sequence[Study]) -> dict[str,
             piece for s in studies for piece in (description(s), *headline(s), remarks(s))
         ],
         "study_classical": [piece for s in studies for piece in classical(s)],
-        "study_strata": [*(strata(s) for s in studies), cross(studies[0])],
+        "study_strata": [*(strata(s) for s in studies), cross(studies[0], "invariant")],
+        "study_paper": [piece for s in studies for piece in paper(s)],
         "study_coverage": [
             piece
             for s in studies
-            for piece in (description(s), coverage(s), coverage_by_tercile(s))
+            for piece in (description(s), coverage(s), coverage_by_tercile(s), half_widths(s))
         ],
     }
     if of_posteriors:
@@ -527,7 +589,8 @@ def main() -> None:
     studies = [Study.read(folder) for folder in arguments.studies]
     of_posteriors = [Study.read(folder) for folder in arguments.posteriors]
     for study in (*studies, *of_posteriors):
-        if study.tables["published"][0]["source"] != SOURCE:
+        published = study.tables["published"][0]
+        if published["source"] != SOURCE or "subset" not in published:
             parser.error("a study of another version: make it anew")
     for name, pieces in parts(studies, of_posteriors).items():
         path = arguments.output / f"{name}.inc"

@@ -25,7 +25,7 @@ from neoranging.cli.options import (
     output_options,
 )
 from neoranging.cli.reading import read_files
-from neoranging.exceptions import NeoRangingError
+from neoranging.exceptions import ConformalError, NeoRangingError
 from neoranging.tables import text_table
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ def estimate(
 
     Look at the status first. OK means that the observations determine the range, POPULATION that
     the answer rests on where objects that move like this mostly are; every number but those with OK
-    stands in parentheses. The interval of a posterior (method systematic) holds this share of its
-    probability. That of another method is the one that held for this share of calibration arcs, OK
-    or not; without calibration it is that of the observations' errors where the status is OK, and
+    stands in parentheses. The interval of a posterior holds this share of its probability. That of
+    another method is the one that held for this share of calibration arcs, OK or not; without
+    calibration it is that of the observations' errors where the status is OK, and
     the whole range of orbits bound to the Sun elsewhere.
 
     \b
@@ -97,6 +97,12 @@ def estimate(
     tracklets = read_files(**reading)
     result = tracklets.estimate(estimator)
     low, high = result.interval(level).T
+    try:
+        rate_low, rate_high = result.interval(level, of="range_rate").T
+    except ConformalError as error:  # a calibration of a former version knows ranges alone
+        if not reading["quiet"]:
+            echo(f"Warning: range_rate_low and range_rate_high stay empty: {error}", err=True)
+        rate_low = rate_high = float("nan") * result.range_rate
     columns = {
         "range": result.range,
         "range_error": result.range_error,
@@ -104,6 +110,8 @@ def estimate(
         "range_rate_error": result.range_rate_error,
         "range_low": low,
         "range_high": high,
+        "range_rate_low": rate_low,
+        "range_rate_high": rate_high,
         "status": [status.name for status in result.status],
     }
     meta = {"method": result.method, "origin": result.origin, "confidence_level": level}

@@ -280,3 +280,8 @@ class Answers:
     def limits(self) -> FloatArray:
         """Least and greatest admissible range [au], shape (M, 2); NaN where none is."""
         return self.attributables.range_limits
+
+    @cached_property
+    def rate_limits(self) -> FloatArray:
+        """Lowest and highest admissible range-rate [au/d], shape (M, 2); NaN where none is."""
+        return self.attributables.rate_limits

@@ -13,7 +13,7 @@ Shafer 2005, Algorithmic Learning in a Random World, prop. 2.3; Lei et al. 2018,
 Arcs of one object are alike, and objects, not arcs, are exchangeable: whatever is divided is
 divided by object, and coverage is counted both ways.
 
-Ranges in au, proper motions in radian per day, lengths of arcs in days.
+Ranges in au, range-rates in au per day, proper motions in radian per day, lengths of arcs in days.
 """
 
 from __future__ import annotations
@@ -29,9 +29,19 @@ from neoranging.core.answers import Answers
 from neoranging.exceptions import ConformalError
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
-SCORES: Final = ("log", "absolute", "standard")
-"""What is counted: ``|ln rho - ln truth|``; ``|rho - truth|`` [au]; or that difference in standard
-errors where an answer is usable and has one, and the logarithmic score elsewhere."""
+SCORES: Final = ("log", "absolute", "standard", "log-standard")
+"""What is counted of the range: ``|ln rho - ln truth|``; ``|rho - truth|`` [au]; that difference in
+standard errors; or the logarithmic one in units of the relative standard error. The last two where
+an answer is usable and has an error, and the logarithmic score elsewhere.
+
+Of the range-rate, which may be zero, the difference is counted: in standard errors under the last
+two scores, where there are some, and in au/d otherwise."""
+
+IN_ERRORS: Final = ("standard", "log-standard")
+"""Scores that look at standard errors."""
+
+QUANTITIES: Final = ("range", "range_rate")
+"""Numbers of an answer that have intervals."""
 
 
 # ---------------------------------------------------------------------- ranks
@@ -111,15 +121,16 @@ def answered(answers: Answers) -> BoolArray:
 def determined(answers: Answers, score: str) -> BoolArray:
     """Flags of answers of the first of two categories, shape (M,).
 
-    Usable answers are; for standard scores they need a standard error as well.
+    Usable answers are; for scores in standard errors they need an error of the range as well.
     """
-    if score != "standard":
-        return answers.usable
-    error = answers.rho_error
-    return answers.usable & np.isfinite(error) & (error > 0.0)
+    return answers.usable & (score not in IN_ERRORS or _is_positive(answers.rho_error))
 
 
-def scores(answers: Answers, truth: FloatArray, score: str) -> FloatArray:
+def _is_positive(values: FloatArray) -> BoolArray:
+    return np.isfinite(values) & (values > 0.0)
+
+
+def scores(answers: Answers, truth: FloatArray, score: str, of: str = "range") -> FloatArray:
     """Errors of answers as a score counts them, shape (M,).
 
     Parameters
@@ -127,62 +138,106 @@ def scores(answers: Answers, truth: FloatArray, score: str) -> FloatArray:
     answers : Answers
         Of M arcs, all with a range.
     truth : ndarray, shape (M,)
-        True range [au] from the same origin.
-    score : {"log", "absolute", "standard"}
+        True range [au] or range-rate [au/d] from the same origin.
+    score : {"log", "absolute", "standard", "log-standard"}
+    of : {"range", "range_rate"}
+        An answer with a range and no range-rate is infinitely far off.
 
     Raises
     ------
     ConformalError
-        If a true range is not a positive number, or an answer is missing.
+        If a true range is not a positive number, a true range-rate not a number, or a range is
+        missing.
     """
-    for name, values in (("true ranges", truth), ("estimated ranges", answers.rho)):
-        wrong = int((~(np.isfinite(values) & (values > 0.0))).sum())
-        if wrong:
+    value, error = numbers_of(answers, of)
+    columns = {"true range-rates": np.isfinite(truth)}
+    if of == "range":
+        columns = {"true ranges": _is_positive(truth), "estimated ranges": _is_positive(value)}
+    for name, good in columns.items():
+        if wrong := int((~good).sum()):
             raise ConformalError(
-                f"{wrong} of {len(values)} {name} are no positive numbers: leave those arcs out"
+                f"{wrong} of {len(good)} {name} are no {'positive ' * (of == 'range')}numbers: "
+                "leave those arcs out"
             )
-    unit = _unit(answers, score)
-    off = np.abs(answers.rho - truth) / unit
-    return np.where(np.isnan(unit), np.abs(np.log(answers.rho / truth)), off)
+    scale = Scale.of(value, error, determined(answers, score), score, of)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.where(scale.is_log, np.log(value / truth), value - truth)
+    return np.where(np.isnan(value), np.inf, np.abs(off) / scale.unit)
 
 
-def bounds(answers: Answers, half_width: FloatArray, score: str) -> FloatArray:
-    """Ranges whose score is at most ``half_width``, shape (M, 2) [au]; NaN without an answer.
+def numbers_of(answers: Answers, of: str) -> tuple[FloatArray, FloatArray]:
+    """Ranges [au] or range-rates [au/d] of answers, and their standard errors, shape (M,) each."""
+    if of == "range":
+        return answers.rho, answers.rho_error
+    if of == "range_rate":
+        return answers.rho_dot, np.sqrt(answers.covariance[:, 1, 1])
+    raise ConformalError(f"of must be one of {QUANTITIES}, got {of!r}")
+
+
+class Scale(NamedTuple):
+    """How the errors of M answers are counted."""
+
+    unit: FloatArray
+    """Shape (M,): 1, or the standard error that errors are divided by."""
+    is_log: BoolArray
+    """Flags of errors that are differences of logarithms, shape (M,)."""
+
+    @classmethod
+    def of(
+        cls, value: FloatArray, error: FloatArray, in_errors: BoolArray, score: str, of: str
+    ) -> Self:
+        """Scale of a score.
+
+        Parameters
+        ----------
+        value, error : ndarray, shape (M,)
+            Ranges [au] or range-rates [au/d] and their standard errors.
+        in_errors : ndarray of bool, shape (M,)
+            Answers whose error counts, if the score looks at errors: `determined`.
+        score : {"log", "absolute", "standard", "log-standard"}
+        of : {"range", "range_rate"}
+
+        Raises
+        ------
+        ConformalError
+            If there is no such score.
+        """
+        if score not in SCORES:
+            raise ConformalError(f"score must be one of {SCORES}, got {score!r}")
+        in_errors = in_errors & (score in IN_ERRORS) & _is_positive(error)
+        if of == "range_rate":  # which has a sign, and so no logarithm
+            return cls(np.where(in_errors, error, 1.0), np.zeros(len(value), dtype=bool))
+        if score == "log-standard":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return cls(np.where(in_errors, error / value, 1.0), np.ones(len(value), dtype=bool))
+        return cls(np.where(in_errors, error, 1.0), ~in_errors & (score != "absolute"))
+
+    def around(self, value: FloatArray, half_width: FloatArray, of: str) -> FloatArray:
+        """Intervals around values, shape (M, 2); half widths in units of the score, shape (M,)."""
+        with np.errstate(over="ignore"):
+            reach = half_width * self.unit
+            factor = np.exp(reach)
+            ends = (value / factor, value * factor), (value - reach, value + reach)
+        low, high = (np.where(self.is_log, *pair) for pair in zip(*ends, strict=True))
+        # no object is behind the observer
+        return np.stack([np.maximum(low, 0.0) if of == "range" else low, high], axis=1)
+
+
+def bounds(answers: Answers, half_width: FloatArray, score: str, of: str = "range") -> FloatArray:
+    """Values whose score is at most ``half_width``, shape (M, 2); NaN without an answer.
 
     Parameters
     ----------
     answers : Answers
     half_width : ndarray, shape (M,)
         In the unit of the score; infinite for everything.
-    score : {"log", "absolute", "standard"}
+    score : {"log", "absolute", "standard", "log-standard"}
+    of : {"range", "range_rate"}
+        Bounds in au, or in au/d.
     """
-    rho = np.where(answered(answers), answers.rho, np.nan)
-    return interval_around(rho, half_width, _unit(answers, score))
-
-
-def interval_around(rho: FloatArray, half_width: FloatArray, unit: FloatArray) -> FloatArray:
-    """Intervals around ranges, shape (M, 2) [au]; a unit of NaN is that of logarithms, (M,)."""
-    with np.errstate(over="ignore"):
-        factor, reach = np.exp(half_width), half_width * unit
-    logarithmic = np.isnan(unit)
-    return np.stack(
-        [
-            np.where(logarithmic, rho / factor, np.maximum(rho - reach, 0.0)),
-            np.where(logarithmic, rho * factor, rho + reach),
-        ],
-        axis=1,
-    )
-
-
-def _unit(answers: Answers, score: str) -> FloatArray:
-    """Unit of differences of ranges [au], NaN where those of their logarithms count."""
-    if score == "absolute":
-        return np.ones(len(answers))
-    if score == "standard":
-        return np.where(determined(answers, score), answers.rho_error, np.nan)
-    if score == "log":
-        return np.full(len(answers), np.nan)
-    raise ConformalError(f"score must be one of {SCORES}, got {score!r}")
+    value, error = numbers_of(answers, of)
+    scale = Scale.of(value, error, determined(answers, score), score, of)
+    return scale.around(np.where(answered(answers), value, np.nan), half_width, of)
 
 
 def clipped(interval: FloatArray, limits: FloatArray) -> FloatArray:

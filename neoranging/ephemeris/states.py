@@ -8,6 +8,9 @@ Sources
 Earth
     Heliocentric, from the excerpt of JPL DE440 in the package (1950-2060), else from astropy's
     built-in series (ERFA ``epv00``). Sun and Earth always come from the same source.
+Planets
+    Heliocentric, from ERFA's series ``plan94`` (Simon et al. 1994, A&A 282, 663): they only have to
+    attract.
 Rotation of the Earth
     IAU 2006/2000A pole, UT1 and polar motion from the IERS tables that astropy brings along. There
     is no download, and neither astropy's configuration nor its caches are touched.
@@ -37,7 +40,7 @@ from astropy.utils import iers
 from jplephem.spk import SPK
 from numpy.typing import ArrayLike
 
-from neoranging.constants import ARCSEC, AU_KM, AU_M, DAY_S, MJD_JD, TT_TAI_S
+from neoranging.constants import ARCSEC, AU_KM, AU_M, DAY_S, GM_PLANETS, MJD_JD, TT_TAI_S
 from neoranging.core import ephemeris as core
 from neoranging.core.ephemeris import ATTRACTOR_TERMS
 from neoranging.exceptions import EphemerisError, NeoRangingWarning
@@ -48,6 +51,9 @@ if TYPE_CHECKING:
 
 KERNEL: Final = Path(__file__).parents[1] / "data" / "ephemeris" / "de440_1950_2060.bsp"
 """The excerpt of DE440: an SPK file that astropy and jplephem read as well."""
+
+_PLANETS: Final = dict(zip(GM_PLANETS, (1, 2, 4, 5, 6, 7, 8), strict=True))
+"""Numbers of the planets in ERFA's series; its third is the barycentre of Earth and Moon."""
 
 # One grid for all series, from 1800 to 2200; the limits of DE440 lie on its cell edges, so that no
 # cell, and hence no state, mixes two sources.
@@ -289,6 +295,34 @@ def attractors(mjd_tdb: ArrayLike, reach: ArrayLike) -> FloatArray:
     terms = np.linalg.inv(np.vander(nodes, increasing=True))
     coefficients = np.einsum("pn,bmni->mbip", terms, paths)
     return coefficients / unit[:, None, None, None] ** np.arange(ATTRACTOR_TERMS)
+
+
+def planet_position(name: str, mjd_tdb: ArrayLike) -> FloatArray:
+    """Heliocentric positions of a planet other than the Earth, with its satellites.
+
+    Parameters
+    ----------
+    name : str
+        A name of ``neoranging.constants.GM_PLANETS``.
+    mjd_tdb : array_like, shape (M,)
+        Epochs [MJD TDB].
+
+    Returns
+    -------
+    ndarray, shape (M, 3)
+        ICRS axes [au]; wrong by 1.5 arcminutes and 3e-4 of the distance at most.
+
+    Raises
+    ------
+    EphemerisError
+        If there is no planet of that name, or it is the Earth.
+    """
+    if name not in _PLANETS:
+        raise EphemerisError(f"no series of a planet {name!r}: choose from {', '.join(_PLANETS)}")
+    epoch = np.asarray(mjd_tdb, dtype=np.float64)
+    # the bare ufunc returns its status instead of warning of years that are far from ours
+    state, _ = erfa.ufunc.plan94(MJD_JD, epoch, _PLANETS[name])
+    return np.asarray(state["p"])
 
 
 def almanac(first: float, last: float) -> Almanac:

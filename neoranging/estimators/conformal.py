@@ -9,7 +9,7 @@ import numpy as np
 from astropy import units as u
 
 from neoranging.arguments import values_in
-from neoranging.calibration import Calibration
+from neoranging.calibration import CELLS, Calibration
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
@@ -33,9 +33,13 @@ class ConformalEstimator(RangingEstimator):
         Gives the answers; it keeps its name and origin.
     calibration : Calibration, optional
         Made earlier of the same method with the same options and weights; or call `calibrate`.
-    score : {"log", "absolute", "standard"}, optional
-        For `calibrate`: what is counted, see `Calibration`. By default ``"standard"`` for a method
-        that gives a standard error with every answer that is OK, else ``"log"``.
+    score : {"log", "absolute", "standard", "log-standard"}, optional
+        For `calibrate`: what is counted, see `Calibration`. By default ``"log"``, unless the method
+        gives a standard error with every usable answer: then ``"log-standard"`` for learned ones
+        and ``"standard"`` for others.
+    cells : {"motion, length and verdict", "motion deciles"}
+        For `calibrate`: which arcs are counted together. The latter with the score ``"absolute"``
+        is the construction of the literature.
 
     Raises
     ------
@@ -46,8 +50,10 @@ class ConformalEstimator(RangingEstimator):
     --------
     ::
 
-        gauss = ConformalEstimator(GaussEstimator()).calibrate(known, true_range)
+        gauss = ConformalEstimator(GaussEstimator())
+        gauss.calibrate(known, true_range, true_range_rate)
         tracklets.estimate(gauss).interval(0.95)
+        tracklets.estimate(gauss).interval(0.95, of="range_rate")
     """
 
     name: ClassVar[str] = "conformal"
@@ -58,6 +64,7 @@ class ConformalEstimator(RangingEstimator):
         calibration: Calibration | None = None,
         *,
         score: str | None = None,
+        cells: str = CELLS[0],
     ) -> None:
         if not isinstance(base, RangingEstimator):
             raise ConformalError(
@@ -68,7 +75,7 @@ class ConformalEstimator(RangingEstimator):
         # what the class of another estimator says of it, this one says of itself
         shared = ("name", "min_observations", "is_learned", "gives_posterior", "chunk_size")
         vars(self).update({name: getattr(base, name) for name in shared})
-        self.base, self.score, self._calibration = base, score, calibration
+        self.base, self.score, self.cells, self._calibration = base, score, cells, calibration
         if calibration is not None and not calibration.matches(base.identity):
             raise ConformalError(
                 f"the calibration was made for {dict(calibration.identity)}, not for "
@@ -89,6 +96,7 @@ class ConformalEstimator(RangingEstimator):
         self,
         tracklets: TrackletSet,
         true_range: u.Quantity,
+        true_range_rate: u.Quantity | None = None,
         *,
         objects: Any = None,
         description: Mapping[str, Any] | None = None,
@@ -101,6 +109,9 @@ class ConformalEstimator(RangingEstimator):
             M tracklets, none of an object that the base was trained on.
         true_range : Quantity, shape (M,)
             From the same origin, at the epochs of ``tracklets.attributable()``.
+        true_range_rate : Quantity, shape (M,), optional
+            Its derivative by the time of reception. Without it there are no calibrated intervals of
+            the range-rate.
         objects : array_like, shape (M,), optional
             Which object each is of, by default its designation. Many tracklets of few objects say
             less than their number promises; both are kept in the description.
@@ -115,25 +126,34 @@ class ConformalEstimator(RangingEstimator):
         Raises
         ------
         ConformalError
-            If the shapes differ, a true range is not positive, or the base answers none.
+            If the shapes differ, a true range is not positive, a true range-rate not a number, or
+            the base answers none.
         """
         if not isinstance(tracklets, TrackletSet):
             raise ConformalError(
                 f"a calibration needs a TrackletSet, got {type(tracklets).__name__}"
             )
         truth = values_in("true_range", true_range, u.au, ConformalError)
+        rates = None
+        if true_range_rate is not None:
+            rates = values_in("true_range_rate", true_range_rate, u.au / u.d, ConformalError)
         names = np.asarray(tracklets.designation if objects is None else objects)
-        if not truth.shape == names.shape == (len(tracklets),):
+        given = {"true_range": truth, "true_range_rate": rates, "objects": names}
+        shapes = {name: x.shape for name, x in given.items() if x is not None}
+        if set(shapes.values()) != {(len(tracklets),)}:
             raise ConformalError(
-                f"true_range and objects need one entry for each of {len(tracklets)} tracklets, "
-                f"got the shapes {truth.shape} and {names.shape}"
+                f"one entry for each of {len(tracklets)} tracklets is needed, got the shapes "
+                f"{', '.join(f'{shape} of {name}' for name, shape in shapes.items())}"
             )
         arcs = tracklets.arcs(self.origin)
         self._calibration = Calibration.fit(
             self._solve(arcs, tracklets.arcs()),
             arcs.span,
             truth,
+            true_rate=rates,
             score=self.score,
+            cells=self.cells,
+            is_learned=self.is_learned,
             identity=self.identity,
             description={"n_objects": len(np.unique(names)), **(description or {})},
         )

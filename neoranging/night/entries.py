@@ -112,7 +112,7 @@ def _numbers(estimate: RangeEstimate, samples: OrbitSamples) -> dict[str, FloatA
     return {
         "mag": estimate._arcs.mean_mag,
         "range": estimate.quantile([0.025, 0.16, 0.5, 0.84, 0.975]).value,
-        "rate": estimate.rate_interval(0.68).value * _KM_S,
+        "rate": estimate.interval(0.68, of="range_rate").value * _KM_S,
         "size": sizes,
     }
 

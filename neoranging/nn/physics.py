@@ -11,6 +11,15 @@ the Earth itself on a two-body orbit, ``R'' = -mu R / R^3`` and ``d = rho u``: t
 the motion on the sky: the rotation of the Earth, 1.7e-3 au/d^2, outweighs the pull of the Sun.
 Light time is left out, as in the paper; it matters to a part in 1e4.
 
+Planets can pull as well (the paper's future work). Each adds to r'' its own pull on the object less
+that on the Sun, which is the origin::
+
+    mu_P ((r_P - r) / |r_P - r|^3 - r_P / r_P^3),
+
+and an Earth that is held to its orbit gets the same, so that only the difference between object
+and Earth counts: for Jupiter and near-Earth objects some 1e-9 au/d^2, as much as the Earth pulls an
+object at 1 au.
+
 Whatever a network's output, log range or range, these are equations between au, au/d and au/d^2:
 residuals are taken of physical quantities and scaled as in the paper. For log range that means
 ``d rho/dt = rho d(log rho)/dt``, so a near object's fractional error counts as the small velocity
@@ -20,12 +29,14 @@ that it is, and no residual grows without bound as rho goes to zero.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor
 
-from neoranging.constants import EARTH_ROTATION_RATE, GM_EARTH, GM_SUN, R_EARTH
+from neoranging.constants import EARTH_ROTATION_RATE, GM_EARTH, GM_PLANETS, GM_SUN, R_EARTH
 from neoranging.nn.geometry import dot, line_of_sight, sky_basis
 from neoranging.nn.inputs import ArcInputs
 
@@ -33,6 +44,8 @@ VELOCITY: Final = math.sqrt(GM_SUN)
 """Characteristic velocity V_c = sqrt(mu / 1 au) [au/d] (paper, eq:f_kin)."""
 MAX_RESIDUAL: Final = 100.0
 """Bound of the dimensionless residuals (ibid.)."""
+
+_NO_PLANETS: Final[Mapping[str, Tensor]] = MappingProxyType({})
 
 
 class SightGeometry(NamedTuple):
@@ -48,17 +61,21 @@ class SightGeometry(NamedTuple):
     """Heliocentric acceleration of the observer, (B, 3) [au/d^2]."""
     from_earth: Tensor
     """Observer relative to the centre of the Earth, (B, 3) [au]."""
+    planets: Mapping[str, Tensor] = _NO_PLANETS
+    """Heliocentric positions of the planets that pull as well, by name, (B, 3) [au]."""
 
     @classmethod
-    def of(cls, inputs: ArcInputs, origin: str) -> SightGeometry:
+    def of(
+        cls, inputs: ArcInputs, origin: str, planets: Mapping[str, Tensor] = _NO_PLANETS
+    ) -> SightGeometry:
         """Geometry as seen from the "geocenter" or the "topocenter".
 
         From the geocenter (paper) the middle observation and three-point rates, and the Earth on a
-        two-body orbit; otherwise the fit of all observations. Two epochs show no acceleration of
-        the observer, who is then held to the orbit of the Earth, and none of the path on the sky
-        that would have to be held against it.
+        two-body orbit that the planets bend; otherwise the fit of all observations. Two epochs show
+        no acceleration of the observer, who is then held to that orbit of the Earth, and none of
+        the path on the sky that would have to be held against it.
         """
-        free_fall = _pull(inputs.earth, GM_SUN)
+        free_fall = _pull(inputs.earth, GM_SUN) + _perturbation(inputs.earth, planets)
         if origin == "geocenter":
             dec, motion = inputs.dec[..., 1], inputs.motion()
             return cls(
@@ -67,6 +84,7 @@ class SightGeometry(NamedTuple):
                 inputs.earth,
                 free_fall,
                 torch.zeros_like(inputs.earth),
+                planets,
             )
         is_straight = inputs.curved[..., None] == 0.0
         return cls(
@@ -75,6 +93,7 @@ class SightGeometry(NamedTuple):
             inputs.observer,
             torch.where(is_straight, free_fall, inputs.observer_acc),
             inputs.observer - inputs.earth,
+            planets,
         )
 
 
@@ -84,8 +103,10 @@ def range_acceleration(geometry: SightGeometry, rho: Tensor) -> Tensor:
     The pull of the Earth is held at its value on the ground for estimates inside.
     """
     path = rho[..., None] * geometry.direction
-    gravity = _pull(geometry.observer + path, GM_SUN)
+    place = geometry.observer + path
+    gravity = _pull(place, GM_SUN)
     gravity = gravity + _pull(geometry.from_earth + path, GM_EARTH, nearest=R_EARTH)
+    gravity = gravity + _perturbation(place, geometry.planets)
     relative = dot(geometry.direction, gravity - geometry.observer_acc)
     return rho * geometry.proper_motion_square + relative
 
@@ -149,7 +170,8 @@ def jerks(inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> tuple[Tensor, Tens
     -----
     The station turns with the Earth, so its third derivative is ``-omega^2`` times its velocity
     relative to the centre; geocentric and orbiting observers are not told apart from stations,
-    the former having no such velocity. The rest is the third derivative of ``r = R + rho u``.
+    the former having no such velocity. The rest is the third derivative of ``r = R + rho u``,
+    without planets, of which a training arc's own motion knows nothing either.
     """
     geometry = SightGeometry.of(inputs, "topocenter")
     parallax_rate = torch.where(inputs.parallax != 0.0, -rho_dot / rho**2, 0.0)
@@ -179,6 +201,15 @@ def _pull(position: Tensor, mu: float, nearest: float = 0.0) -> Tensor:
     distance = torch.linalg.vector_norm(position, dim=-1, keepdim=True)
     floor = max(nearest, torch.finfo(position.dtype).tiny ** 0.25)
     return -mu * position / distance.clamp_min(floor) ** 3
+
+
+def _perturbation(position: Tensor, planets: Mapping[str, Tensor]) -> Tensor:
+    """Heliocentric acceleration [au/d^2] by planets, that of the Sun by them taken off."""
+    total = torch.zeros_like(position)
+    for name, planet in planets.items():
+        gm = GM_PLANETS[name]
+        total = total + _pull(position - planet, gm) + _pull(planet, gm)
+    return total
 
 
 def _tide(position: Tensor, velocity: Tensor, mu: float, nearest: float = 0.0) -> Tensor:

@@ -18,6 +18,7 @@ from astropy.time import Time
 from click.testing import CliRunner
 
 import neoranging
+from neoranging.calibration import default_calibration
 from neoranging.cli import main
 from neoranging.ephemeris import states as ephemeris
 from neoranging.estimators import SystematicRangingEstimator, registry
@@ -93,6 +94,23 @@ def test_quiet_and_report():
     details = good("estimate", MESSY, "--report").stderr
     assert "line 7: right ascension in columns 33-44 cannot be read" in details
     assert "--report for details" in good("estimate", MESSY).stderr
+
+
+def test_a_calibration_that_knows_no_range_rates_says_so(tmp_path):
+    """Files of former versions have the range alone."""
+    content = default_calibration("gauss").to_json()
+    for group in content["groups"]:
+        group.pop("range_rate_half_widths", None)
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(content))
+    command = ("estimate", IMPACTORS, "--calibration", path, "--format", "json")
+    result = good(*command)
+    assert "Warning: range_rate_low and range_rate_high stay empty" in result.stderr
+    assert "calibrate anew with true range-rates" in result.stderr
+    for row in json.loads(result.stdout)["tracklets"]:
+        assert row["range_rate_low_au_d"] is None
+        assert row["range_low_au"] is None or row["range_low_au"] < row["range_high_au"]
+    assert good(*command, "--quiet").stderr == ""
 
 
 def test_lines_that_are_no_records_are_counted(tmp_path):

@@ -1,5 +1,6 @@
 """Split conformal prediction: ranks by counting, coverage by the binomial law."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,6 +26,12 @@ def quantile(scores, level):
     )
     assert counts.tolist() == [len(scores)]
     return table[0, 0]
+
+
+def rated(answers, rho_dot, error):
+    """Answers with range-rates and their standard errors [au/d]."""
+    answers.covariance[:, 1, 1] = np.square(error)
+    return replace(answers, rho_dot=np.array(rho_dot))
 
 
 def within(n, level, sigmas=5.0):
@@ -135,6 +142,8 @@ class TestScores:
         np.testing.assert_allclose(conformal.scores(a, truth, "log"), log)
         np.testing.assert_allclose(conformal.scores(a, truth, "absolute"), [0.3, 1.0])
         np.testing.assert_allclose(conformal.scores(a, truth, "standard"), [3.0, log[1]])
+        relative = [log[0] / 0.1, log[1]]  # the relative standard error is 0.1 / 1.0
+        np.testing.assert_allclose(conformal.scores(a, truth, "log-standard"), relative)
         with pytest.raises(ConformalError, match=r"one of .*'log'.*got 'cubic'"):
             conformal.scores(a, truth, "cubic")
 
@@ -154,6 +163,39 @@ class TestScores:
         for end in conformal.bounds(a, half, score).T:
             np.testing.assert_allclose(conformal.scores(a, end, score), half)
 
+    def test_kinds_of_range_rates(self, answers):
+        """Which may be zero or negative: differences, in standard errors where the score asks."""
+        a, truth = (
+            rated(answers([1.0, 2.0], [0.1, NAN]), [-0.01, 0.02], 0.004),
+            np.array([0.0, 0.03]),
+        )
+        expected = {"log": [0.01, 0.01], "standard": [2.5, 0.01]}
+        expected |= {"absolute": expected["log"], "log-standard": expected["standard"]}
+        for score, off in expected.items():
+            np.testing.assert_allclose(conformal.scores(a, truth, score, "range_rate"), off)
+        with pytest.raises(ConformalError, match="1 of 2 true range-rates are no numbers"):
+            conformal.scores(a, np.array([NAN, 0.0]), "log", "range_rate")
+        with pytest.raises(ConformalError, match=r"of must be one of .*'range_rate'.*got 'rho'"):
+            conformal.scores(a, truth, "log", "rho")
+
+    def test_a_missing_range_rate_is_infinitely_off(self, answers):
+        a = rated(answers([1.0, 2.0]), [NAN, 0.0], 0.004)
+        assert conformal.scores(a, np.zeros(2), "log", "range_rate").tolist() == [np.inf, 0.0]
+        bounds = conformal.bounds(a, np.full(2, 0.01), "log", "range_rate")
+        assert np.isnan(bounds[0]).all()
+        assert bounds[1].tolist() == [-0.01, 0.01]
+
+    @pytest.mark.parametrize("score", conformal.SCORES)
+    def test_bounds_of_range_rates_are_where_the_score_is_the_half_width(self, answers, score):
+        rng = np.random.default_rng(4)
+        a = answers(np.ones(50), error=rng.uniform(0.01, 0.1, 50), usable=rng.random(50) < 0.5)
+        a = rated(a, rng.normal(0.0, 0.01, 50), rng.uniform(1e-4, 1e-3, 50))
+        half = rng.uniform(0.01, 0.4, 50)
+        low, high = conformal.bounds(a, half, score, "range_rate").T
+        assert (low < 0.0).any()
+        for end in (low, high):
+            np.testing.assert_allclose(conformal.scores(a, end, score, "range_rate"), half)
+
     def test_without_an_answer_there_are_no_bounds(self, answers):
         a = answers([NAN, -1.0, 0.0, np.inf, 1.0])
         assert conformal.answered(a).tolist() == [False] * 4 + [True]
@@ -167,7 +209,8 @@ class TestScores:
 
     def test_standard_scores_need_an_error_and_ok(self, answers):
         a = answers([1.0] * 4, error=[0.1, NAN, 0.0, 0.1], usable=[True, True, True, False])
-        assert conformal.determined(a, "standard").tolist() == [True, False, False, False]
+        for score in conformal.IN_ERRORS:
+            assert conformal.determined(a, score).tolist() == [True, False, False, False]
         assert conformal.determined(a, "log").tolist() == [True, True, True, False]
 
 

@@ -17,8 +17,19 @@ from astropy.coordinates import (
 )
 from astropy.time import Time
 from astropy.utils.exceptions import AstropyWarning
+from jplephem.spk import SPK
 
-from neoranging.constants import AU_KM, AU_M, C_AU_PER_DAY, DAY_S
+from neoranging.constants import (
+    AU_KM,
+    AU_M,
+    C_AU_PER_DAY,
+    DAY_S,
+    GM_EARTH,
+    GM_MOON,
+    GM_PLANETS,
+    GM_SUN,
+    MJD_JD,
+)
 from neoranging.core.geometry import ecliptic_to_equatorial
 from neoranging.ephemeris import states as ephemeris
 from neoranging.exceptions import EphemerisError, NeoRangingWarning, UnknownStationError
@@ -414,3 +425,32 @@ def test_excerpt_is_de440_unchanged():
         for pair in ((0, 3), (3, 399), (0, 10)):
             ours, theirs = (k[pair].compute(2_400_000.5, mjd) for k in (excerpt, full))
             np.testing.assert_array_equal(ours, theirs)
+
+
+def test_the_planets_balance_the_sun_of_de440():
+    """Positions and masses together: all bodies about the barycentre of the solar system."""
+    t = np.linspace(*ephemeris.DE440_SPAN, 400, endpoint=False)
+    with SPK.open(ephemeris.KERNEL) as kernel:
+        sun = kernel[0, 10].compute(MJD_JD, t).T / AU_KM
+    masses = {**GM_PLANETS, "earth": GM_EARTH + GM_MOON}
+    paths = {name: ephemeris.planet_position(name, t) for name in GM_PLANETS}
+    paths["earth"] = ephemeris.earth_state(t)[0]
+    total = GM_SUN + sum(masses.values())
+    expected = -sum(masses[name] * paths[name] for name in masses) / total
+    # the Sun is up to 0.01 au away from it; Pluto is left out
+    assert np.abs(sun).max() > 5e-3
+    np.testing.assert_allclose(sun, expected, rtol=0.0, atol=2e-6)
+    for name, (nearest, farthest) in {
+        "mercury": (0.30, 0.47),
+        "venus": (0.71, 0.73),
+        "mars": (1.38, 1.67),
+        "jupiter": (4.94, 5.46),
+    }.items():
+        distance = np.linalg.norm(paths[name], axis=1)
+        assert nearest < distance.min() < distance.max() < farthest
+
+
+@pytest.mark.parametrize("name", ["earth", "Jupiter", "pluto", ""])
+def test_planets_that_have_no_series(name):
+    with pytest.raises(EphemerisError, match="choose from mercury"):
+        ephemeris.planet_position(name, [60_000.0])

@@ -50,8 +50,12 @@ def new(simulate):
     return simulate(1_500, 0.1, seed=802)
 
 
+RATE = u.au / u.d
+
+
 def calibrated(estimator, s, **options):
-    return ConformalEstimator(estimator, **options).calibrate(s.tracklets(), s.rho * u.au)
+    made = ConformalEstimator(estimator, **options)
+    return made.calibrate(s.tracklets(), s.rho * u.au, s.rho_dot * RATE)
 
 
 class TestEstimator:
@@ -72,6 +76,41 @@ class TestEstimator:
         np.testing.assert_allclose(
             estimate.interval(level)[np.argmax(silent)].value, region.range_limits.value
         )
+
+    @pytest.mark.parametrize("level", [0.68, 0.95])
+    @pytest.mark.parametrize(
+        "options", [{}, {"score": "absolute", "cells": "motion deciles"}], ids=["package", "paper"]
+    )
+    def test_intervals_of_its_range_rate_hold(self, known, new, level, options):
+        estimate = new.tracklets().estimate(calibrated(Constant(), known, **options))
+        low, high = estimate.interval(level, of="range_rate").to_value(RATE).T
+        inside, ok = (low <= new.rho_dot) & (new.rho_dot <= high), estimate.ok
+        bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / ok.sum())
+        assert abs(inside[ok].mean() - level) < bound
+        assert inside[~ok].mean() > 0.99  # all that is admissible
+
+    def test_the_construction_of_the_paper(self, known, new):
+        made = calibrated(Constant(), known, score="absolute", cells="motion deciles")
+        assert (made.calibration.score, made.calibration.cells) == ("absolute", "motion deciles")
+        few = new.tracklets()
+        estimate = few.estimate(made)
+        eta = few.attributable().proper_motion
+        # a symmetric interval, of one width within a decile, where nothing cuts it
+        half = made.calibration.half_width(eta, few.arc_length, True, 0.5)
+        assert len(np.unique(half)) == 10
+        low, high = estimate.interval(0.5).value.T
+        limits = estimate.attributable._arrays.range_limits
+        free = estimate.ok & (low > limits[:, 0]) & (high < limits[:, 1])
+        assert free.sum() > 50
+        np.testing.assert_allclose((high - low)[free], 2.0 * half[free])
+
+    def test_without_true_range_rates(self, known, new):
+        made = ConformalEstimator(Constant()).calibrate(known.tracklets(), known.rho * u.au)
+        assert made.calibration.quantities == ("range",)
+        estimate = new.tracklets().estimate(made)
+        assert (estimate.interval(0.68)[:, 0] >= 0.0).all()
+        with pytest.raises(ConformalError, match="calibrate anew with true range-rates"):
+            estimate.interval(0.68, of="range_rate")
 
     def test_is_the_base_but_for_its_intervals(self, known, new):
         base = GaussEstimator(origin="geocenter")
@@ -147,6 +186,12 @@ class TestEstimator:
             made.calibrate(tracklets, rho, objects=["a"])
         with pytest.raises(ConformalError, match="true_range must be a Quantity"):
             made.calibrate(tracklets, known.rho)
+        with pytest.raises(ConformalError, match=r"1500 tracklets.*of true_range_rate"):
+            made.calibrate(tracklets, rho, known.rho_dot[:-1] * RATE)
+        with pytest.raises(ConformalError, match="true_range_rate must be a Quantity"):
+            made.calibrate(tracklets, rho, known.rho_dot)
+        with pytest.raises(ConformalError, match="true range-rates are no numbers"):
+            made.calibrate(tracklets, rho, np.nan * known.rho_dot * RATE)
         with pytest.raises(ConformalError, match="true ranges are no positive"):
             made.calibrate(tracklets, -rho)
 

@@ -2,11 +2,13 @@ import numpy as np
 import pytest
 import simulated_arcs
 import torch
+from scipy.integrate import solve_ivp
 
 from neoranging import ephemeris
-from neoranging.constants import GM_EARTH, GM_SUN, R_EARTH
+from neoranging.constants import GM_EARTH, GM_PLANETS, GM_SUN, R_EARTH
 from neoranging.core.geometry import norm, radec
 from neoranging.core.kepler import propagate
+from neoranging.ephemeris.states import planet_position
 from neoranging.nn.modules import NetworkConfig, RangingNetwork
 from neoranging.nn.physics import (
     MAX_RESIDUAL,
@@ -253,3 +255,147 @@ def test_the_parallax_changes_as_the_inverse_range_does(simulate, to_inputs):
     ahead, behind = (1.0 / (truth[0] + s * h * truth[1]) for s in (1, -1))
     expected = torch.where(determined, (ahead - behind) / (2.0 * h), 0.0)
     torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-9)
+
+
+# Derivatives of paths under planets: steps of half an hour leave 1e-12 au/d^2 of noise.
+PLANET_H = 0.02
+EPOCH = 60_200.0
+
+
+def pull(r, mu):
+    return -mu * r / norm(r)[:, None] ** 3
+
+
+def jupiter_on(r, s):
+    """Heliocentric acceleration by Jupiter, ``s`` days after the epoch."""
+    jupiter = np.broadcast_to(planet_position("jupiter", EPOCH + s), r.shape)
+    return pull(r - jupiter, GM_PLANETS["jupiter"]) + pull(jupiter, GM_PLANETS["jupiter"])
+
+
+def flown(r, v, acceleration):
+    """Path of M objects whose acceleration is a function of place and time, integrated."""
+    shape = r.shape
+
+    def slope(s, state):
+        r, v = state.reshape(2, *shape)
+        return np.stack([v, acceleration(r, s)]).ravel()
+
+    steps = np.arange(1, 4) * PLANET_H
+    places = {0: r}
+    for sign in (-1, 1):
+        done = solve_ivp(
+            slope,
+            (0.0, sign * steps[-1]),
+            np.stack([r, v]).ravel(),
+            "DOP853",
+            sign * steps,
+            rtol=1e-13,
+            atol=1e-18,
+            max_step=PLANET_H,
+        )
+        places |= {sign * (k + 1): done.y[:, k].reshape(2, *shape)[0] for k in range(3)}
+    return lambda s: places[round(s / PLANET_H)]
+
+
+def under_jupiter(origin, r, v):
+    """Geometry, range and its two derivatives of objects under Sun, Earth and Jupiter.
+
+    From the geocenter the Earth is a particle under Sun and Jupiter, as the equation has it; from
+    the ground a real station looks on, and the Earth pulls the Sun as well.
+    """
+    m = len(r)
+    earth, earth_rate = (np.repeat(x, m, 0) for x in ephemeris.earth_state(np.array([EPOCH])))
+    own = lambda r, s: pull(r, GM_SUN) + jupiter_on(r, s)  # noqa: E731
+    drift = flown(earth, earth_rate, own)
+    if origin == "geocenter":
+        acceleration = lambda r, s: own(r, s) + pull(r - earth - s * earth_rate, GM_EARTH)  # noqa: E731
+        observer = drift
+    else:
+        itrf = observatories.itrf_positions(np.full(m, "G96"))
+
+        def acceleration(r, s):
+            centre = ephemeris.earth_state(np.full(m, EPOCH + s))[0]
+            return own(r, s) + pull(r - centre, GM_EARTH) + pull(centre, GM_EARTH)
+
+        observer = lambda s: ephemeris.observer_state(itrf, np.full(m, EPOCH + s))[0]  # noqa: E731
+    orbit = flown(r, v, acceleration)
+    path = lambda s: orbit(s) - observer(s)  # noqa: E731
+    u, u_rate, _ = derivatives(lambda s: path(s) / norm(path(s))[:, None], PLANET_H)
+    place, _, place_acc = derivatives(observer, PLANET_H)
+    if origin == "geocenter":  # what `SightGeometry.of` takes for it
+        place_acc = own(place, 0.0)
+    columns = (u, (u_rate**2).sum(-1), place, place_acc, place - earth)
+    jupiter = torch.from_numpy(np.repeat(planet_position("jupiter", np.array([EPOCH])), m, 0))
+    geometry = SightGeometry(*map(torch.from_numpy, columns), {"jupiter": jupiter})
+    rho = derivatives(lambda s: norm(path(s)), PLANET_H)
+    return geometry, *map(torch.from_numpy, rho)
+
+
+@pytest.fixture(scope="module")
+def near_jupiter():
+    """States of 30 objects 0.05 to 0.5 au from Jupiter, slow beside it."""
+    rng = np.random.default_rng(8)
+    jupiter = planet_position("jupiter", EPOCH + np.array([-1.0, 0.0, 1.0]))
+    away = rng.standard_normal((30, 3))
+    away *= np.geomspace(0.05, 0.5, 30)[:, None] / norm(away)[:, None]
+    velocity = 0.5 * (jupiter[2] - jupiter[0]) + 5e-4 * rng.standard_normal((30, 3))
+    return jupiter[1] + away, velocity
+
+
+@pytest.mark.parametrize("origin", sorted(OBSERVERS))
+@pytest.mark.parametrize("where", ["near Jupiter", "near the Earth"])
+def test_a_planet_takes_its_pull_out_of_the_residual(origin, where, near_jupiter, simulated):
+    r, v = near_jupiter if where == "near Jupiter" else (simulated.r[:30], simulated.v[:30])
+    geometry, rho, rho_dot, rho_acc = under_jupiter(origin, r, v)
+    motion = ((rho, rho_dot), (rho_dot, rho_acc))
+    sun = geometry._replace(planets={})
+    if origin == "geocenter":  # without planets the Earth keeps to its two-body orbit
+        sun = sun._replace(observer_acc=torch.from_numpy(pull(geometry.observer.numpy(), GM_SUN)))
+    with_jupiter, without = (residuals(one, *motion).motion for one in (geometry, sun))
+    # from the ground the Earth's pull on the Sun is measured with the observer, and not modelled
+    assert with_jupiter.abs().max() < (1e-7 if origin == "geocenter" else GM_EARTH / GM_SUN * 1.1)
+    pulls = jupiter_on(r, 0.0)
+    if origin == "geocenter":
+        pulls = pulls - jupiter_on(geometry.observer.numpy(), 0.0)
+    scale = GM_SUN + geometry.proper_motion_square.numpy()
+    expected = (geometry.direction.numpy() * pulls).sum(1) / scale
+    np.testing.assert_allclose(without - with_jupiter, expected, rtol=1e-7, atol=1e-13)
+    if where == "near Jupiter":
+        assert np.median(np.abs(expected)) > 2e-3
+        assert (without.abs() > 20.0 * with_jupiter.abs()).double().mean() > 0.9
+
+
+def test_the_earth_is_drawn_by_the_planets_as_well(night_inputs):
+    """At zero range only the difference between object and Earth is left: nothing."""
+    jupiter = torch.from_numpy(planet_position("jupiter", np.full(500, EPOCH)))
+    zero = torch.zeros(500, dtype=torch.float64)
+    for planets in ({}, {"jupiter": jupiter}):
+        geometry = SightGeometry.of(night_inputs, "geocenter", planets)
+        left = range_acceleration(geometry, zero)
+        torch.testing.assert_close(left, zero, rtol=0.0, atol=1e-18)
+    expected = jupiter_on(night_inputs.earth.numpy(), 0.0)
+    alone = SightGeometry.of(night_inputs, "geocenter").observer_acc
+    np.testing.assert_allclose(geometry.observer_acc - alone, expected, rtol=1e-6)
+    # the tide of Jupiter on the orbit of the Earth, 2 mu / d^3 at most
+    assert 1e-10 < norm(expected).max() < 2.0 * GM_PLANETS["jupiter"] / 3.9**3
+
+
+def test_the_gradient_knows_the_planets(night_inputs):
+    """Of a range of 5 au, by differences: Jupiter's field bends along the line of sight."""
+    geometry = SightGeometry.of(night_inputs, "topocenter")
+    rho = torch.full((500,), 5.0, dtype=torch.float64, requires_grad=True)
+    beside = geometry.observer + 5.3 * geometry.direction
+    with_planet = geometry._replace(planets={"jupiter": beside})
+
+    def difference(rho):
+        return range_acceleration(with_planet, rho) - range_acceleration(geometry, rho)
+
+    (slope,) = torch.autograd.grad(difference(rho).sum(), rho)
+    h = 1e-3
+    with torch.no_grad():
+        by_steps = (difference(rho + h) - difference(rho - h)) / (2.0 * h)
+    torch.testing.assert_close(slope, by_steps, rtol=1e-3, atol=0.0)
+    # a planet 0.3 au behind the object draws it away, the more so the nearer it is
+    torch.testing.assert_close(
+        slope, torch.full_like(slope, 2.0 * GM_PLANETS["jupiter"] / 0.3**3), rtol=1e-6, atol=0.0
+    )

@@ -78,7 +78,8 @@ if TYPE_CHECKING:
     "--paper/--no-paper",
     default=True,
     show_default=True,
-    help="Show the published figures of the literature below the table of methods.",
+    help="Show the published figures of the literature below the table of methods, and intervals "
+    "by its construction beside those of the package.",
 )
 @click.option("--resume", is_flag=True, help="Keep the predictions that are in the folder.")
 @click.option("--overwrite", is_flag=True, help="Begin anew whatever study the folder holds.")

@@ -13,12 +13,14 @@ from neoranging.cli.errors import echo
 from neoranging.cli.options import (
     COUNT,
     COUNT_OR_NONE,
+    FILE,
     POSITIVE,
     Number,
     data_option,
     folder_option,
     seed_option,
 )
+from neoranging.constants import GM_PLANETS
 
 _NETWORK = (
     *("trunk", "width", "blocks", "activation", "output"),
@@ -27,7 +29,7 @@ _NETWORK = (
 
 
 @click.command()
-@click.option("--model", type=click.Choice(["mlp", "pinn"]), required=True)
+@click.option("--model", type=click.Choice(["mlp", "pinn", "posterior"]), required=True)
 @click.option(
     "--representation",
     type=click.Choice(["invariant", "paper"]),
@@ -56,6 +58,11 @@ _NETWORK = (
     help="Draw the errors of simulated observations N more times; epochs take turns.",
 )
 @click.option(
+    "--fresh-nights/--no-fresh-nights",
+    default=None,
+    help="Draw these errors in every epoch, and cut some arcs short.",
+)
+@click.option(
     "--two-epoch-fraction",
     type=Number(min=0.0, max=1.0),
     metavar="F",
@@ -65,6 +72,12 @@ _NETWORK = (
     "--close-passages/--no-close-passages",
     default=None,
     help="Learn from resampled close approaches as well, where the set has some.",
+)
+@click.option(
+    "--planets",
+    multiple=True,
+    type=click.Choice([*GM_PLANETS]),
+    help="Let a planet pull in the PINN's equation of motion as well. May be given several times.",
 )
 @click.option("--averaging", type=Number(min=0.0, max=1.0, max_open=True), metavar="F")
 @click.option("--trunk", type=click.Choice(["paper", "residual"]))
@@ -91,6 +104,13 @@ _NETWORK = (
 )
 @click.option("--threads", type=COUNT, help="Threads of the CPU.")
 @click.option(
+    "--ephemeris-cache",
+    type=FILE,
+    metavar="FILE",
+    help="States of the Earth and its rotation from a .pth file, which "
+    "neoranging.ephemeris.save_cache writes; without it they are computed.",
+)
+@click.option(
     "--tensorboard", is_flag=True, help="Also write events for TensorBoard; needs tensorboardX."
 )
 @click.option("--resume", is_flag=True, help="Go on with the run in the folder, if there is one.")
@@ -105,6 +125,7 @@ def train(
     resume: bool,
     overwrite: bool,
     tensorboard: bool,
+    ephemeris_cache: Path | None,
     **recipe: Any,
 ) -> None:
     """Train a network on the training part of a set, judged by its validation part.
@@ -116,14 +137,14 @@ def train(
     Examples:
       neoranging train --model mlp --data twin --out run --epochs 5
       neoranging train --model pinn --representation paper --data twin --out run --tensorboard
+      neoranging train --model posterior --data twin --out run
       tensorboard --logdir run
     """  # noqa: D301 (the character by which click keeps lines apart)
     from dataclasses import replace
 
-    from neoranging.estimators.mlp import MLPEstimator
-    from neoranging.estimators.pinn import PINNEstimator
+    from neoranging.ephemeris import load_cache
     from neoranging.lab.training import TrainingConfig
-    from neoranging.lab.training import train as train_estimator
+    from neoranging.lab.training.fit import WEIGHTS, fit_on_set
     from neoranging.lab.training.memory import keep_freed_memory
     from neoranging.nn.losses import LossWeights
 
@@ -133,13 +154,13 @@ def train(
     shape = {name: options.pop(name) for name in _NETWORK if name in options}
     config = TrainingConfig.default(model, representation, **options)
     config = replace(config, network=replace(config.network, **shape))
+    if ephemeris_cache is not None:
+        load_cache(ephemeris_cache)  # before arcs are read: what is computed already stays
     keep_freed_memory()  # of the whole process, which is that of this command
-    kind = PINNEstimator if model == "pinn" else MLPEstimator
-    estimator = train_estimator(
-        kind(representation=representation),
+    result = fit_on_set(
+        config,
         data,
         out,
-        recipe=config,
         resume=resume,
         overwrite=overwrite,
         device=device,
@@ -147,7 +168,7 @@ def train(
         tensorboard=tensorboard,
         notes={"command": shlex.join(["neoranging", *sys.argv[1:]])},
     )
-    card = estimator.card
-    echo(f"{card['epochs_done']} epochs, the best {card['best_epoch']}: {estimator.weights}")
+    card = result.card
+    echo(f"{card['epochs_done']} epochs, the best {card['best_epoch']}: {out / WEIGHTS}")
     for name, value in card["metrics"]["validation"].items():
         echo(f"  {name}: {value:.4g}")

@@ -7,6 +7,7 @@ from .figures.classical import plot_collapse as plot_collapse
 from .figures.estimates import plot_estimates as plot_estimates
 from .figures.intervals import plot_half_widths as plot_half_widths
 from .figures.intervals import plot_reliability as plot_reliability
+from .figures.intervals import plot_unseen as plot_unseen
 from .figures.strata import plot_cross as plot_cross
 from .figures.strata import plot_strata as plot_strata
 from .methods import StudyMethod as StudyMethod

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from neoranging.calibration import Calibration, default_calibration
+from neoranging.calibration import CELLS, Calibration, default_calibration
 from neoranging.core import columns
 from neoranging.core import conformal as core
 from neoranging.core.answers import Answers
@@ -36,13 +36,13 @@ from neoranging.lab.study.posteriors import PosteriorScores
 from neoranging.lab.study.predictions import ask_arcs
 from neoranging.lab.study.scores import STUDY_LEVELS, TABLE_LEVELS, ArcTruth
 from neoranging.lab.study.strata import AXES
-from neoranging.typing import AnyArray, FloatArray
+from neoranging.typing import AnyArray, BoolArray, FloatArray
 
 LEVELS: Final = (0.5, 0.68, 0.9, 0.95)
 
 COLUMNS_NEEDED: Final = (
     *OBSERVED,
-    *(rho for rho, _ in TRUE_COLUMNS.values()),
+    *(name for names in TRUE_COLUMNS.values() for name in names),
     *("designation", "is_close"),
 )
 """Columns of a set that a calibration looks at."""
@@ -54,6 +54,10 @@ Arcs of one object err alike. If all counted, intervals would be those of the fe
 hundreds of arcs, and too narrow for new ones; a single one of each would waste what arcs of one
 object do not share.
 """
+
+CONSTRUCTIONS: Final = ("package", "paper")
+"""Ways to count intervals of the same answers: that of the package; and that of the literature,
+absolute residuals of all arcs, whatever their number, by decile of proper motion alone."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,11 +71,14 @@ class CalibrationSample:
     answers : Answers
     truth : ArcTruth
         From the origin of the method.
+    is_learned : bool
+        `RangingEstimator.is_learned` of the method.
     """
 
     identity: Mapping[str, Any]
     answers: Answers
     truth: ArcTruth
+    is_learned: bool = False
 
     @classmethod
     def of(cls, estimator: RangingEstimator, tables: Iterable[ArcTable]) -> CalibrationSample:
@@ -95,7 +102,7 @@ class CalibrationSample:
                 topocentric = arcs if estimator.origin == "topocenter" else to_core(table)
                 answers, _ = ask_arcs(estimator, arcs, topocentric)
                 truth = ArcTruth.of(table, estimator.origin, arcs)
-                parts.append(cls(estimator.identity, answers, truth))
+                parts.append(cls(estimator.identity, answers, truth, estimator.is_learned))
         if not parts:
             raise ConformalError("there are no arcs to calibrate on: choose another split or set")
         return columns.join(parts)
@@ -138,34 +145,70 @@ class CalibrationSample:
         return replace(self, answers=self.answers.take(rows), truth=self.truth.take(rows))
 
     def calibration(
-        self, score: str | None = None, description: Mapping[str, Any] | None = None
+        self,
+        score: str | None = None,
+        description: Mapping[str, Any] | None = None,
+        *,
+        construction: str = CONSTRUCTIONS[0],
     ) -> Calibration:
-        """Calibration for new arcs, by at most ``ARCS_OF_OBJECT`` of each object.
+        """Calibration of range and range-rate for new arcs.
 
-        See `Calibration.fit`.
+        Parameters
+        ----------
+        score : str, optional
+            See `Calibration.fit`; ``"absolute"`` in the construction of the paper.
+        description : mapping, optional
+            Which data these are, as plain data.
+        construction : {"package", "paper"}
+            That of the package counts at most ``ARCS_OF_OBJECT`` arcs of each object.
+
+        Raises
+        ------
+        ConformalError
+            If there is no such construction, or as in `Calibration.fit`.
         """
+        if construction not in CONSTRUCTIONS:
+            raise ConformalError(
+                f"construction must be one of {CONSTRUCTIONS}, got {construction!r}"
+            )
         objects, number = self.truth.objects
-        some = self.take(capped(number, ARCS_OF_OBJECT))
+        some, most, cells = self, None, CELLS[1]
+        if construction == "package":
+            most, cells = ARCS_OF_OBJECT, CELLS[0]
+            some = self.take(capped(number, most))
+        elif score is None:
+            score = "absolute"
+        rates = some.truth.rho_dot
         return Calibration.fit(
             some.answers,
             some.truth.span,
             some.truth.rho,
+            # sets that were made without range-rates have none
+            true_rate=rates if np.isfinite(rates).any() else None,
             score=score,
+            cells=cells,
+            is_learned=self.is_learned,
             identity=self.identity,
             description={
                 "n_objects": len(objects),
                 "n_held_out": len(number),
-                "most_of_an_object": ARCS_OF_OBJECT,
+                "most_of_an_object": most,
                 **(description or {}),
             },
         )
 
     def intervals(
-        self, calibration: Calibration, level: float, *, too_few: str = "raise"
+        self, calibration: Calibration, level: float, *, of: str = "range", too_few: str = "raise"
     ) -> FloatArray:
-        """Intervals that a calibration gives these answers, shape (M, 2) [au]."""
+        """Intervals that a calibration gives these answers, shape (M, 2) [au] or [au/d]."""
         truth = self.truth
-        return calibration.bounds(self.answers, truth.span, truth.limits, level, too_few=too_few)
+        limits = truth.limits if of == "range" else truth.attributables.rate_limits
+        return calibration.bounds(self.answers, truth.span, limits, level, of=of, too_few=too_few)
+
+    def inside(self, bounds: FloatArray, of: str = "range") -> BoolArray:
+        """Flags of truths that lie in intervals, shape (M,)."""
+        true = self.truth.rho if of == "range" else self.truth.rho_dot
+        return (bounds[:, 0] <= true) & (true <= bounds[:, 1])
 
     def __repr__(self) -> str:
         name, n = self.identity.get("method"), len(self.truth.objects[0])
@@ -179,6 +222,8 @@ def cross_conformal(
     folds: int = 10,
     seed: int = 0,
     score: str | None = None,
+    construction: str = CONSTRUCTIONS[0],
+    of: str = "range",
 ) -> dict[float, FloatArray]:
     """Intervals of every arc from the arcs of other objects.
 
@@ -191,13 +236,14 @@ def cross_conformal(
         Into which the objects are dealt; each is calibrated on all others.
     seed : int
         Of the deal.
-    score : {"log", "absolute", "standard"}, optional
-        See `Calibration`.
+    score, construction
+        As of `CalibrationSample.calibration`.
+    of : {"range", "range_rate"}
 
     Returns
     -------
     dict of float to ndarray
-        By level, the intervals within the admissible limits, shape (M, 2) [au].
+        By level, the intervals within the admissible limits, shape (M, 2) [au] or [au/d].
 
     Raises
     ------
@@ -208,9 +254,10 @@ def cross_conformal(
     intervals = {level: np.empty((len(fold), 2)) for level in levels}
     for k in range(folds):
         rows = fold == k
-        calibration, part = sample.take(np.flatnonzero(~rows)).calibration(score), sample.take(rows)
+        others, part = sample.take(np.flatnonzero(~rows)), sample.take(rows)
+        calibration = others.calibration(score, construction=construction)
         for level in levels:
-            intervals[level][rows] = part.intervals(calibration, level)
+            intervals[level][rows] = part.intervals(calibration, level, of=of)
     return intervals
 
 
@@ -256,7 +303,7 @@ def coverage(
     rows = []
     for level, bounds in intervals.items():
         low, high = bounds.T
-        inside = (low <= truth.rho) & (truth.rho <= high)
+        inside = sample.inside(bounds)
         for name, (labels, counted) in divisions.items():
             for label in np.unique(labels[counted]).tolist():
                 k = (labels == label) & counted
@@ -369,6 +416,7 @@ def calibrate(
     split: str = "test",
     *,
     score: str | None = None,
+    construction: str = CONSTRUCTIONS[0],
     allow_learnt: bool = False,
     **options: Any,
 ) -> Calibration:
@@ -382,8 +430,8 @@ def calibrate(
         Folder of a divided set.
     split : str
         Arcs that the method has not seen: networks are chosen by ``"val"``, which is seen too.
-    score : {"log", "absolute", "standard"}, optional
-        See `Calibration.fit`.
+    score, construction
+        As of `CalibrationSample.calibration`.
     allow_learnt : bool
         Take objects that a network learnt from as well, which the description remarks.
     **options
@@ -400,7 +448,8 @@ def calibrate(
     """
     method = get_estimator(estimator, **options)
     sample = CalibrationSample.read(method, folder, split, allow_learnt=allow_learnt)
-    return sample.calibration(score, provenance(method, folder, split))
+    description = provenance(method, folder, split)
+    return sample.calibration(score, description, construction=construction)
 
 
 def learnt_remark(

@@ -17,6 +17,7 @@ import pandas as pd
 from markupsafe import Markup, escape
 
 from neoranging.lab.study.checks import Remark
+from neoranging.lab.study.half_widths import side_by_side as half_widths
 from neoranging.lab.study.metrics import DENSITY_FLOOR
 from neoranging.lab.study.published import SOURCE
 from neoranging.lab.study.run import Study
@@ -70,6 +71,7 @@ def render(study: Study, pictures: Sequence[Picture] = (), *, published: bool = 
         Show the figures of the literature below the methods.
     """
     bodies = _bodies(study)
+    bodies["half_widths"] = half_widths(study.tables["half_widths"], published=published)
     by_section = {name: [p for p in pictures if p.section == name] for name in SECTIONS}
     templates = environment(
         "neoranging.lab.study",
@@ -119,6 +121,7 @@ def _by_subject(remarks: Iterator[Remark]) -> dict[str, list[str]]:
 _COLUMNS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "answers": {"solved": ("any [%]", "high"), "ok": ("OK [%]", "")},
     "range": {
+        "mae_rho": ("MAE [au]", "low"),
         "medae_rho": ("medAE [au]", "low"),
         "median_relative_error": ("relative", "low"),
         "median_relative_error_by_object": ("relative, by object", "low"),
@@ -126,7 +129,12 @@ _COLUMNS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "corr_rho": ("corr.", "high"),
         "spread_rho": ("spread ratio", ""),
     },
-    "range-rate": {"medae_rho_dot": ("medAE [au/d]", "low")},
+    "range-rate": {
+        "mae_rho_dot": ("MAE [au/d]", "low"),
+        "medae_rho_dot": ("medAE [au/d]", "low"),
+        "corr_rho_dot": ("corr.", "high"),
+        "spread_rho_dot": ("spread ratio", ""),
+    },
     "admissible": {"p_ar": ("P_AR [%]", "high")},
     "D_SH to pseudo-truth": {
         "d_sh_pseudo": ("median", "low"),
@@ -175,7 +183,8 @@ def _headline(study: Study, published: bool) -> Iterator[_Line]:
                 for name, group in columns.items()
             ],
         )
-    for row in study.tables["published"].to_dict("records") if published else ():
+    literature = study.tables["published"].drop_duplicates("method")
+    for row in literature.to_dict("records") if published else ():
         yield _Line(
             _Cell(row["method"], SOURCE),
             _Cell(f"{row['n_arcs']:,}"),

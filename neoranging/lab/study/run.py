@@ -19,6 +19,7 @@ import pandas as pd
 from neoranging._version import __version__
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
+from neoranging.exceptions import ConformalError
 from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.progress import NoBar
 from neoranging.lab.sets.schema import ArcTable
@@ -34,6 +35,7 @@ from neoranging.lab.study.checks import (
     check_copies,
     check_labels,
 )
+from neoranging.lab.study.half_widths import half_widths
 from neoranging.lab.study.methods import StudyMethod, ask, learnt_remarks, study_methods
 from neoranging.lab.study.posteriors import PosteriorScores, with_posteriors
 from neoranging.lab.study.scores import INTERVAL_LEVEL, ArcTruth, score, select, with_intervals
@@ -261,7 +263,7 @@ def judge(
     usual = np.flatnonzero(~table["is_close"])
     for method in methods:
         label, truth = method.label, truths[method.estimator.origin]
-        sample = CalibrationSample(method.estimator.identity, answers[label], truth).take(usual)
+        sample = _sample(method, answers[label], truth).take(usual)
         own = intervals[label] = _intervals(method, sample, scored, usual, posteriors, data, folds)
         scored[label] = with_intervals(scored[label], usual, own.bounds, sample.truth.limits)
         if label in posteriors:
@@ -271,13 +273,13 @@ def judge(
     progress(1)
     seed = data["selection"]["seed"]
     tables = study_tables(methods, geocentric, scored, n_boot=n_boot, rng=seed, done=progress)
-    tables["coverage"], by_method = _coverage(intervals)
+    tables["coverage"], tables["half_widths"], reasons = _interval_tables(intervals, folds)
     tables["cases"] = pd.DataFrame() if judged_cases is None else judged_cases.rows
     remarks = [
         *check_labels(table, truths["topocenter"], data),
         *check_copies([scored[method.label] for method in methods]),
         *(remark for method in methods for remark in check_answers(scored[method.label])),
-        *(Remark(label, False, own.why) for label, own in intervals.items() if own.why),
+        *reasons,
     ]
     return Study(
         data=data,
@@ -293,7 +295,7 @@ def judge(
         answers=answers,
         posteriors=posteriors,
         scored=scored,
-        coverage=by_method,
+        coverage={k: own.coverage for k, own in intervals.items() if own.coverage is not None},
         cases=judged_cases,
         remarks=sorted(remarks, key=lambda remark: not remark.is_alarm),
         tables=tables,
@@ -323,15 +325,34 @@ def _intervals(
     return MethodIntervals.of(sample, terciles, calibration, folds)
 
 
-def _coverage(
-    intervals: Mapping[str, MethodIntervals],
-) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-    """Coverage of all methods that have intervals: the table, and that at all levels by label."""
-    covered = {label: own.rows for label, own in intervals.items() if own.rows is not None}
-    of_methods = [pd.DataFrame({"method": label, **rows}) for label, rows in covered.items()]
-    table = pd.concat(of_methods, ignore_index=True) if covered else pd.DataFrame()
-    every = {k: own.coverage for k, own in intervals.items() if own.coverage is not None}
-    return table, every
+def _interval_tables(
+    intervals: Mapping[str, MethodIntervals], folds: int
+) -> tuple[pd.DataFrame, pd.DataFrame, list[Remark]]:
+    """Coverage and half widths of the methods that have intervals; why others have none."""
+    covered, widths = [], []
+    reasons = [Remark(label, False, own.why) for label, own in intervals.items() if own.why]
+    for label, own in intervals.items():
+        if own.rows is not None:
+            covered.append(pd.DataFrame({"method": label, **own.rows}))
+        if own.sample is not None:
+            n = min(folds, len(own.sample.truth.objects[0]))
+            try:
+                rows = half_widths(own.sample, folds=n)
+            except ConformalError as error:
+                reasons.append(Remark(label, False, f"no half widths by motion: {error}"))
+            else:
+                widths.append(pd.DataFrame({"method": label, "source": "this study", **rows}))
+    tables = [
+        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+        for parts in (covered, widths)
+    ]
+    return tables[0], tables[1], reasons
+
+
+def _sample(method: StudyMethod, answers: Answers, truth: ArcTruth) -> CalibrationSample:
+    """Answers of a method beside the truth, to calibrate it by or to be given intervals."""
+    estimator = method.estimator
+    return CalibrationSample(estimator.identity, answers, truth, estimator.is_learned)
 
 
 def _judge_cases(
@@ -353,7 +374,7 @@ def _judge_cases(
         if posteriors is not None:
             bounds = posteriors.intervals(truth.limits)
         elif own.sample is not None:
-            sample = CalibrationSample(own.sample.identity, answers, truth)
+            sample = _sample(method, answers, truth)
             if not own.sample.answers.usable.any():  # verdicts that did not count there do not here
                 sample = without_verdicts(sample)
             calibration = own.sample.calibration()

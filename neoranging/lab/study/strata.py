@@ -53,8 +53,11 @@ AXES: Final[Mapping[str, Axis]] = {
 TRUE_AXES: Final = ("eta", "rho", "inc", "span")
 """Those that the literature stratifies by, which no answer changes."""
 
-CROSS_METRICS: Final = ("medae_rho", "d_sh_pseudo", "p_ar")
-"""Figures that the literature compares on the cross of two axes."""
+EVERY: Final = "all"
+"""Name of the margins of a cross."""
+
+CROSS_METRICS: Final = ("medae_rho", "median_relative_error", "d_sh_pseudo", "p_ar")
+"""Figures that the literature compares on the cross of two axes, and the relative error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +218,7 @@ def cross(
     axes: tuple[str, str] = ("eta", "rho"),
     metrics: Collection[str] = CROSS_METRICS,
     n: int = 3,
+    margins: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
     """Differences of two methods, first minus second, on the cross of two axes.
@@ -232,6 +236,8 @@ def cross(
         Names of `neoranging.lab.study.metrics.METRICS`.
     n : int
         Cells along an axis.
+    margins : bool
+        Also the arcs of a cell of one axis, whatever their cell of the other, and all arcs.
     **options
         For `neoranging.lab.study.metrics.compare`.
 
@@ -239,23 +245,26 @@ def cross(
     -------
     DataFrame
         As of `compare`, with the names of the cells under ``eta`` and ``rho`` (the axes) before,
-        and ``n_cell``, the number of arcs in the cell. Cells without arcs have their rows too.
+        and ``n_cell``, the number of arcs in the cell. Cells without arcs have their rows too. A
+        margin is called `EVERY`.
 
     Raises
     ------
     EvaluationError
         If there is no such axis or figure, or the arcs differ.
     """
-    along, across = (Strata.of(first, axis, n) for axis in axes)
+    along, across = (
+        {
+            **{strata.describe(k)["stratum"]: strata.cell == k for k in strata.cells},
+            **({EVERY: np.ones(len(first), dtype=bool)} if margins else {}),
+        }
+        for strata in (Strata.of(first, axis, n) for axis in axes)
+    )
     table = []
-    for j in along.cells:
-        for k in across.cells:
-            rows = np.flatnonzero((along.cell == j) & (across.cell == k))
-            where = {
-                along.axis: along.describe(j)["stratum"],
-                across.axis: across.describe(k)["stratum"],
-                "n_cell": len(rows),
-            }
+    for name, in_line in along.items():
+        for other, in_column in across.items():
+            rows = np.flatnonzero(in_line & in_column)
+            where = {axes[0]: name, axes[1]: other, "n_cell": len(rows)}
             differences = compare(first, second, rows=rows, metrics=metrics, **options)
             table += [where | row for row in differences.to_dict("records")]
     return pd.DataFrame(table)

@@ -23,8 +23,9 @@ from neoranging.tables import number
 from neoranging.typing import IntArray
 
 HEADLINE: Final = (
-    *("solved", "ok", "medae_rho", "median_relative_error", "median_relative_error_by_object"),
-    *("median_log10_error", "corr_rho", "spread_rho", "medae_rho_dot", "p_ar", "p_ar_truth"),
+    *("solved", "ok", "mae_rho", "medae_rho", "median_relative_error"),
+    *("median_relative_error_by_object", "median_log10_error", "corr_rho", "spread_rho"),
+    *("mae_rho_dot", "medae_rho_dot", "corr_rho_dot", "spread_rho_dot", "p_ar", "p_ar_truth"),
     *("elliptic_pseudo", "d_sh_pseudo", "d_sh_pseudo_below", "collapsed"),
 )
 """Figures of merit of the first table."""
@@ -104,7 +105,8 @@ def study_tables(
         for row in summarise(scores, rows=near, metrics=SCORES, **options).to_dict("records")
     )
     tables["published"] = pd.DataFrame(
-        {"method": p.method, "origin": "geocenter", "source": SOURCE, "n_arcs": p.n_arcs}
+        {"origin": "geocenter", "source": SOURCE}
+        | {"method": p.method, "subset": p.subset, "n_arcs": p.n_arcs}
         | dict(p.values)
         for p in PUBLISHED
     )
@@ -117,7 +119,7 @@ def study_tables(
     tables["pit"] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     done(1)
     if pairs := _pairs(methods):
-        differences = (cross(scored[a], scored[b], **options) for a, b in pairs)
+        differences = (cross(scored[a], scored[b], margins=True, **options) for a, b in pairs)
         tables["cross"] = pd.concat(differences, ignore_index=True)
     done(1)
     classical = [scored[m.label] for m in (*methods, *geocentric) if m.is_classical]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neoranging.ephemeris.states import planet_position
 from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.arcs import OBSERVED, to_core
@@ -49,6 +50,9 @@ class TrainingArcs:
         The same arcs with other errors of their observations.
     facts : dict
         Entries for the model card: set, division, numbers of arcs and objects.
+    planets : dict of Tensor
+        Heliocentric positions of planets at the reference epoch, by name, each (B, 3) [au]. They
+        serve the equation of motion; no network is shown them.
     """
 
     inputs: ArcInputs
@@ -56,6 +60,7 @@ class TrainingArcs:
     rho_dot: Tensor
     drawings: tuple[ArcInputs, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+    planets: dict[str, Tensor] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rho)
@@ -64,12 +69,13 @@ class TrainingArcs:
         """Apply a function to every column, as in ``arcs.map(lambda x: x[rows])``."""
         drawings = tuple(inputs.map(function) for inputs in self.drawings)
         truth = function(self.rho), function(self.rho_dot)
-        return type(self)(self.inputs.map(function), *truth, drawings, self.facts)
+        planets = {name: function(position) for name, position in self.planets.items()}
+        return type(self)(self.inputs.map(function), *truth, drawings, self.facts, planets)
 
     def drawn(self, number: int) -> Self:
         """Arcs with the errors for an epoch, counted from 0."""
         inputs = (self.inputs, *self.drawings)[number % (1 + len(self.drawings))]
-        return type(self)(inputs, self.rho, self.rho_dot, (), self.facts)
+        return replace(self, inputs=inputs, drawings=())
 
     def as_two_epochs(self, rows: Tensor) -> Self:
         """Arcs without curvature in the rows of a mask (B,), as if they had two epochs."""
@@ -83,7 +89,7 @@ class TrainingArcs:
             root_rate=self.inputs.root_rate * factor,
             has_root=self.inputs.has_root * factor,
         )
-        return type(self)(inputs, self.rho, self.rho_dot, (), self.facts)
+        return replace(self, inputs=inputs, drawings=())
 
     def without_magnitude(self, rows: Tensor) -> Self:
         """Arcs without their magnitude in the rows of a mask (B,)."""
@@ -92,7 +98,7 @@ class TrainingArcs:
             magnitude=self.inputs.magnitude * factor,
             has_magnitude=self.inputs.has_magnitude * factor,
         )
-        return type(self)(inputs, self.rho, self.rho_dot, (), self.facts)
+        return replace(self, inputs=inputs, drawings=())
 
     @classmethod
     def concatenate(cls, parts: Iterable[TrainingArcs]) -> Self:
@@ -103,7 +109,9 @@ class TrainingArcs:
             for variants in zip(*((part.inputs, *part.drawings) for part in parts), strict=True)
         )
         rho, rho_dot = (torch.cat([getattr(p, name) for p in parts]) for name in ("rho", "rho_dot"))
-        return cls(inputs, rho, rho_dot, tuple(drawings))
+        names = parts[0].planets
+        planets = {name: torch.cat([part.planets[name] for part in parts]) for name in names}
+        return cls(inputs, rho, rho_dot, tuple(drawings), planets=planets)
 
 
 def make_training_arcs(
@@ -114,6 +122,7 @@ def make_training_arcs(
     drawings: int = 0,
     errors: Errors | None = None,
     rng: np.random.Generator | None = None,
+    planets: Sequence[str] = (),
 ) -> TrainingArcs:
     """Inputs and truth of labelled arcs.
 
@@ -131,6 +140,8 @@ def make_training_arcs(
         Kind of errors to draw; by default as large as measured on real arcs.
     rng : numpy.random.Generator, optional
         Source of the drawings; seeded by 0 by default.
+    planets : sequence of str
+        Names of the planets whose positions the equation of motion is to have.
 
     Raises
     ------
@@ -163,7 +174,9 @@ def make_training_arcs(
             f"values that are not finite in {listed} of {len(arcs)} arcs; leave arcs without truth "
             "or without a known observer out of the set"
         )
-    return TrainingArcs(variants[0], rho, rho_dot, tuple(variants[1:]))
+    t2 = arcs.t[arcs.triplet[:, 1]]
+    places = {name: torch.from_numpy(planet_position(name, t2)) for name in planets}
+    return TrainingArcs(variants[0], rho, rho_dot, tuple(variants[1:]), planets=places)
 
 
 def load_arcs(
@@ -175,6 +188,7 @@ def load_arcs(
     drawings: int = 0,
     seed: int = 0,
     close_passages: bool = True,
+    planets: Sequence[str] = (),
 ) -> TrainingArcs:
     """Labelled arcs of one part of a stored set.
 
@@ -192,6 +206,8 @@ def load_arcs(
         Seed of the drawings.
     close_passages : bool
         Take arcs labelled ``is_close`` as well.
+    planets : sequence of str
+        As for `make_training_arcs`.
 
     Raises
     ------
@@ -202,29 +218,54 @@ def load_arcs(
     manifest = read_manifest(folder)
     errors = Errors.of(manifest.get("settings", {}))
     parts, objects = [], set()
-    for number, part in enumerate(iterate_arcs(folder, _NEEDED, split)):
-        table = part if close_passages else part.take(~part["is_close"])
-        if not len(table):
-            continue
+    for number, table in enumerate(labelled_tables(folder, split, close_passages)):
         rng = np.random.default_rng((seed, number))
         arcs = make_training_arcs(
-            table, origin, root=root, drawings=drawings, errors=errors, rng=rng
+            table,
+            origin,
+            root=root,
+            drawings=drawings,
+            errors=errors,
+            rng=rng,
+            planets=planets,
         )
         parts.append(arcs)
         objects.update(np.unique(table["designation"]).tolist())
-    if not parts:
+    joined = TrainingArcs.concatenate(parts)
+    return replace(joined, facts=card_facts(folder, len(joined), objects, close_passages))
+
+
+def labelled_tables(
+    folder: str | Path, split: str, close_passages: bool = True
+) -> Iterator[ArcTable]:
+    """Arcs of one part of a stored set, file by file, with the columns that training needs.
+
+    The parameters, and what is raised, are those of `load_arcs`.
+    """
+    empty = True
+    for part in iterate_arcs(folder, _NEEDED, split):
+        table = part if close_passages else part.take(~part["is_close"])
+        if len(table):
+            empty = False
+            yield table
+    if empty:
         raise DatasetError(
             f"the set in {folder} has no arcs marked {split!r}: divide it with "
             "'neoranging dataset split'"
         )
-    joined = TrainingArcs.concatenate(parts)
-    facts = {
+
+
+def card_facts(
+    folder: str | Path, n_arcs: int, objects: set[str], close_passages: bool
+) -> dict[str, Any]:
+    """Entries for the model card about one part of a stored set."""
+    manifest = read_manifest(folder)
+    return {
         "set": Path(folder).name,
         "settings": manifest.get("settings", {}),
         "division": division_of(manifest),
-        "n_arcs": len(joined),
+        "n_arcs": n_arcs,
         "n_objects": len(objects),
         "objects_sha256": digest_of(objects),
         "close_passages": close_passages,
     }
-    return replace(joined, facts=facts)

@@ -66,6 +66,20 @@ def test_arcs_judge_their_own_intervals(twin, weights, tmp_path):
     assert Calibration.read(out).score == "log"
 
 
+def test_the_construction_of_the_paper_stands_beside_what_is_published(twin, tmp_path):
+    out = tmp_path / "paper.json"
+    common = ("calibrate", "--method", "gauss", "--data", twin, "--out", out)
+    done = run(*common, "--construction", "paper")
+    assert done.exit_code == 0, done.output
+    made = Calibration.read(out)
+    assert (made.score, made.cells) == ("absolute", "motion deciles")
+    assert made.quantities == ("range", "range_rate")
+    slow = next(line for line in done.output.splitlines() if "68 %   slow" in line)
+    assert slow.endswith("PINN 0.56, MLP 0.49")
+    assert "a network 0.0061" in done.output
+    assert "published" not in run(*common, "--overwrite").output
+
+
 def test_estimates_take_the_file(twin, weights, tmp_path):
     out = tmp_path / "network.json"
     assert run("calibrate", "--method", weights, "--data", twin, "--out", out).exit_code == 0
@@ -78,6 +92,9 @@ def test_estimates_take_the_file(twin, weights, tmp_path):
     low, high = nr.read_tracklets(night).estimate(mine).interval(0.5).T.value
     np.testing.assert_allclose([row["range_low_au"] for row in rows], low, rtol=1e-8)
     np.testing.assert_allclose([row["range_high_au"] for row in rows], high, rtol=1e-8)
+    rates = nr.read_tracklets(night).estimate(mine).interval(0.5, of="range_rate").value
+    ends = [[row[f"range_rate_{end}_au_d"] for end in ("low", "high")] for row in rows]
+    np.testing.assert_allclose(ends, rates, rtol=1e-8)
     # a calibration is of one method
     refused = run("estimate", night, "--method", "gauss", "--calibration", out)
     assert refused.exit_code == 1

@@ -1,6 +1,7 @@
 """Calibrations of stored sets, and crosswise coverage of their own arcs."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from neoranging.lab.sets.schema import COLUMNS, ArcTable
 from neoranging.lab.sets.splits import split_set
 from neoranging.lab.sets.store import ArcWriter
 from neoranging.lab.study.calibration import (
+    CONSTRUCTIONS,
     CalibrationSample,
     calibrate,
     calibrate_defaults,
@@ -50,6 +52,8 @@ def table_of(s, **columns):
             "station": s.station[a.offsets[:-1]],
             "rho_topo_au": s.rho,
             "rho_geo_au": s.rho + 1e-5,
+            "rho_dot_topo_au_d": s.rho_dot,
+            "rho_dot_geo_au_d": s.rho_dot + 1e-6,
             "designation": np.char.mod("S%04d", np.arange(len(s)) // 2),
             "split": "test",
             **columns,
@@ -76,14 +80,14 @@ def folder(arcs, tmp_path_factory):
     return place
 
 
-def truth_of(answers, span, rho, objects):
+def truth_of(answers, span, rho, objects, rho_dot=0.0):
     """Truth of made-up answers; every range is admissible."""
     n = len(rho)
     limits = np.broadcast_to([1e-5, 1e5], (n, 2))
     nothing = np.full((n, 5), np.nan)
     names = np.asarray(objects).astype(str)
     return ArcTruth(
-        "topocenter", answers.attributables, limits, rho, 0.0 * rho, nothing, span, names
+        "topocenter", answers.attributables, limits, rho, rho_dot + 0.0 * rho, nothing, span, names
     )
 
 
@@ -99,8 +103,10 @@ def held_out(made_answers, n_objects, arcs_each, seed, shared=0.9, ok=0.8):
     rho = truth * np.exp(20.0 * eta / (1.0 + 20.0 * span) * error)
     rho[rng.random(n) < 0.1] = np.nan
     answers = made_answers(rho, np.nan, rng.random(n) < ok, eta)
+    true_rate = rng.normal(0.0, 0.01, n)
+    answers = replace(answers, rho_dot=true_rate + 0.3 * eta * error)
     return CalibrationSample(
-        {"method": "made up"}, answers, truth_of(answers, span, truth, objects)
+        {"method": "made up"}, answers, truth_of(answers, span, truth, objects, true_rate)
     )
 
 
@@ -116,6 +122,7 @@ class TestCalibrationSample:
         np.testing.assert_array_equal(held.answers.usable, ok)
         np.testing.assert_allclose(held.answers.rho[ok], estimate.range.value[ok], rtol=1e-6)
         np.testing.assert_array_equal(held.truth.rho, arcs.rho)
+        np.testing.assert_array_equal(held.truth.rho_dot, arcs.rho_dot)
         np.testing.assert_allclose(held.truth.span, estimate._tracklets._span, atol=1e-9)
         assert held.truth.designation[3] == "S0001"
         assert "gauss on 900 arcs of 450 objects" in repr(held)
@@ -173,6 +180,31 @@ class TestCalibrationSample:
         assert told["most_of_an_object"] == 20
         assert (told["n_held_out"], told["n_objects"]) == (n, 6)
 
+    def test_the_construction_of_the_paper_counts_every_arc(self, made_answers):
+        held = held_out(made_answers, 20, 100, seed=7)
+        made = held.calibration(construction="paper")
+        assert (made.score, made.cells) == ("absolute", "motion deciles")
+        assert made.description["n_arcs"] == len(held)
+        assert made.description["most_of_an_object"] is None
+        with pytest.raises(ConformalError, match=r"construction must be one of .*got 'mine'"):
+            held.calibration(construction="mine")
+
+    def test_range_rates_are_calibrated_where_they_are_labelled(self, made_answers):
+        held = held_out(made_answers, 80, 10, seed=9)
+        assert held.calibration().quantities == ("range", "range_rate")
+        unlabelled = replace(held.truth, rho_dot=np.full(len(held), np.nan))
+        bare = replace(held, truth=unlabelled)
+        assert bare.calibration().quantities == ("range",)
+
+    def test_networks_with_errors_are_counted_in_their_logarithms(self, made_answers):
+        """A learned method says how far off it is as a share of the range."""
+        rho = np.random.default_rng(10).uniform(0.1, 1.0, 60)
+        answers = made_answers(rho, 0.1 * rho)
+        truth = truth_of(answers, np.full(60, 0.05), 1.1 * rho, np.arange(60))
+        for is_learned, score in ((True, "log-standard"), (False, "standard")):
+            held = CalibrationSample({"method": "made up"}, answers, truth, is_learned)
+            assert held.calibration().score == score
+
 
 class TestCalibrate:
     def test_says_what_it_was_made_of(self, folder):
@@ -188,10 +220,14 @@ class TestCalibrate:
         gauss = ConformalEstimator(GaussEstimator(), calibrate(GaussEstimator, folder, "val"))
         estimate = arcs.tracklets().estimate(gauss)
         low, high = estimate.interval(0.68).value.T
-        inside = (low <= arcs.rho) & (arcs.rho <= high)
+        rate_low, rate_high = estimate.interval(0.68, of="range_rate").value.T
         answered = np.isfinite(estimate.range.value)
         n = answered.sum() / 3.0  # of the sample that it was made of
-        assert abs(inside[answered].mean() - 0.68) < 5.0 * np.sqrt(0.22 / n)
+        for inside in (
+            (low <= arcs.rho) & (arcs.rho <= high),
+            (rate_low <= arcs.rho_dot) & (arcs.rho_dot <= rate_high),
+        ):
+            assert abs(inside[answered].mean() - 0.68) < 5.0 * np.sqrt(0.22 / n)
 
     def test_takes_options(self, folder):
         other = calibrate("gauss", folder, origin="geocenter", score="log")
@@ -212,7 +248,8 @@ class TestCalibrate:
                 else:
                     assert f"{model}-{kind}.json" in names
         for path in written:
-            assert path.stat().st_size < 60_000
+            assert path.stat().st_size < 120_000
+            assert Calibration.read(path).quantities == ("range", "range_rate")
         assert Calibration.read(written[0]).matches(GaussEstimator().identity)
 
     def test_what_was_written_is_found(self, folder, tmp_path, monkeypatch, arcs):
@@ -249,6 +286,20 @@ class TestCrossConformal:
         assert told["n_objects"] <= 700
         assert abs(told["per_object"] - level) < bound
         assert abs(told["per_arc"] - level) < bound
+
+    @LEVEL
+    @pytest.mark.parametrize("construction", CONSTRUCTIONS)
+    def test_range_rates_hold_in_every_decile(self, made_answers, level, construction):
+        held = held_out(made_answers, 6_000, 2, seed=11, shared=0.0)
+        crossed = cross_conformal(
+            held, levels=(level,), construction=construction, of="range_rate"
+        )[level]
+        inside, given = held.inside(crossed, "range_rate"), core.answered(held.answers)
+        decile = core.bin_of(core.quantile_edges(held.answers.eta, 10), held.answers.eta)
+        for k in range(10):
+            rows = given & (decile == k)
+            bound = 5.0 * np.sqrt(2.0 * level * (1.0 - level) / rows.sum())
+            assert abs(inside[rows].mean() - level) < bound
 
     @LEVEL
     def test_holds_in_every_decile(self, made_answers, level):

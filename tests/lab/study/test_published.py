@@ -5,7 +5,8 @@ import re
 import pytest
 
 from neoranging.lab.study.metrics import METRICS
-from neoranging.lab.study.published import PUBLISHED
+from neoranging.lab.study.published import PUBLISHED, SOLVED, TERCILES
+from neoranging.lab.study.strata import AXES
 
 NETWORKS = {
     "mae_rho": (0.286, 0.304),
@@ -23,24 +24,34 @@ NETWORKS = {
     "d_sh_pseudo_below": (8.2, 7.9),
     "solved": (100.0, 100.0),
 }
-CLASSICAL = {
-    "mae_rho": (0.442, 0.441),
-    "medae_rho": (0.309, 0.309),
-    "corr_rho": (0.015, 0.010),
-    "spread_rho": (0.174, 0.154),
-    "collapsed": (92.3, 88.9),
-    "solved": (45.0, 47.3),
+# of the arcs that both classical methods solve: Gauss, Laplace, MLP, PINN
+SOLVED_ALIKE = {
+    "mae_rho": (0.442, 0.441, 0.285, 0.305),
+    "medae_rho": (0.309, 0.309, 0.219, 0.213),
+    "corr_rho": (0.015, 0.010, 0.388, 0.315),
+    "spread_rho": (0.174, 0.154, 0.400, 0.635),
+    "median_rho": (5.1e-5, 5.6e-5, 0.442, 0.332),
+    "median_rho_true": (0.310, 0.310, 0.310, 0.310),
+    "collapsed": (92.3, 88.9, None, None),
+    "solved": (45.0, 47.3, 100.0, 100.0),
 }
 
 
 def test_the_figures_one_by_one():
-    mlp, pinn, gauss, laplace = PUBLISHED
-    assert [each.method for each in PUBLISHED] == ["MLP", "PINN", "Gauss", "Laplace"]
-    assert [each.n_arcs for each in PUBLISHED] == [56_773, 56_773, 23_298, 23_298]
-    for pair, table in (((mlp, pinn), NETWORKS), ((gauss, laplace), CLASSICAL)):
-        for k, one in enumerate(pair):
-            expected = {name: row[k] for name, row in table.items()}
+    of_all, of_solved = PUBLISHED[:2], PUBLISHED[2:]
+    assert [each.method for each in of_all] == ["MLP", "PINN"]
+    assert [each.method for each in of_solved] == ["Gauss", "Laplace", "MLP", "PINN"]
+    assert {(each.subset, each.n_arcs) for each in of_all} == {("all", 56_773)}
+    assert {(each.subset, each.n_arcs) for each in of_solved} == {(SOLVED, 23_298)}
+    for rows, table in ((of_all, NETWORKS), (of_solved, SOLVED_ALIKE)):
+        for k, one in enumerate(rows):
+            expected = {name: row[k] for name, row in table.items() if row[k] is not None}
             assert dict(one.values) == pytest.approx(expected, rel=1e-5)
+
+
+def test_cut_points_of_terciles():
+    assert TERCILES == {"eta": (0.00979, 0.0227), "rho": (0.191, 0.484)}
+    assert set(TERCILES) <= set(AXES)
 
 
 def test_they_are_figures_of_a_study():
@@ -64,7 +75,7 @@ def numbers(text):
 
 
 def test_networks_are_those_of_the_paper(paper):
-    mlp, pinn, *_ = (each.values for each in PUBLISHED)
+    mlp, pinn = (each.values for each in PUBLISHED if each.subset == "all")
     table = paper[paper.index("tab:MLPvsPINN}") :]
     for label, metric in {
         "MAE ": "mae",
@@ -87,12 +98,24 @@ def test_networks_are_those_of_the_paper(paper):
     assert numbers(sentence)[:4] == pytest.approx(expected)
 
 
-def test_classical_methods_are_those_of_the_paper(paper):
+def test_figures_of_arcs_solved_alike_are_those_of_the_paper(paper):
+    assert "23298 arcs" in paper
     table = paper[paper.index("tab:classical}") :]
-    collapsed = re.search(r"\(([\d.]+)% of Gauss's and ([\d.]+)% of Laplace's", paper).groups()
-    for name, share in zip(("Gauss", "Laplace"), collapsed, strict=True):
-        (values,) = (each.values for each in PUBLISHED if each.method == name)
-        row = next(line for line in table.splitlines() if line.startswith(name))
-        mae, medae, corr, spread, _, solved = numbers(row)
-        found = dict(zip(values, (solved, mae, medae, corr, spread, float(share)), strict=True))
-        assert dict(values) == pytest.approx(found)
+    (true,) = numbers(re.search(r"True median rho = ([\d.]+)~AU", paper).group(1))
+    shares = re.search(r"\(([\d.]+)% of Gauss's and ([\d.]+)% of Laplace's", paper).groups()
+    collapsed = dict(zip(("Gauss", "Laplace"), map(float, shares), strict=True))
+    names = ("mae_rho", "medae_rho", "corr_rho", "spread_rho", "median_rho", "solved")
+    for each in PUBLISHED:
+        if each.subset == SOLVED:
+            row = next(line for line in table.splitlines() if line.startswith(each.method))
+            expected = dict(zip(names, numbers(row), strict=True)) | {"median_rho_true": true}
+            if each.method in collapsed:
+                expected["collapsed"] = collapsed[each.method]
+            assert dict(each.values) == pytest.approx(expected)
+
+
+def test_cut_points_are_those_of_the_paper(paper):
+    eta = re.search(r"slow: eta < (\S+) and fast: eta geq ([\d.e-]+)~rad/day", paper)
+    rho = re.search(r"close: rho_\{true\} < (\S+) and far: rho_\{true\} geq ([\d.]+)~AU", paper)
+    found = {axis: tuple(map(float, m.groups())) for axis, m in (("eta", eta), ("rho", rho))}
+    assert dict(TERCILES) == found

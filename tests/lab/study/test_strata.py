@@ -7,7 +7,15 @@ import pytest
 from neoranging.exceptions import EvaluationError
 from neoranging.lab.study.metrics import METRICS, compare, summarise
 from neoranging.lab.study.scores import select
-from neoranging.lab.study.strata import AXES, CROSS_METRICS, TRUE_AXES, Strata, cross, stratify
+from neoranging.lab.study.strata import (
+    AXES,
+    CROSS_METRICS,
+    EVERY,
+    TRUE_AXES,
+    Strata,
+    cross,
+    stratify,
+)
 
 
 @pytest.fixture
@@ -100,6 +108,19 @@ def test_cross(scored, other):
     expected = compare(scored, other, rows=in_cell, metrics=["medae_rho"], n_boot=20)
     found = of_one.query("eta == 'fast' and rho == 'close'")
     pd.testing.assert_frame_equal(found[expected.columns].reset_index(drop=True), expected)
+
+
+def test_margins_of_a_cross(scored, other):
+    whole = cross(scored, other, metrics=["medae_rho"], margins=True, n_boot=20)
+    cells = cross(scored, other, metrics=["medae_rho"], n_boot=20)
+    of_cells = whole[(whole["eta"] != EVERY) & (whole["rho"] != EVERY)]
+    pd.testing.assert_frame_equal(of_cells.reset_index(drop=True), cells)
+    assert len(whole) == 16
+    fast = Strata.of(scored, "eta").rows(2)
+    expected = compare(scored, other, rows=fast, metrics=["medae_rho"], n_boot=20)
+    found = whole.query("eta == 'fast' and rho == 'all'")
+    pd.testing.assert_frame_equal(found[expected.columns].reset_index(drop=True), expected)
+    assert whole.query("eta == 'all' and rho == 'all'")["n_cell"].tolist() == [90]
 
 
 def test_empty_cells_have_their_rows(made):

@@ -90,3 +90,27 @@ def test_the_paper_has_no_such_inputs(shown):
     network = replace(NetworkConfig.paper(), **{shown: True})
     with pytest.raises(TrainingError, match="eleven inputs"):
         TrainingConfig.paper(network=network)
+
+
+def test_planets(tmp_path):
+    """Named, for a PINN alone; files of before they could be are those of recipes without."""
+    config = TrainingConfig.paper("pinn", planets=("jupiter", "saturn"))
+    path = tmp_path / "config.json"
+    config.save(path)
+    assert TrainingConfig.load(path) == config
+    older = TrainingConfig.paper("pinn")
+    assert older.planets == ()
+    plain = older.to_json()
+    del plain["planets"]
+    path.write_text(json.dumps(plain))
+    assert TrainingConfig.load(path) == older
+    with pytest.raises(TrainingError, match="train a 'pinn'"):
+        TrainingConfig.paper("mlp", planets=("jupiter",))
+
+
+@pytest.mark.parametrize(
+    "planets", [("earth",), ("jupiter", "jupiter"), "jupiter", ["jupiter"], ("pluto", "mars")]
+)
+def test_planets_that_are_none(planets):
+    with pytest.raises(TrainingError, match="planets must be different ones of"):
+        TrainingConfig.paper("pinn", planets=planets)

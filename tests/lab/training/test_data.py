@@ -7,6 +7,7 @@ import torch
 from neoranging.constants import ARCSEC
 from neoranging.core.geometry import norm
 from neoranging.core.noise import OFFSET, SHARE_OF_CLAIM
+from neoranging.ephemeris.states import planet_position
 from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.exceptions import DatasetError
 from neoranging.lab.sets.arcs import to_core
@@ -196,3 +197,17 @@ def test_close_passages_can_be_left_out(table, tmp_path):
     assert (len(whole), len(others)) == (len(table), np.sum(~near))
     np.testing.assert_array_equal(others.rho, whole.rho[~near])
     assert others.facts["close_passages"] is False
+
+
+def test_positions_of_planets(arc_set):
+    """Those of the reference epochs, whatever becomes of the arcs; none unless asked for."""
+    arcs = load_arcs(arc_set, "train", drawings=1, planets=("jupiter", "mars"))
+    t2 = read_arcs(arc_set, split="train")["t2_mjd_tdb"]
+    for name in ("jupiter", "mars"):
+        np.testing.assert_array_equal(arcs.planets[name], planet_position(name, t2))
+    rows = torch.arange(len(arcs)) % 3 == 0
+    some = arcs.map(lambda x: x[rows])
+    assert torch.equal(some.planets["mars"], arcs.planets["mars"][rows])
+    for again in (arcs.drawn(1), arcs.as_two_epochs(rows), arcs.without_magnitude(rows)):
+        assert again.planets == arcs.planets
+    assert load_arcs(arc_set, "train").planets == {}

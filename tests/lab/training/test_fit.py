@@ -269,6 +269,33 @@ def test_drawings_of_arcs_and_recipe_are_the_same(parts, tmp_path):
         fit_network(recipe(drawings=3), *parts["topocenter"], tmp_path, device="cpu")
 
 
+def test_planets_enter_the_loss_of_the_motion(arc_set, tmp_path):
+    """By the size of Jupiter's pull at this weight, and the card says that they do."""
+    config = recipe("pinn", "paper", epochs=1, drawings=0, planets=("jupiter",))
+    arcs, validation = (
+        load_arcs(arc_set, split, "geocenter", planets=config.planets) for split in ("train", "val")
+    )
+    pulled = fit_network(config, arcs, validation, tmp_path / "jupiter", device="cpu")
+    plain = dataclasses.replace(config, planets=())
+    alone = fit_network(plain, arcs, validation, tmp_path / "alone", device="cpu")
+    assert pulled.card["config"]["planets"] == ["jupiter"]
+    assert alone.card["config"]["planets"] == []
+    motions = [result.history[0]["val_motion"] for result in (pulled, alone)]
+    assert 0.0 < abs(motions[0] / motions[1] - 1.0) < 1e-2
+    bare = dataclasses.replace(arcs, planets={})
+    with pytest.raises(TrainingError, match=r"no positions of \(jupiter\)"):
+        fit_network(config, bare, validation, tmp_path / "bare", device="cpu")
+    # runs of before planets could be asked for go on without
+    state = torch.load(tmp_path / "alone" / "state.pt", weights_only=True)
+    del state["config"]["planets"]
+    torch.save(state, tmp_path / "alone" / "state.pt")
+    again = fit_network(plain, bare, validation, tmp_path / "alone", resume=True, device="cpu")
+    assert_same_weights(again.network, alone.network)
+    torch.save(state, tmp_path / "jupiter" / "state.pt")
+    with pytest.raises(TrainingError, match="differs in planets"):
+        fit_network(config, arcs, validation, tmp_path / "jupiter", resume=True, device="cpu")
+
+
 def test_learning_rates(parts, tmp_path):
     config = recipe(epochs=10, warmup_epochs=2.0, learning_rate=1e-3, final_fraction=0.1)
     rates = [

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from neoranging.exceptions import EvaluationError
+from neoranging.lab.study.strata import EVERY
 from neoranging.plotting import style
 
 if TYPE_CHECKING:
@@ -161,7 +162,8 @@ def plot_cross(differences: pd.DataFrame) -> Figure:
     from matplotlib.patches import Patch
 
     if len(differences):
-        differences = differences[(differences.iloc[:, :2] != "unknown").all(axis=1)]
+        is_cell = ~differences.iloc[:, :2].isin(["unknown", EVERY])
+        differences = differences[is_cell.all(axis=1)]
     if differences.empty:
         raise EvaluationError("there are no cells to draw: give the rows of cross(first, second)")
     down, right = differences.columns[:2]

@@ -76,6 +76,11 @@ def test_cells_tell_their_arcs(pair, drawn):
     assert {f"{n:,}" for n in rows["n_arcs"]} <= set(texts)
 
 
+def test_margins_are_no_cells(pair):
+    (ax,) = plot_cross(cross(*pair, metrics=("medae_rho",), margins=True, n_boot=0)).axes
+    assert ax.images[0].get_array().shape == (3, 3)
+
+
 def test_no_cells():
     with pytest.raises(EvaluationError, match="no cells"):
         plot_cross(pd.DataFrame())
