@@ -3,8 +3,9 @@
 Run ``OMP_NUM_THREADS=1 python benchmarks/bench_systematic.py [--arcs N] [--cold]``. The kernel is
 timed on simulated nights of two to ten observations one by one, and then all of them are asked in
 one call, which adds what Python does; in CPU time. Beside them, in the same run, stands a fixed
-loop of Python, so that machines can be compared. ``--cold`` also times a process that has to
-compile the kernel, and one that finds it kept.
+loop of Python, so that machines can be compared, and the method "posterior": its whole call, and
+100 draws from its density for each arc. ``--cold`` also times a process that has to compile the
+kernel, and one that finds it kept.
 """
 
 from __future__ import annotations
@@ -64,6 +65,31 @@ def cold() -> None:
             print(f"first answer of a process, kernel {what}: {float(out.stdout):.1f} s")
 
 
+def amortised(n: int, step: float) -> None:
+    """Print times of the method "posterior", alternating with systematic ranging."""
+    nights_ = simulate(20 * n, 0.05, seed=1, n_observations=(3, 7))
+    tracklets = nights_.with_noise(np.random.default_rng(1), 0.3).tracklets()
+    methods = nr.get_estimator("posterior"), nr.get_estimator("systematic")
+    few, single, times = tracklets[:n], tracklets[0], np.zeros((3, 4))
+    for k in range(-1, len(times)):  # the first round may compile
+        calls = (
+            *(lambda method=method: method.estimate(few) for method in methods),
+            lambda: [methods[0].estimate(single) for _ in range(20)],
+            lambda: methods[0].draw(tracklets, 100, 1),
+        )
+        for j, call in enumerate(calls):
+            begin = time.process_time()
+            call()
+            times[k, j] = 1e3 * (time.process_time() - begin)
+    each = np.median(times, axis=0) / (n, n, 20, 20 * n)
+    print(
+        f"posterior: {each[0]:.2f} ms each in one call, {each[0] / each[1]:.2f} of systematic; "
+        f"{each[2]:.1f} ms or {each[2] / step:.2f} million steps for one alone; "
+        f"{1e3 / each[3]:.0f} arcs with 100 draws in a second, {each[3] / step:.5f} million steps "
+        "of Python each"
+    )
+
+
 def main() -> None:
     """Print medians and 95 % points by number of observations."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -98,6 +124,7 @@ def main() -> None:
         f"ms, or {np.median(every) / step:.2f} and {np.quantile(every, 0.95) / step:.2f} million "
         f"steps of Python; one call {np.median(whole):.1f} ms each"
     )
+    amortised(options.arcs, step)
     if options.cold:
         cold()
 

@@ -34,6 +34,9 @@ TABLE_LEVEL = 0.68
 
 AU_D = u.au / u.d
 
+_FITTED = ("systematic", "posterior")
+"""Methods whose nodes are fits to all observations: their orbits have the errors of the night."""
+
 
 class PosteriorView(OneOrMany):
     """Base of estimates: answers to tracklets, and what their posterior says where they have one.
@@ -72,7 +75,7 @@ class PosteriorView(OneOrMany):
     @property
     def _refit(self) -> Refit | None:
         """Fit of the attributable to all observations at a range and range-rate, if there is."""
-        if self.method != "systematic":
+        if self.method not in _FITTED:
             return None
         from neoranging.core.error_draws import drawn_corrections
         from neoranging.core.sightings import nights

@@ -33,7 +33,10 @@ from neoranging.core.geometry import norm
 from neoranging.core.prediction import sight
 from neoranging.orbits import Catalogue, OrbitalElements, OrbitSolution, nbody_states, read_orbits
 
-METHODS: Final = ("gauss", "laplace", "mlp", "pinn", "systematic", "systematic:10")
+METHODS: Final = (
+    *("gauss", "laplace", "mlp", "pinn", "posterior"),
+    *("systematic", "systematic:10"),
+)
 """First guesses; a number asks for so many draws of the posterior, tried one after the other."""
 
 TRUTH: Final = "catalogue orbit"

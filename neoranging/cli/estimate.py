@@ -77,9 +77,9 @@ def estimate(
 
     Look at the status first. OK means that the observations determine the range, POPULATION that
     the answer rests on where objects that move like this mostly are; every number but those with OK
-    stands in parentheses. The interval of a posterior (method systematic) holds this share of its
-    probability. That of another method is the one that held for this share of calibration arcs, OK
-    or not; without calibration it is that of the observations' errors where the status is OK, and
+    stands in parentheses. The interval of a posterior holds this share of its probability. That of
+    another method is the one that held for this share of calibration arcs, OK or not; without
+    calibration it is that of the observations' errors where the status is OK, and
     the whole range of orbits bound to the Sun elsewhere.
 
     \b

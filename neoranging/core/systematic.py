@@ -30,7 +30,8 @@ from neoranging.core.sightings import Nights, Space, make_space, node_state
 from neoranging.typing import FloatArray, IntArray
 
 N_RATES: Final = 20
-"""Nodes of a column."""
+N_RATES_PROPOSED: Final = 14
+"""Nodes of a column, and of one of a posterior whose columns somebody proposes."""
 
 _MOST_COLUMNS: Final = 200
 """Columns of an arc at most."""
@@ -46,10 +47,15 @@ _FINEST_STEP: Final = 1.0e-5
 """Distance of columns in ln rho that is never halved."""
 
 _DEPTH: Final = 40.0
-"""Logarithm of the likelihood below its maximum at which a column counts for nothing."""
+_DEPTH_PROPOSED: Final = 20.0
+"""Logarithm of the likelihood below its maximum at which a column counts for nothing; the second
+where columns are proposed and only the prior asked for has to be served."""
 
 _RESOLVED: Final = 1.0
 """Difference of the best likelihoods of neighbours from which a maximum is halved into."""
+
+_EDGE_DEPTH: Final = 7.0
+"""Logarithm of the mass of the outermost column, below the largest, at which a posterior ends."""
 
 _MASS_DEPTH: Final = 9.0
 """Logarithm of the mass of a column, below the largest of a prior, that is worth neighbours."""
@@ -65,6 +71,9 @@ _CORE_DEPTH: Final = 5.0
 
 _COARSEST_STEP: Final = 0.18
 """Distance in ln rho of columns with mass under the prior asked for: what populations show."""
+
+_SPARING: Final = 1.5
+"""How much coarser columns are that somebody proposed: they stand where the mass is."""
 
 _CORE_SIGMAS: Final = 2.0
 """Standard errors within which nodes are spread evenly."""
@@ -97,14 +106,14 @@ class Columns(NamedTuple):
     mass: FloatArray
     """Logarithm of the mass per unit of ln rho: likelihood alone, and under the prior asked for."""
     nodes: FloatArray
-    """Range-rate, width, log likelihood and log prior, shape (columns, N_RATES, 4)."""
+    """Range-rate, width, log likelihood and log prior, shape (columns, rates, 4)."""
     filled: IntArray
     """1 where the nodes are worked out."""
 
 
 @compiled
-def make_columns() -> Columns:
-    """Empty columns."""
+def make_columns(n_rates: int) -> Columns:
+    """Empty columns of so many nodes."""
     return Columns(
         np.zeros(_MOST_COLUMNS),
         np.zeros(_MOST_COLUMNS),
@@ -112,7 +121,7 @@ def make_columns() -> Columns:
         np.zeros((_MOST_COLUMNS, 5)),
         np.zeros((_MOST_COLUMNS, 2)),
         np.zeros((_MOST_COLUMNS, 2)),
-        np.zeros((_MOST_COLUMNS, N_RATES, 4)),
+        np.zeros((_MOST_COLUMNS, n_rates, 4)),
         np.zeros(_MOST_COLUMNS, dtype=np.int64),
     )
 
@@ -202,14 +211,15 @@ def fill_column(
     """Work out the nodes of a column about its best range-rate."""
     log_rho, rate = columns.log_rho[column], columns.rate[column]
     rho, nodes, fit = math.exp(log_rho), columns.nodes, space.fit
+    n_rates = nodes.shape[1]
     for p in range(4):
         fit[p] = columns.fit[column, p]
     error, low, high = columns.fit[column, 4], columns.edge[column, 0], columns.edge[column, 1]
     unit = _CORE_SIGMAS * error
     first = math.asinh(max((low - rate) / unit, -_REACH_SIGMAS)) if unit < np.inf else low
     last = math.asinh(min((high - rate) / unit, _REACH_SIGMAS)) if unit < np.inf else high
-    step = (last - first) / N_RATES
-    nearest = min(max(int(-first / step), 0), N_RATES - 1) if unit < np.inf else N_RATES // 2
+    step = (last - first) / n_rates
+    nearest = min(max(int(-first / step), 0), n_rates - 1) if unit < np.inf else n_rates // 2
     # sizes are those of the range, whatever its rate
     node_state(night, arc, rho, rate, space)
     shift = magnitude_shift(night, arc, rho, space)
@@ -218,7 +228,7 @@ def fill_column(
         for p in range(4):
             fit[p] = columns.fit[column, p]
         k = nearest if direction > 0 else nearest - 1
-        while 0 <= k < N_RATES:
+        while 0 <= k < n_rates:
             left, right = first + k * step, first + (k + 1) * step
             if unit < np.inf:
                 left, right = rate + unit * math.sinh(left), rate + unit * math.sinh(right)
@@ -236,10 +246,10 @@ def fill_column(
             k += direction
     for which in range(2):
         highest = -np.inf
-        for k in range(N_RATES):
+        for k in range(n_rates):
             highest = max(highest, _log_weight(nodes, column, k, which))
         total = 0.0
-        for k in range(N_RATES):
+        for k in range(n_rates):
             if highest > -np.inf:
                 total += math.exp(_log_weight(nodes, column, k, which) - highest)
         columns.mass[column, which] = highest + math.log(total) if total > 0.0 else -np.inf
@@ -295,8 +305,13 @@ def add_column(
 
 
 @compiled
-def needs_between(columns: Columns, order: IntArray, j: int, tops: FloatArray) -> bool:
-    """Flag of a pair of neighbours, ``order[j]`` and the next, that needs a column between them."""
+def needs_between(
+    columns: Columns, order: IntArray, j: int, tops: FloatArray, proposed: bool
+) -> bool:
+    """Flag of a pair of neighbours, ``order[j]`` and the next, that needs a column between them.
+
+    Where the columns were ``proposed`` the prior asked for alone has a say.
+    """
     n = len(order)
     a, b = order[j], order[j + 1]
     before, after = order[max(j - 1, 0)], order[min(j + 2, n - 1)]
@@ -309,7 +324,7 @@ def needs_between(columns: Columns, order: IntArray, j: int, tops: FloatArray) -
         or (best[b] > best[a] and (j == n - 2 or best[b] >= best[after]))
     ):
         return True
-    for which in range(3):
+    for which in range(1, 2) if proposed else range(3):
         # the third prior is uniform in range: a power of rho more than the likelihood alone
         tilt, mass = 1.0 if which == 2 else 0.0, columns.mass[:, which % 2]
         low, high = mass[a] + tilt * x[a], mass[b] + tilt * x[b]
@@ -317,8 +332,10 @@ def needs_between(columns: Columns, order: IntArray, j: int, tops: FloatArray) -
         if depth > _MASS_DEPTH:
             continue
         # the priors that were not asked for only have to show whether they would answer otherwise
-        coarseness = 1.0 if which == 1 and depth < _CORE_DEPTH else 3.0
-        coarsest = _COARSEST_STEP if which == 1 else _FIRST_STEP
+        core, sparing = depth < _CORE_DEPTH, _SPARING if proposed else 1.0
+        coarseness = sparing if which == 1 and core else 3.0
+        fine = which == 1 and (core or not proposed)
+        coarsest = sparing * _COARSEST_STEP if fine else _FIRST_STEP
         # at the end of the region, where nothing is bound, the edge itself is not sought
         if step > coarsest or (min(low, high) == -np.inf and step > 0.2 * coarsest):
             return True
@@ -336,26 +353,46 @@ def needs_between(columns: Columns, order: IntArray, j: int, tops: FloatArray) -
 
 
 @compiled
+def first_columns(
+    starts: FloatArray, far: float, close: float, planned: FloatArray, near: IntArray
+) -> int:
+    """Logarithms of the first ranges and the column each is fitted from; their number returned.
+
+    Inwards, for far away the fitted attributable is right, and parallax grows from there on.
+    """
+    n, n_even = 0, int((far - close) / _FIRST_STEP) + 2
+    for k in range(len(starts) if len(starts) else n_even):
+        at = starts[k] if len(starts) else far - k * (far - close) / (n_even - 1)
+        at = min(max(at, close), far)
+        if k == 0 or at < planned[n - 1] - _FINEST_STEP:
+            planned[n], near[n] = at, max(n - 1, 0)
+            n += 1
+    return n
+
+
+@compiled
 def range_arc(
     night: Nights,
     arc: int,
     magnitude: float,
     prior: PriorTable,
+    starts: FloatArray,
     columns: Columns,
     space: Space,
     order: IntArray,
 ) -> int:
-    """Columns of one arc, their number returned; ``order`` takes them by range."""
+    """Columns of one arc, their number returned; ``order`` takes them by range.
+
+    They begin at ``starts``, logarithms of ranges from far to near, evenly where there are none.
+    """
     begin_arc(night, arc, space)
     tops, planned, near = np.empty(3), np.empty(_MOST_COLUMNS), np.zeros(_MOST_COLUMNS, np.int64)
     for p in range(4):
         columns.fit[0, p] = columns.rate[0] = 0.0
-    span = math.log(_FARTHEST_AU) - math.log(_NEAREST_AU)
-    n_planned = int(span / _FIRST_STEP) + 2
-    # inwards, for far away the fitted attributable is right, and parallax grows from there on
-    for k in range(n_planned):
-        planned[k] = math.log(_FARTHEST_AU) - k * span / (n_planned - 1)
-        near[k] = max(k - 1, 0)
+    far, close = math.log(_FARTHEST_AU), math.log(_NEAREST_AU)
+    proposed = len(starts) > 0
+    depth = _DEPTH_PROPOSED if proposed else _DEPTH
+    n_planned = first_columns(starts, far, close, planned, near)
     n = 0
     while n_planned > 0:
         for k in range(n_planned):
@@ -364,7 +401,7 @@ def range_arc(
         order[:n] = np.argsort(columns.log_rho[:n])
         top = columns.best[:n].max()
         for k in range(n):
-            if columns.filled[k] == 0 and columns.best[k] > top - _DEPTH:
+            if columns.filled[k] == 0 and columns.best[k] > top - depth:
                 fill_column(night, arc, k, magnitude, prior, columns, space)
         tops[:] = -np.inf
         for k in range(n):
@@ -373,10 +410,25 @@ def range_arc(
             tops[2] = max(tops[2], columns.mass[k, 0] + columns.log_rho[k])
         n_planned = 0
         for j in range(n - 1):
-            if n + n_planned < _MOST_COLUMNS and needs_between(columns, order[:n], j, tops):
+            if n + n_planned < _MOST_COLUMNS - 2 and needs_between(
+                columns, order[:n], j, tops, proposed
+            ):
                 a, b = order[j], order[j + 1]
                 planned[n_planned] = 0.5 * (columns.log_rho[a] + columns.log_rho[b])
                 near[n_planned] = a if columns.best[a] > columns.best[b] else b
+                n_planned += 1
+        # proposals may miss where the posterior ends
+        for side in (0, 1):
+            edge = order[0] if side == 0 else order[n - 1]
+            step = -_FIRST_STEP if side == 0 else _FIRST_STEP
+            beyond = min(max(columns.log_rho[edge] + step, close), far)
+            if (
+                proposed
+                and n + n_planned < _MOST_COLUMNS
+                and columns.mass[edge, 1] > tops[1] - _EDGE_DEPTH
+                and beyond != columns.log_rho[edge]
+            ):
+                planned[n_planned], near[n_planned] = beyond, edge
                 n_planned += 1
     return n
 
@@ -384,16 +436,22 @@ def range_arc(
 @announced("the kernel of systematic ranging", 40)
 @compiled
 def _range_all(
-    night: Nights, magnitudes: FloatArray, prior: PriorTable, longest: int, rows: FloatArray
+    night: Nights,
+    magnitudes: FloatArray,
+    prior: PriorTable,
+    starts: FloatArray,
+    n_rates: int,
+    longest: int,
+    rows: FloatArray,
 ) -> IntArray:
     """Nodes of all arcs, written to ``rows`` one after the other; their numbers by arc."""
     m = len(night.first)
     counts = np.zeros(m, dtype=np.int64)
-    space, columns = make_space(longest, longest), make_columns()
+    space, columns = make_space(longest, longest), make_columns(n_rates)
     order = np.empty(_MOST_COLUMNS, dtype=np.int64)
     at = 0
     for arc in range(m):
-        n = range_arc(night, arc, magnitudes[arc], prior, columns, space, order)
+        n = range_arc(night, arc, magnitudes[arc], prior, starts[arc], columns, space, order)
         begin = at
         for j in range(n):
             k = order[j]
@@ -401,7 +459,7 @@ def _range_all(
                 continue
             before = columns.log_rho[order[j - 1]] if j > 0 else columns.log_rho[k]
             after = columns.log_rho[order[j + 1]] if j + 1 < n else columns.log_rho[k]
-            for i in range(N_RATES):
+            for i in range(n_rates):
                 if columns.nodes[k, i, 3] > -np.inf and columns.nodes[k, i, 2] > -np.inf:
                     rows[at, 0] = math.exp(columns.log_rho[k])
                     rows[at, 1] = columns.nodes[k, i, 0]
@@ -477,7 +535,12 @@ def complete(night: Nights, arc: IntArray, rho: FloatArray, rho_dot: FloatArray)
     return completed
 
 
-def systematic(night: Nights, magnitude: FloatArray, prior: PriorTable) -> Posterior:
+def systematic(
+    night: Nights,
+    magnitude: FloatArray,
+    prior: PriorTable,
+    starts: FloatArray | None = None,
+) -> Posterior:
     """Posteriors of M arcs.
 
     Parameters
@@ -488,15 +551,20 @@ def systematic(night: Nights, magnitude: FloatArray, prior: PriorTable) -> Poste
         Apparent magnitude of each arc in the band V; NaN where there is none.
     prior : PriorTable
         Density of objects; `simple_prior` gives those without a population.
+    starts : ndarray, shape (M, C), optional
+        Logarithms of ranges [au], descending, at which columns begin in the place of even ones.
+        Columns are then set between and beyond them for ``prior`` alone.
 
     Returns
     -------
     Posterior
         Admissible nodes alone; an arc without any has none.
     """
-    rows = np.empty((len(magnitude) * _MOST_COLUMNS * N_RATES, 6))
+    n_rates = N_RATES if starts is None else N_RATES_PROPOSED
+    starts = np.empty((len(magnitude), 0)) if starts is None else np.ascontiguousarray(starts)
+    rows = np.empty((len(magnitude) * _MOST_COLUMNS * n_rates, 6))
     longest = int(np.diff(night.offsets).max(initial=0))
-    counts = _range_all(night, magnitude, prior, longest, rows)
+    counts = _range_all(night, magnitude, prior, starts, n_rates, longest, rows)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     return Posterior(offsets, *rows[: offsets[-1]].T.copy())
 

@@ -6,6 +6,7 @@ from .laplace import LaplaceEstimator as LaplaceEstimator
 from .learned import LearnedEstimator as LearnedEstimator
 from .mlp import MLPEstimator as MLPEstimator
 from .pinn import PINNEstimator as PINNEstimator
+from .posterior import PosteriorEstimator as PosteriorEstimator
 from .registry import available_methods as available_methods
 from .registry import get_estimator as get_estimator
 from .registry import register_estimator as register_estimator

@@ -56,7 +56,7 @@ def default_weights(model: str, representation: str) -> Path:
     return path
 
 
-class _Trained(NamedTuple):
+class Trained(NamedTuple):
     """A network, frozen, and its model card."""
 
     network: RangingNetwork
@@ -75,10 +75,10 @@ def read_card(weights: str | os.PathLike[str]) -> dict[str, Any]:
     CheckpointError
         If the file or its card is damaged or something else.
     """
-    return copy.deepcopy(_load(Path(weights)).card)
+    return copy.deepcopy(load_trained(Path(weights)).card)
 
 
-def _load(path: Path) -> _Trained:
+def load_trained(path: Path) -> Trained:
     """Network of a file; a file that has changed since, or its card, is read anew."""
     try:
         state = path.stat()
@@ -97,7 +97,7 @@ def _load(path: Path) -> _Trained:
 
 
 @lru_cache(maxsize=8)
-def _load_once(path: Path, *_state: int) -> _Trained:
+def _load_once(path: Path, *_state: int) -> Trained:
     network, card = checkpoint.load(path)
     held = network.config.representation
     if not isinstance(card.get("model"), str) or card.get("representation", held) != held:
@@ -108,7 +108,36 @@ def _load_once(path: Path, *_state: int) -> _Trained:
         )
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return _Trained(network, card, digest)
+    return Trained(network, card, digest)
+
+
+def trained_for(
+    estimator: type[RangingEstimator], weights: str | os.PathLike[str], representation: str
+) -> Trained:
+    """Network of a class of estimators: that of the package ("default"), or one of a file.
+
+    Raises
+    ------
+    CheckpointError
+        If the weights are damaged or are none.
+    NotTrainedError
+        If no weights come with the package, or they are of another method or representation.
+    """
+    path = default_weights(estimator.name, representation) if weights == "default" else weights
+    trained = load_trained(Path(path))
+    model = trained.card["model"]
+    if model not in {vars(base).get("name") for base in estimator.__mro__}:
+        raise NotTrainedError(
+            f"{path} was trained as {model!r}, and {estimator.__name__} is {estimator.name!r}: "
+            "take the estimator of that name"
+        )
+    held = trained.network.config.representation
+    if held != representation:
+        raise NotTrainedError(
+            f"{path} holds a network of the representation {held!r}, not {representation!r}; "
+            f"{estimator.__name__}.from_pretrained takes either"
+        )
+    return trained
 
 
 class LearnedEstimator(RangingEstimator):
@@ -195,7 +224,7 @@ class LearnedEstimator(RangingEstimator):
         **options
             ``origin``, ``slack``, ``level``.
         """
-        network = _load(Path(weights)).network
+        network = load_trained(Path(weights)).network
         return cls(representation=network.config.representation, weights=weights, **options)
 
     @property
@@ -226,24 +255,8 @@ class LearnedEstimator(RangingEstimator):
         return f"{self.name}-{self.representation}"
 
     @cached_property
-    def _trained(self) -> _Trained:
-        path = self.weights
-        if path == "default":
-            path = default_weights(self.name, self.representation)
-        trained = _load(Path(path))
-        model = trained.card["model"]
-        if model not in {vars(base).get("name") for base in type(self).__mro__}:
-            raise NotTrainedError(
-                f"{path} was trained as {model!r}, and {type(self).__name__} is {self.name!r}: "
-                "take the estimator of that name"
-            )
-        held = trained.network.config.representation
-        if held != self.representation:
-            raise NotTrainedError(
-                f"{path} holds a network of the representation {held!r}, not "
-                f"{self.representation!r}; {type(self).__name__}.from_pretrained takes either"
-            )
-        return trained
+    def _trained(self) -> Trained:
+        return trained_for(type(self), self.weights, self.representation)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the network and its model card; see ``neoranging.nn.checkpoint.save``."""

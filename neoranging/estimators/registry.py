@@ -162,15 +162,17 @@ def _named(text: str, options: dict[str, Any]) -> RangingEstimator:
     """Estimator of a name or a file, with the words behind it as options."""
     head, ending, tail = text.rpartition(WEIGHTS)
     if ending and (not tail or tail.startswith("@")):
-        from neoranging.estimators.learned import LearnedEstimator, read_card
+        from neoranging.estimators.learned import read_card
 
-        weights, choices = head + ending, _words(text, tail.split("@")[1:], {}, options)
+        weights = head + ending
         cls = estimator_class(read_card(weights)["model"])
-        if not issubclass(cls, LearnedEstimator):
+        if not hasattr(cls, "from_pretrained"):
             raise UnknownMethodError(
-                f"{weights} was trained as {cls.name!r}, which is no learned method here: make an "
-                "estimator of its own class with from_pretrained"
+                f"{weights} was trained as {cls.name!r}, a method here that takes no weights: make "
+                "an estimator of its own class"
             )
+        meanings = dict.fromkeys(cls.priors, "prior")
+        choices = _words(text, tail.split("@")[1:], meanings, options)
         return cls.from_pretrained(weights, **choices)
     if text in available_methods():  # one that was registered with an @ in its name
         return estimator_class(text)(**options)

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,11 @@ from neoranging.estimators.base import RangingEstimator
 from neoranging.exceptions import EstimationError, NeoRangingError
 from neoranging.orbits.elements import OrbitalElements
 from neoranging.orbits.population import PRIORS, load_prior, read_prior
-from neoranging.typing import FloatArray
+from neoranging.typing import FloatArray, StrArray
+
+if TYPE_CHECKING:
+    from neoranging.core.priors import PriorTable
+    from neoranging.core.sightings import Nights
 
 Prior = str | os.PathLike[str] | Callable[[OrbitalElements], npt.ArrayLike]
 """Name of a prior, a file of a table, or a density of orbits in phase space."""
@@ -114,7 +118,7 @@ class SystematicRangingEstimator(RangingEstimator):
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         # numba takes half a second to import: methods without it do not wait for it
         from neoranging.core.sightings import nights
-        from neoranging.core.systematic import complete, simple_prior, systematic
+        from neoranging.core.systematic import complete, simple_prior
 
         night = nights(arcs, attributables, attractors(attributables.epoch, arcs.span))
         if self._table is not None:
@@ -123,7 +127,7 @@ class SystematicRangingEstimator(RangingEstimator):
             table = load_prior(str(self.prior))
         else:
             table = simple_prior("phase space" if callable(self.prior) else str(self.prior))
-        posterior = systematic(night, arcs.mean_mag, table)
+        posterior, remarks = self._posterior(arcs, attributables, night, table)
         if callable(self.prior):
             nodes = complete(night, posterior.arc, posterior.rho, posterior.rho_dot)
             epoch = attributables.epoch[posterior.arc] - posterior.rho / C_AU_PER_DAY
@@ -144,7 +148,19 @@ class SystematicRangingEstimator(RangingEstimator):
             (answers.epoch, attributables.epoch[solved] - rho[solved] / C_AU_PER_DAY),
         ):
             column[solved] = values
-        return replace(answers, posterior=posterior)
+        return replace(answers, posterior=posterior, remarks=remarks)
+
+    def _posterior(
+        self,
+        arcs: Arcs,
+        attributables: Attributables,  # noqa: ARG002 (for those who need the nights of some arcs)
+        night: Nights,
+        table: PriorTable,
+    ) -> tuple[Posterior, StrArray | None]:
+        """Posteriors of arcs under a table, and remarks on how they were reached."""
+        from neoranging.core.systematic import systematic
+
+        return systematic(night, arcs.mean_mag, table), None
 
     def _density_of(self, r: FloatArray, v: FloatArray, epoch: FloatArray) -> FloatArray:
         """Density of orbits by the function of the user."""

@@ -18,10 +18,11 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from neoranging.exceptions import DatasetError
+from neoranging.nn.density import MixtureOutput
 from neoranging.nn.domain import Domain
 from neoranging.nn.features import FEATURES
 from neoranging.nn.inputs import ArcInputs
-from neoranging.nn.outputs import OUTPUTS
+from neoranging.nn.outputs import OUTPUTS, Output
 
 
 class FactorizedLinear(nn.Module):
@@ -226,7 +227,10 @@ class NetworkConfig:
         Size of the residual trunk; each block has two square matrices. An estimate costs two
         operations per entry: half a million entries are 50,000 estimates a second on a core.
     activation : {"tanh", "silu"}
-    output : {"minmax", "log", "admissible"}
+    output : {"minmax", "log", "admissible", "mixture"}
+        All but the last answer with a range and a range-rate; that with a density of both.
+    components : int
+        Normal distributions of a mixture.
     magnitude, root : bool
         Show the apparent magnitude, and the range by Gauss's method, to a network of the invariant
         representation.
@@ -240,7 +244,8 @@ class NetworkConfig:
     width: int = 256
     blocks: int = 3
     activation: Literal["tanh", "silu"] = "silu"
-    output: Literal["minmax", "log", "admissible"] = "admissible"
+    output: Literal["minmax", "log", "admissible", "mixture"] = "admissible"
+    components: int = 12
     magnitude: bool = False
     root: bool = False
     second_output: bool = False
@@ -288,12 +293,18 @@ class RangingNetwork(nn.Module):
             self.trunk = PaperTrunk(size, config.widths, config.activation)
         else:
             self.trunk = ResidualTrunk(size, config.width, config.blocks, config.activation)
-        self.heads = nn.ModuleList(FactorizedLinear(self.trunk.n_out, 1) for _ in range(2))
+        self.output: Output
+        if config.output == "mixture":
+            self.output = MixtureOutput(self.features.origin, config.components)
+            sizes = [self.output.n_heads]
+        else:
+            self.output = OUTPUTS[config.output](self.features.origin)
+            sizes = [1] * self.output.n_heads
+        self.heads = nn.ModuleList(FactorizedLinear(self.trunk.n_out, size) for size in sizes)
         n_errors = 2 if config.second_output else 0
         self.error_heads = nn.ModuleList(
             FactorizedLinear(self.trunk.n_out, 1) for _ in range(n_errors)
         )
-        self.output = OUTPUTS[config.output](self.features.origin)
         self.domain = Domain()
 
     @property
@@ -359,10 +370,19 @@ class RangingNetwork(nn.Module):
             In the normalised space of the output; None without the second output.
         """
         features = self.features(inputs) if features is None else features
-        raw = self.raw(features)
-        heads, log_error = raw[..., :2], raw[..., 2:]
-        state = RangingState(*self.output(self._undo_time_reversal(heads, inputs), inputs))
-        return state, log_error if self.config.second_output else None
+        raw, n = self.raw(features), self.output.n_heads
+        heads = self.output.turned(raw[..., :n], self.features.arrow(inputs))
+        state = RangingState(*self.output(heads, inputs))
+        return state, raw[..., n:] if self.config.second_output else None
+
+    def log_density(self, inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> Tensor:
+        """Logarithm of the density over (ln rho, rho_dot) [d/au] at a point of each arc, (B,).
+
+        Of a network with the output "mixture".
+        """
+        assert isinstance(self.output, MixtureOutput)
+        heads = self.output.turned(self.raw(self.features(inputs)), self.features.arrow(inputs))
+        return self.output.log_density(heads, inputs, rho, rho_dot)
 
     def with_tangent(
         self,
@@ -387,13 +407,13 @@ class RangingNetwork(nn.Module):
         features = self.features.with_tangent(inputs, tangent)
         raw, raw_rate = self.raw_with_tangent(*features)
         heads = torch.stack([raw[..., :2], raw_rate[..., :2]])
-        y, y_dot = self._undo_time_reversal(heads, inputs)
+        y, y_dot = self.output.turned(heads, self.features.arrow(inputs))
         state, rate = self.output.with_tangent(y, y_dot, inputs, tangent)
         log_error = raw[..., 2:] if self.config.second_output else None
         return RangingState(*state), RangingState(*rate), log_error
 
     def raw(self, features: Tensor) -> Tensor:
-        """Values of the heads, (B, 2), or (B, 4) with the second output; precision as features."""
+        """Values of the heads, and of the second output if there is one; precision as features."""
         plain = features.to(self._dtype)
         # gradients keep all layers anyhow; without them a few rows at a time stay in the cache
         parts = (plain,) if torch.is_grad_enabled() else plain.split(_ROWS)
@@ -409,10 +429,6 @@ class RangingNetwork(nn.Module):
         value, value_rate = stacked.chunk(2)
         bias = torch.cat([head.bias for head in heads])
         return (value + bias).to(features.dtype), value_rate.to(features.dtype)
-
-    def _undo_time_reversal(self, heads: Tensor, inputs: ArcInputs) -> Tensor:
-        """Heads (..., B, 2) with the sign of the second, a velocity, as time runs."""
-        return torch.stack([heads[..., 0], self.features.arrow(inputs) * heads[..., 1]], dim=-1)
 
     @property
     def _dtype(self) -> torch.dtype:

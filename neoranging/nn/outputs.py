@@ -62,7 +62,11 @@ class Output(nn.Module):
     ----------
     scaling : Scaling
         Scaling of the two columns of `normalise`.
+    n_heads : int
+        Number of values that it takes from the heads of a network.
     """
+
+    n_heads = 2
 
     def __init__(self, origin: str, names: tuple[str, str]) -> None:
         super().__init__()
@@ -72,6 +76,13 @@ class Output(nn.Module):
     def fit(self, inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> None:
         """Fit the scaling on the true ranges and range-rates of training arcs."""
         raise NotImplementedError
+
+    def turned(self, heads: Tensor, arrow: Tensor) -> Tensor:
+        """Heads (..., B, 2) with the sign of the second, a velocity, as time runs.
+
+        ``arrow`` (B,) is 1, or -1 for arcs that were shown backwards.
+        """
+        return torch.stack([heads[..., 0], arrow * heads[..., 1]], dim=-1)
 
     def forward(self, heads: Tensor, inputs: ArcInputs) -> Pair:
         """Range [au] and range-rate [au/d], each (B,)."""

@@ -28,7 +28,7 @@ _NETWORK = (
 
 
 @click.command()
-@click.option("--model", type=click.Choice(["mlp", "pinn"]), required=True)
+@click.option("--model", type=click.Choice(["mlp", "pinn", "posterior"]), required=True)
 @click.option(
     "--representation",
     type=click.Choice(["invariant", "paper"]),
@@ -55,6 +55,11 @@ _NETWORK = (
     type=COUNT_OR_NONE,
     metavar="N",
     help="Draw the errors of simulated observations N more times; epochs take turns.",
+)
+@click.option(
+    "--fresh-nights/--no-fresh-nights",
+    default=None,
+    help="Draw these errors in every epoch, and cut some arcs short.",
 )
 @click.option(
     "--two-epoch-fraction",
@@ -123,14 +128,13 @@ def train(
     Examples:
       neoranging train --model mlp --data twin --out run --epochs 5
       neoranging train --model pinn --representation paper --data twin --out run --tensorboard
+      neoranging train --model posterior --data twin --out run
       tensorboard --logdir run
     """  # noqa: D301 (the character by which click keeps lines apart)
     from dataclasses import replace
 
-    from neoranging.estimators.mlp import MLPEstimator
-    from neoranging.estimators.pinn import PINNEstimator
     from neoranging.lab.training import TrainingConfig
-    from neoranging.lab.training import train as train_estimator
+    from neoranging.lab.training.fit import WEIGHTS, fit_on_set
     from neoranging.lab.training.memory import keep_freed_memory
     from neoranging.nn.losses import LossWeights
 
@@ -141,12 +145,10 @@ def train(
     config = TrainingConfig.default(model, representation, **options)
     config = replace(config, network=replace(config.network, **shape))
     keep_freed_memory()  # of the whole process, which is that of this command
-    kind = PINNEstimator if model == "pinn" else MLPEstimator
-    estimator = train_estimator(
-        kind(representation=representation),
+    result = fit_on_set(
+        config,
         data,
         out,
-        recipe=config,
         resume=resume,
         overwrite=overwrite,
         device=device,
@@ -154,7 +156,7 @@ def train(
         tensorboard=tensorboard,
         notes={"command": shlex.join(["neoranging", *sys.argv[1:]])},
     )
-    card = estimator.card
-    echo(f"{card['epochs_done']} epochs, the best {card['best_epoch']}: {estimator.weights}")
+    card = result.card
+    echo(f"{card['epochs_done']} epochs, the best {card['best_epoch']}: {out / WEIGHTS}")
     for name, value in card["metrics"]["validation"].items():
         echo(f"  {name}: {value:.4g}")

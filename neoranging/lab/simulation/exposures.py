@@ -158,7 +158,7 @@ def observe(
     t, station = utc + tdb_utc, visits.station[visit]
     fine = year_of(utc) >= survey.columns.fine_since[station]
     if errors.size > 0.0:
-        utc = _round(utc, np.where(fine, 1e-6, 1e-5))
+        utc = _round(utc, time_steps(fine))
     t_reported = utc + tdb_utc
     order = np.lexsort((t_reported, arc[visit]))
     counts_of_arcs = np.bincount(arc, visits.n_exposures).astype(np.int64)
@@ -239,16 +239,31 @@ def _report(
     catalog = np.where(year >= 2018.0, "V", "")
     sigma = default_sigma(code, np.full(len(code), "C"), catalog, year)
     ra, dec = radec(direction)
-    step_dec = np.where(fine, 0.01, 0.1)
-    step_ra = 1.5 * step_dec
+    step_ra, step_dec = _direction_steps(fine)
     sigma_ra = np.maximum(sigma, ROUNDING * step_ra * np.cos(dec)) * ARCSEC
     sigma_dec = np.maximum(sigma, ROUNDING * step_dec) * ARCSEC
     error = errors.draw(np.stack([sigma_ra, sigma_dec]), visit, rng)
     if errors.size > 0.0:
-        ra, dec = displaced(direction, error)
-        ra = np.mod(_round(ra, step_ra * ARCSEC), 2.0 * np.pi)
-        dec = _round(dec, step_dec * ARCSEC)
+        ra, dec = rounded(*displaced(direction, error), fine)
     return ra, dec, sigma_ra, sigma_dec
+
+
+def time_steps(fine: BoolArray) -> FloatArray:
+    """Last digits of the times of records [d], ``fine`` those of stations that give one more."""
+    return np.where(fine, 1e-6, 1e-5)
+
+
+def rounded(ra: FloatArray, dec: FloatArray, fine: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Directions [rad] with the digits of the formats."""
+    step_ra, step_dec = _direction_steps(fine)
+    ra = np.mod(_round(ra, step_ra * ARCSEC), 2.0 * np.pi)
+    return ra, _round(dec, step_dec * ARCSEC)
+
+
+def _direction_steps(fine: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Last digits of right ascensions and declinations [arcsec]."""
+    step_dec = np.where(fine, 0.01, 0.1)
+    return 1.5 * step_dec, step_dec
 
 
 def _round(values: FloatArray, step: FloatArray) -> FloatArray:

@@ -118,6 +118,17 @@ _EFFORT_YEARS = np.arange(1980.0, 2031.0, _EFFORT_STEP[0])
 _EFFORT_MAGNITUDES = np.arange(10.0, 30.0, _EFFORT_STEP[1])
 
 
+def is_fine(code: StrArray, mjd: npt.ArrayLike) -> BoolArray:
+    """Flags of the observations whose stations report one digit more by then.
+
+    Stations that are not simulated never do.
+    """
+    order = np.argsort(STATIONS.code)
+    row = order[np.searchsorted(STATIONS.code, code, sorter=order) % len(order)]
+    since = np.where(STATIONS.code[row] == code, STATIONS.fine_since[row], _NEVER)
+    return year_of(mjd) >= since
+
+
 def year_of(mjd: npt.ArrayLike) -> FloatArray:
     """Julian year of a modified Julian date."""
     return 2000.0 + (np.asarray(mjd, dtype=np.float64) - 51_544.5) / 365.25

@@ -15,7 +15,7 @@ from neoranging.files import read_json, write_json
 from neoranging.nn.losses import DATA_LOSSES, LossWeights
 from neoranging.nn.modules import NetworkConfig
 
-MODELS: Final = ("mlp", "pinn")
+MODELS: Final = ("mlp", "pinn", "posterior")
 REPRESENTATIONS: Final = ("paper", "invariant")
 
 
@@ -27,9 +27,10 @@ class TrainingConfig:
 
     Attributes
     ----------
-    model : {"mlp", "pinn"}
-        The MLP learns from errors alone. The PINN's loss adds what its estimate leaves of the range
-        equation, and how its estimates of a batch are distributed.
+    model : {"mlp", "pinn", "posterior"}
+        The MLP learns from errors alone, the posterior the density of range and range-rate. The
+        PINN's loss adds what its estimate leaves of the range equation, and how its estimates of a
+        batch are distributed.
     network : NetworkConfig
     seed : int
         Seed of initial weights, order of arcs, and noise.
@@ -55,6 +56,9 @@ class TrainingConfig:
     drawings : int
         Number of times that the errors of simulated observations are drawn anew; epochs use the set
         and its drawings in turn.
+    fresh_nights : bool
+        Draw the errors of simulated observations anew in every epoch, in place of ``drawings``, and
+        cut some arcs short; see `neoranging.lab.training.nights`.
     two_epoch_fraction : float
         Share of arcs, another one in each epoch, that lose their curvature as if they had two
         epochs.
@@ -90,6 +94,7 @@ class TrainingConfig:
     close_passages: bool = True
     no_magnitude_fraction: float = 0.2
     planets: tuple[str, ...] = ()
+    fresh_nights: bool = False
 
     def __post_init__(self) -> None:
         def require(names: str, needed: str, is_good: Callable[[Any], bool]) -> None:
@@ -104,6 +109,12 @@ class TrainingConfig:
                 "magnitude and root are shown to networks of the representation 'invariant' alone: "
                 "the paper's has eleven inputs"
             )
+        mixture = network.output == "mixture"
+        if mixture != (self.model == "posterior"):
+            raise TrainingError(
+                f"the model {self.model!r} does not go with the output {network.output!r}: a "
+                "posterior needs 'mixture', and nothing else takes it"
+            )
         require("data_loss", f"one of {(*DATA_LOSSES,)}", lambda x: x in DATA_LOSSES)
         require("epochs batch_size patience", "at least 1", lambda x: x >= 1)
         require(
@@ -117,6 +128,16 @@ class TrainingConfig:
             lambda weights: all(0.0 <= x < math.inf for x in weights),
         )
         require("seed warmup_epochs weight_decay drawings", "at least 0", lambda x: x >= 0)
+        if self.fresh_nights and network.representation == "paper":
+            raise TrainingError(
+                "fresh nights are for the representation 'invariant': the paper's needs three "
+                "observations, seen from the centre of the Earth"
+            )
+        if self.fresh_nights and self.drawings:
+            raise TrainingError(
+                f"drawings must be 0 with fresh nights, which draw errors in every epoch, got "
+                f"{self.drawings!r}"
+            )
         fractions = "final_fraction two_epoch_fraction no_magnitude_fraction"
         require(fractions, "between 0 and 1", lambda x: 0.0 <= x <= 1.0)
         require(
@@ -131,6 +152,8 @@ class TrainingConfig:
                 f"planets pull in the equation of motion, of which a {self.model!r} learns "
                 "nothing: train a 'pinn', or leave them out"
             )
+        if self.planets and self.fresh_nights:
+            raise TrainingError("planets are placed at the nights of a set: leave out fresh nights")
         require("averaging", "in [0, 1)", lambda x: 0.0 <= x < 1.0)
 
     @classmethod
@@ -174,10 +197,25 @@ class TrainingConfig:
 
         Magnitudes are not shown: they help on objects like those of the training part, and mislead
         on brighter ones, whose sizes are others.
+
+        A density is learnt from fresh nights: one that has seen the same errors twice is too narrow
+        on those of others.
         """
-        weights = LossWeights(motion=3.0e-4, kinematic=2.0e-4)
-        network = NetworkConfig(root=True, second_output=True)
-        return cls(**{"model": model, "network": network, "weights": weights, **changes})
+        recipe: dict[str, Any] = {
+            "model": model,
+            "network": NetworkConfig(root=True, second_output=True),
+            "weights": LossWeights(motion=3.0e-4, kinematic=2.0e-4),
+        }
+        if model == "posterior":
+            recipe |= {
+                "network": NetworkConfig(root=True, output="mixture"),
+                "fresh_nights": True,
+                "drawings": 0,
+                "two_epoch_fraction": 0.0,
+                "epochs": 20,
+                "patience": 20,
+            }
+        return cls(**{**recipe, **changes})
 
     @classmethod
     def default(cls, model: str, representation: str = "invariant", **changes: Any) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -214,13 +214,9 @@ def load_arcs(
     DatasetError
         If the set is not finished, was not divided, or the part has no arcs.
     """
-    manifest = read_manifest(folder)
-    errors = Errors.of(manifest.get("settings", {}))
+    errors = Errors.of(read_manifest(folder).get("settings", {}))
     parts, objects = [], set()
-    for number, part in enumerate(iterate_arcs(folder, _NEEDED, split)):
-        table = part if close_passages else part.take(~part["is_close"])
-        if not len(table):
-            continue
+    for number, table in enumerate(labelled_tables(folder, split, close_passages)):
         rng = np.random.default_rng((seed, number))
         arcs = make_training_arcs(
             table,
@@ -233,19 +229,41 @@ def load_arcs(
         )
         parts.append(arcs)
         objects.update(np.unique(table["designation"]).tolist())
-    if not parts:
+    joined = TrainingArcs.concatenate(parts)
+    return replace(joined, facts=card_facts(folder, len(joined), objects, close_passages))
+
+
+def labelled_tables(
+    folder: str | Path, split: str, close_passages: bool = True
+) -> Iterator[ArcTable]:
+    """Arcs of one part of a stored set, file by file, with the columns that training needs.
+
+    The parameters, and what is raised, are those of `load_arcs`.
+    """
+    empty = True
+    for part in iterate_arcs(folder, _NEEDED, split):
+        table = part if close_passages else part.take(~part["is_close"])
+        if len(table):
+            empty = False
+            yield table
+    if empty:
         raise DatasetError(
             f"the set in {folder} has no arcs marked {split!r}: divide it with "
             "'neoranging dataset split'"
         )
-    joined = TrainingArcs.concatenate(parts)
-    facts = {
+
+
+def card_facts(
+    folder: str | Path, n_arcs: int, objects: set[str], close_passages: bool
+) -> dict[str, Any]:
+    """Entries for the model card about one part of a stored set."""
+    manifest = read_manifest(folder)
+    return {
         "set": Path(folder).name,
         "settings": manifest.get("settings", {}),
         "division": division_of(manifest),
-        "n_arcs": len(joined),
+        "n_arcs": n_arcs,
         "n_objects": len(objects),
         "objects_sha256": digest_of(objects),
         "close_passages": close_passages,
     }
-    return replace(joined, facts=facts)

@@ -1,8 +1,8 @@
 """The loop that fits a network, and goes on exactly where a killed run stopped.
 
-All chance of an epoch (order, which arcs show two epochs) comes from a generator seeded by
-the run's seed and the number of the epoch, so what is saved at the end of an epoch is all there is:
-weights, their running mean, the best so far, and the moments of the optimiser.
+All chance of an epoch (order, which arcs show two epochs, fresh errors) comes from generators
+seeded by the run's seed and the number of the epoch, so what is saved at the end of an epoch is all
+there is: weights, their running mean, the best so far, and the moments of the optimiser.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from neoranging.lab.sets.progress import progress_bar
 from neoranging.lab.training.config import TrainingConfig
 from neoranging.lab.training.data import TrainingArcs, load_arcs
 from neoranging.lab.training.log import RunLog, event_writer
+from neoranging.lab.training.nights import Nights, load_nights
 from neoranging.lab.training.objective import Objective, metrics
 from neoranging.nn import checkpoint
 from neoranging.nn.features import FEATURES
@@ -135,21 +136,7 @@ def train(
             f"the recipe is of {config.model!r}, {config.network.representation!r}; this "
             f"estimator is of {kind[0]!r}, {kind[1]!r}"
         )
-    origin = FEATURES[config.network.representation].origin
-    arcs, validation = (
-        load_arcs(
-            data,
-            split,
-            origin,
-            root=config.network.root,
-            drawings=drawings,
-            seed=config.seed,
-            close_passages=config.close_passages,
-            planets=config.planets,
-        )
-        for split, drawings in (("train", config.drawings), ("val", 0))
-    )
-    fit_network(config, arcs, validation, out, **options)
+    fit_on_set(config, data, out, **options)
     return type(estimator)(
         representation=estimator.representation,
         weights=Path(out) / WEIGHTS,
@@ -159,12 +146,29 @@ def train(
     )
 
 
+def fit_on_set(
+    config: TrainingConfig, data: str | Path, out: str | Path, **options: Any
+) -> FitResult:
+    """Fit a network on the training part of a stored set; for the rest see `train`."""
+    origin = FEATURES[config.network.representation].origin
+    root, close, planets = config.network.root, config.close_passages, config.planets
+    validation = load_arcs(data, "val", origin, root=root, close_passages=close, planets=planets)
+    chosen: dict[str, Any] = {"root": root, "close_passages": close, "seed": config.seed}
+    if config.fresh_nights:
+        nights = load_nights(data, "train", **chosen)
+        return fit_network(config, nights.drawn(0), validation, out, nights=nights, **options)
+    chosen["planets"] = planets
+    arcs = load_arcs(data, "train", origin, drawings=config.drawings, **chosen)
+    return fit_network(config, arcs, validation, out, **options)
+
+
 def fit_network(
     config: TrainingConfig,
     train: TrainingArcs,
     validation: TrainingArcs,
     folder: str | Path,
     *,
+    nights: Nights | None = None,
     resume: bool = False,
     overwrite: bool = False,
     device: str = "auto",
@@ -180,6 +184,9 @@ def fit_network(
     config : TrainingConfig
     train, validation : TrainingArcs
         Arcs with ranges from the origin of the representation.
+    nights : Nights, optional
+        Other nights of the training arcs, for a recipe with fresh ones; ``train`` then serves for
+        the scaling alone.
     folder : path-like
         Gets ``config.json``, ``log.csv``, ``state.pt`` to go on from, and the best network so far
         as ``network.safetensors`` with its card ``network.json``.
@@ -214,7 +221,7 @@ def fit_network(
     """
     place = Path(folder)
     open_events = event_writer() if tensorboard else None
-    run = _Run(config, train, validation, pick_device(device))
+    run = _Run(config, train, validation, pick_device(device), nights)
     with FolderLock(place), _threads(threads):
         if (place / STATE).exists() and not overwrite:
             if not resume:
@@ -265,7 +272,13 @@ class _Run:
         train: TrainingArcs,
         validation: TrainingArcs,
         device: torch.device,
+        nights: Nights | None = None,
     ) -> None:
+        if config.fresh_nights != (nights is not None):
+            raise TrainingError(
+                "nights go with a recipe that has fresh ones, and with no other: "
+                f"fresh_nights is {config.fresh_nights}"
+            )
         if len(train.drawings) != config.drawings:
             raise TrainingError(
                 f"the recipe asks for {config.drawings} drawings of the errors and the arcs have "
@@ -277,7 +290,7 @@ class _Run:
                     f"the recipe has planets that the arcs have no positions of "
                     f"({', '.join(missing)}): load the arcs with planets={config.planets}"
                 )
-        self.config, self.device = config, device
+        self.config, self.device, self.nights = config, device, nights
         self.epoch, self.best_epoch, self.best_loss = 0, 0, math.inf
         self.history: list[dict[str, float]] = []
         # a resumed run recognises its data by these, on any device
@@ -286,7 +299,7 @@ class _Run:
             for name, arcs in (("train", train), ("validation", validation))
         }
         # mps knows no double precision; elsewhere features are double
-        dtype = torch.float32 if device.type == "mps" else torch.float64
+        self.dtype = dtype = torch.float32 if device.type == "mps" else torch.float64
         self.train, self.validation = (
             arcs.map(lambda x: x.to(device, dtype)) for arcs in (train, validation)
         )
@@ -353,7 +366,10 @@ class _Run:
         generator = torch.Generator(self.device).manual_seed(seed)
         order = torch.randperm(len(self.train), generator=generator, device=self.device)
         sums: dict[str, Tensor] = {}
-        train, share = self.train.drawn(self.epoch), self.config.two_epoch_fraction
+        share = self.config.two_epoch_fraction
+        # the night of number 0 is that of the scaling
+        shown = self.nights.drawn(self.epoch + 1) if self.nights else self.train.drawn(self.epoch)
+        train = shown.map(lambda x: x.to(self.device, self.dtype))
         self.network.train()
         for k in range(self.steps_per_epoch):
             rows = order[k * self.batch : (k + 1) * self.batch]

@@ -20,7 +20,7 @@ from neoranging.core.geometry import (
     wrap_angle,
 )
 from neoranging.core.kepler import propagate
-from neoranging.core.prediction import sight
+from neoranging.core.prediction import Sighting, sight
 from neoranging.lab.sets.motion import near_earth_states
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.sets.truth import NEAR_EARTH
@@ -28,7 +28,7 @@ from neoranging.lab.simulation.astrometric_errors import Errors, displaced
 from neoranging.typing import BoolArray, FloatArray
 
 ORBIT: Final = ("q_au", "ecc", "inc_rad", "raan_rad", "argp_rad")
-"""Columns of the orbit; `noise_free` needs them and ``truth_dynamics``."""
+"""Columns of the orbit; `sightings` needs them and ``truth_dynamics``."""
 
 _BELIEVED_SIGMAS = 6.0
 """Largest error of an observation, in standard deviations, that noise can explain."""
@@ -51,6 +51,18 @@ def noise_free(table: ArcTable, arcs: Arcs) -> tuple[Arcs, BoolArray]:
     exact : ndarray of bool, shape (M,)
         Arcs whose orbit explains all observations by noise alone. The others keep the directions
         that were observed.
+    """
+    ra, dec = radec(sightings(table, arcs).direction)
+    exact = explained(arcs, ra, dec)
+    owner = arcs.owner
+    ra, dec = (np.where(exact[owner], a, b) for a, b in ((ra, arcs.ra), (dec, arcs.dec)))
+    return replace(arcs, ra=ra, dec=dec), exact
+
+
+def sightings(table: ArcTable, arcs: Arcs) -> Sighting:
+    """Objects as the observers of all n observations would see them by their orbits.
+
+    The parameters are those of `noise_free`.
 
     Notes
     -----
@@ -70,15 +82,22 @@ def noise_free(table: ArcTable, arcs: Arcs) -> tuple[Arcs, BoolArray]:
     near, *moved = near_earth_states(r2, v2, t2, which, arcs.t[rows])
     for column, values in zip(states, (*moved, arcs.t[rows[near]]), strict=True):
         column[rows[near]] = values
-    predicted = sight(*states, arcs.t, arcs.position, arcs.velocity)
-    ra, dec = radec(predicted.direction)
-    east = wrap_angle(arcs.ra - ra) * np.cos(dec) / arcs.sigma_ra
-    error = np.hypot(east, (arcs.dec - dec) / arcs.sigma_dec)
+    return sight(*states, arcs.t, arcs.position, arcs.velocity)
+
+
+def explained(
+    arcs: Arcs, ra: FloatArray, dec: FloatArray, late: FloatArray | float = 0.0
+) -> BoolArray:
+    """Flags of the arcs whose observations all lie where noise may move them from (ra, dec), (M,).
+
+    ``late`` is how far an error of its time moves an observation at most [rad].
+    """
+    sigma_ra, sigma_dec = (s + late / _BELIEVED_SIGMAS for s in (arcs.sigma_ra, arcs.sigma_dec))
+    east = wrap_angle(arcs.ra - ra) * np.cos(dec) / sigma_ra
+    error = np.hypot(east, (arcs.dec - dec) / sigma_dec)
     with np.errstate(invalid="ignore"):
         wrong = ~(error < _BELIEVED_SIGMAS)
-    exact = arcs.sum(wrong.astype(np.int64)) == 0
-    ra, dec = (np.where(exact[owner], a, b) for a, b in ((ra, arcs.ra), (dec, arcs.dec)))
-    return replace(arcs, ra=ra, dec=dec), exact
+    return arcs.sum(wrong.astype(np.int64)) == 0
 
 
 def redrawn(

@@ -32,6 +32,8 @@ class Objective:
         self, network: RangingNetwork, arcs: TrainingArcs
     ) -> tuple[dict[str, Tensor], RangingState]:
         """Terms of the loss, of which ``total`` is the weighted sum, and the estimates."""
+        if self.config.model == "posterior":
+            return self._density(network, arcs)
         if self.config.model == "mlp":
             state, log_error = network.estimate(arcs.inputs)
             return self._totalled(self._errors(network, state, log_error, arcs)), state
@@ -53,6 +55,15 @@ class Objective:
             "transport": sum(transport, start=torch.zeros_like(transport.order)),
         }
         return self._totalled(terms), state
+
+    def _density(
+        self, network: RangingNetwork, arcs: TrainingArcs
+    ) -> tuple[dict[str, Tensor], RangingState]:
+        """Mean negative logarithm of the density at the truth, over (ln rho, rho_dot) [d/au]."""
+        log_density = network.log_density(arcs.inputs, arcs.rho, arcs.rho_dot)
+        if network.training:  # nobody looks at the estimates then
+            return {"total": -log_density.mean()}, RangingState(arcs.rho, arcs.rho_dot)
+        return {"total": -log_density.mean()}, network(arcs.inputs)
 
     def _totalled(self, terms: dict[str, Tensor]) -> dict[str, Tensor]:
         """Terms of the loss after their weighted sum; an MLP without second output has but that."""

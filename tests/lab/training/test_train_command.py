@@ -48,6 +48,24 @@ def test_the_command(arc_set, simulate, tmp_path):
     assert run(*common, *options, "--resume").exit_code == 0
 
 
+def test_the_density_of_fresh_nights(arc_set, tmp_path):
+    options = ("--epochs", 1, "--batch-size", 64, "--width", 8, "--blocks", 1)
+    done = run(
+        "--model", "posterior", "--data", arc_set, "--out", tmp_path, "--device", "cpu", *options
+    )
+    assert done.exit_code == 0, done.output
+    config = TrainingConfig.load(tmp_path / "config.json")
+    assert (config.fresh_nights, config.drawings) == (True, 0)
+    assert (config.network.output, config.network.root) == ("mixture", True)
+    assert not config.network.magnitude
+    card = json.loads((tmp_path / "network.json").read_text())
+    assert card["model"] == "posterior"
+    assert card["train"]["training_prior"]["drawn_share"] > 0.9
+    refused = run("--model", "posterior", "--data", arc_set, "--out", tmp_path, "--drawings", 2)
+    assert refused.exit_code == 1
+    assert "drawings must be 0" in refused.output
+
+
 def test_a_set_that_is_none(tmp_path):
     done = run("--model", "mlp", "--data", tmp_path, "--out", tmp_path / "run")
     assert done.exit_code == 1

@@ -1,0 +1,224 @@
+"""Amortised ranging: a network says where to look, the exact likelihood what is there."""
+
+from __future__ import annotations
+
+import copy
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+import torch
+from astropy import units as u
+from scipy.special import ndtr
+
+from neoranging.arguments import check_count
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import Attributables
+from neoranging.core.posterior import Posterior
+from neoranging.estimators.learned import Trained, trained_for
+from neoranging.estimators.network_inputs import arc_inputs
+from neoranging.estimators.systematic import Prior, SystematicRangingEstimator
+from neoranging.exceptions import TrackletError
+from neoranging.nn.density import Mixture, MixtureOutput, Plane
+from neoranging.tracklet import Tracklet, TrackletSet
+from neoranging.typing import FloatArray, StrArray
+
+if TYPE_CHECKING:
+    from neoranging.core.priors import PriorTable
+    from neoranging.core.sightings import Nights
+
+_LEVELS: Final = ndtr(np.linspace(2.5, -2.5, 11))
+"""Shares of the proposed density that lie nearer than its columns, from far to near."""
+
+_KNOTS: Final = np.linspace(-4.0, 4.0, 17)
+"""Standard deviations from the mean of a component at which quantiles are interpolated."""
+
+_FLOOR: Final = np.linspace(2.0, -2.0, 5)
+"""Places of further columns, in spreads of the training arcs about their mean.
+
+They are there whatever the network says: no part of the region is left unseen.
+"""
+
+_GRID: Final = 2.0**-9
+"""Step in ln rho on which columns begin.
+
+The network's single precision, which depends on how many arcs it sees at once, does not show there.
+"""
+
+_LEAST_NODES: Final = 8.0
+"""Effective number of nodes below which the posterior does not stand on the proposal."""
+
+_ARCS_AT_ONCE: Final = 2048
+
+
+class PosteriorEstimator(SystematicRangingEstimator):
+    """The posterior of systematic ranging, begun where a network expects it.
+
+    The network is a conditional density of range and range-rate, a mixture of normal distributions
+    in coordinates that map the admissible region to the plane (`neoranging.nn.density`), learnt
+    from simulated nights. Its quantiles are the ranges at which exact likelihood and prior are
+    worked out, with more ranges between and beyond wherever the posterior asks for them. So the
+    answer is the posterior under any prior of `SystematicRangingEstimator`, within a few percent of
+    probability and in a third of the time, whatever the network was trained on; a network that is
+    wrong costs time. Where the weights of the nodes are so uneven that fewer than 8 would do as
+    well, `SystematicRangingEstimator` takes over, and ``diagnostics`` says so. Statuses mean the
+    same as there.
+
+    Parameters
+    ----------
+    prior : str, path-like or callable
+        As of `SystematicRangingEstimator`.
+    weights : "default" or path-like
+        Those of the package, or a file that ``neoranging train --model posterior`` wrote.
+    origin : {"topocenter"}
+        Observers where they stood: the network knows no other.
+
+    Raises
+    ------
+    TrackletError
+        If the origin is another.
+    EstimationError
+        If there is no such prior.
+
+    See Also
+    --------
+    PosteriorEstimator.draw : Samples of the density itself, without any likelihood.
+    """
+
+    name = "posterior"
+    chunk_size: ClassVar[int] = 256
+
+    def __init__(
+        self,
+        prior: Prior = "population",
+        *,
+        weights: str | os.PathLike[str] = "default",
+        origin: str = "topocenter",
+    ) -> None:
+        if origin == "geocenter":
+            raise TrackletError(
+                "the network of method='posterior' knows observers where they stood: leave origin "
+                "out, or take method='systematic'"
+            )
+        super().__init__(prior, origin=origin)
+        self.weights = weights
+
+    @classmethod
+    def from_pretrained(cls, weights: str | os.PathLike[str], **options: Any) -> PosteriorEstimator:
+        """Estimator of a file of weights, with its other options."""
+        return cls(weights=weights, **options)
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """Model card: what trained the network, under which prior, with what result."""
+        return copy.deepcopy(self._trained.card)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Class, origin, prior, and the very weights."""
+        return {**super().identity, "weights_sha256": self._trained.digest}
+
+    @cached_property
+    def _trained(self) -> Trained:
+        return trained_for(type(self), self.weights, "invariant")
+
+    def draw(
+        self,
+        tracklets: Tracklet | TrackletSet,
+        n: int,
+        rng: np.random.Generator | int,
+    ) -> tuple[u.Quantity, u.Quantity]:
+        """Ranges and range-rates drawn from the density that the network proposes.
+
+        They follow from the network alone: the prior is that of its training, which `card` states,
+        and the observations count for as much as the network has learnt. It is the quick look at
+        very many tracklets; what `estimate` answers is exact.
+
+        Parameters
+        ----------
+        tracklets : Tracklet or TrackletSet
+        n : int
+            Samples of each.
+        rng : numpy.random.Generator or int
+            Source of the random numbers, or its seed.
+
+        Returns
+        -------
+        rho, rho_dot : Quantity, shape (n,) or (M, n)
+            Topocentric, in au and au / d; NaN of tracklets with fewer than two epochs or without
+            the place of an observer.
+        """
+        one_set = tracklets._set if isinstance(tracklets, Tracklet) else tracklets
+        arcs = one_set.arcs(self.origin)
+        check_count("n", n)
+        seed = int(np.random.default_rng(rng).integers(2**62))
+        torch_rng = torch.Generator().manual_seed(seed)
+        drawn = np.full((2, len(arcs), n), np.nan)
+        placed = arcs.sum(~np.isfinite(arcs.position[:, 0]) + 0) == 0
+        usable = np.flatnonzero(placed & (arcs.n_epochs >= self.min_observations))
+        for first in range(0, len(usable), _ARCS_AT_ONCE):
+            rows = usable[first : first + _ARCS_AT_ONCE]
+            mixture, plane = self._proposal(arcs.take(rows))
+            with torch.inference_mode():
+                # single precision is finer than what is drawn at random, and half the time
+                single = Mixture(*(column.float() for column in mixture))
+                point = self._output.scaling.restore(single.draw(n, torch_rng))
+                many = Plane(plane.c[:, None].float(), plane.log_far[:, None].float())
+                drawn[0, rows], drawn[1, rows] = many.inverse(*point.unbind(-1))
+        rho, rho_dot = drawn[:, 0] if isinstance(tracklets, Tracklet) else drawn
+        return rho << u.au, rho_dot << u.au / u.d
+
+    @property
+    def _output(self) -> MixtureOutput:
+        output = self._trained.network.output
+        assert isinstance(output, MixtureOutput)  # as the model of the card says
+        return output
+
+    def _posterior(
+        self, arcs: Arcs, attributables: Attributables, night: Nights, table: PriorTable
+    ) -> tuple[Posterior, StrArray | None]:
+        from neoranging.core.systematic import systematic
+
+        posterior = systematic(night, arcs.mean_mag, table, self._columns(arcs))
+        poor = ~(posterior.effective_nodes >= _LEAST_NODES)
+        remarks = np.where(poor, "the proposal was of no use: systematic ranging took over", "")
+        if poor.any():
+            own, _ = super()._posterior(arcs, attributables, night, table)
+            both = Posterior.join([posterior, own])
+            posterior = both.take(np.arange(len(arcs)) + poor * len(arcs))
+        return posterior, remarks
+
+    @torch.inference_mode()
+    def _proposal(self, arcs: Arcs) -> tuple[Mixture, Plane]:
+        """Mixtures in units of the scaling, and the regions that they are mapped from."""
+        network = self._trained.network
+        inputs = arc_inputs(arcs, root=network.config.root)
+        heads = network.raw(network.features(inputs))
+        turned = self._output.turned(heads, network.features.arrow(inputs))
+        return self._output.mixture(turned), Plane.of(inputs, network.origin)
+
+    def _columns(self, arcs: Arcs) -> FloatArray:
+        """Logarithms of the ranges at which columns begin, from far to near, (M, C)."""
+        mixture, plane = self._proposal(arcs)
+        scaling = self._output.scaling
+        floor = np.broadcast_to(_FLOOR, (len(arcs), len(_FLOOR)))
+        scaled = np.concatenate([_quantiles(mixture), floor], axis=1)
+        x = scaled * scaling.scale[0].item() + scaling.center[0].item()
+        x = torch.from_numpy(-np.sort(-x, axis=1))
+        many = Plane(plane.c[:, None], plane.log_far[:, None])
+        log_rho = np.log(many.inverse(x, torch.zeros_like(x))[0].numpy())
+        return np.round(log_rho / _GRID) * _GRID
+
+
+def _quantiles(mixture: Mixture) -> FloatArray:
+    """Quantiles in x at the levels of the columns, shape (M, C)."""
+    log_weight, mean, log_width = mixture.log_weight, mixture.mean[..., 0], mixture.log_width
+    weight, mean, width = (
+        column.double().numpy()
+        for column in (torch.exp(log_weight), mean, torch.exp(log_width[..., 0]))
+    )
+    knots = np.sort((mean[..., None] + width[..., None] * _KNOTS).reshape(len(mean), -1), axis=1)
+    away = (knots[:, :, None] - mean[:, None]) / width[:, None]
+    below = np.einsum("mkc,mc->mk", ndtr(away), weight)
+    return np.stack([np.interp(_LEVELS, *pair) for pair in zip(below, knots, strict=True)])
