@@ -89,11 +89,12 @@ REAL ?=
 SEEDS ?= 0 1 2
 NETWORKS ?= mlp-paper pinn-paper mlp-invariant pinn-invariant
 # Networks of one form have equal budgets, whatever their loss.
-EPOCHS = $(if $(findstring paper,$*),50,40)
+EPOCHS = $(if $(findstring posterior,$*),15,$(if $(findstring paper,$*),50,40))
 TWIN_OPTIONS ?= --seed 0 --close-fraction 0.06
 NEORANGING := OMP_NUM_THREADS=1 $(RUN) neoranging
 SHIP := OMP_NUM_THREADS=1 $(VENV)/bin/python docs/tools/ship_networks.py
-TRAININGS := $(foreach network,$(NETWORKS),$(SEEDS:%=$(RUNS)/$(network)-%))
+TRAININGS := $(foreach network,$(NETWORKS),$(SEEDS:%=$(RUNS)/$(network)-%)) \
+	$(RUNS)/posterior-invariant-0
 METHODS := gauss,laplace,mlp,pinn,mlp-paper=mlp@paper,pinn-paper=pinn@paper
 SYSTEMATIC := systematic-near-earth=systematic@near-earth,systematic-population=systematic
 CATALOGUE := systematic-catalogue=systematic@catalogue

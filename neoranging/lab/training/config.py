@@ -93,8 +93,8 @@ class TrainingConfig:
     averaging: float = 0.999
     close_passages: bool = True
     no_magnitude_fraction: float = 0.2
-    fresh_nights: bool = False
     planets: tuple[str, ...] = ()
+    fresh_nights: bool = False
 
     def __post_init__(self) -> None:
         def require(names: str, needed: str, is_good: Callable[[Any], bool]) -> None:
@@ -138,10 +138,6 @@ class TrainingConfig:
                 f"drawings must be 0 with fresh nights, which draw errors in every epoch, got "
                 f"{self.drawings!r}"
             )
-        if self.fresh_nights and self.planets:
-            raise TrainingError(
-                "fresh nights come without the positions of planets: leave out one of the two"
-            )
         fractions = "final_fraction two_epoch_fraction no_magnitude_fraction"
         require(fractions, "between 0 and 1", lambda x: 0.0 <= x <= 1.0)
         require(
@@ -156,6 +152,8 @@ class TrainingConfig:
                 f"planets pull in the equation of motion, of which a {self.model!r} learns "
                 "nothing: train a 'pinn', or leave them out"
             )
+        if self.planets and self.fresh_nights:
+            raise TrainingError("planets are placed at the nights of a set: leave out fresh nights")
         require("averaging", "in [0, 1)", lambda x: 0.0 <= x < 1.0)
 
     @classmethod

@@ -151,14 +151,14 @@ def fit_on_set(
 ) -> FitResult:
     """Fit a network on the training part of a stored set; for the rest see `train`."""
     origin = FEATURES[config.network.representation].origin
-    root, close = config.network.root, config.close_passages
-    planets = config.planets
+    root, close, planets = config.network.root, config.close_passages, config.planets
     validation = load_arcs(data, "val", origin, root=root, close_passages=close, planets=planets)
     chosen: dict[str, Any] = {"root": root, "close_passages": close, "seed": config.seed}
     if config.fresh_nights:
         nights = load_nights(data, "train", **chosen)
         return fit_network(config, nights.drawn(0), validation, out, nights=nights, **options)
-    arcs = load_arcs(data, "train", origin, drawings=config.drawings, planets=planets, **chosen)
+    chosen["planets"] = planets
+    arcs = load_arcs(data, "train", origin, drawings=config.drawings, **chosen)
     return fit_network(config, arcs, validation, out, **options)
 
 

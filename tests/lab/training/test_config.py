@@ -106,6 +106,8 @@ def test_planets(tmp_path):
     assert TrainingConfig.load(path) == older
     with pytest.raises(TrainingError, match="train a 'pinn'"):
         TrainingConfig.paper("mlp", planets=("jupiter",))
+    with pytest.raises(TrainingError, match="leave out fresh nights"):
+        TrainingConfig.invariant("pinn", planets=("jupiter",), fresh_nights=True, drawings=0)
 
 
 @pytest.mark.parametrize(
