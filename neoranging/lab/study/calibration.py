@@ -43,7 +43,7 @@ LEVELS: Final = (0.5, 0.68, 0.9, 0.95)
 COLUMNS_NEEDED: Final = (
     *OBSERVED,
     *(name for names in TRUE_COLUMNS.values() for name in names),
-    *("designation", "is_close"),
+    *("designation", "is_close", "mag", "band"),
 )
 """Columns of a set that a calibration looks at."""
 

@@ -21,7 +21,7 @@ from neoranging.typing import IntArray
 
 COLUMNS_NEEDED: Final = (
     *_JUDGED,
-    *("arc_id", "split", "is_close", "is_simulated", "t2_mjd_tdb", "mag", "H_mag"),
+    *("arc_id", "split", "is_close", "is_simulated", "t2_mjd_tdb", "mag", "band", "H_mag"),
 )
 """Columns of a set that a study reads."""
 
@@ -183,5 +183,7 @@ def fingerprint(table: ArcTable) -> str:
     digest = hashlib.sha256(table.offsets.tobytes())
     for name in ("t_mjd_tdb", "ra_rad", "dec_rad", "sigma_ra_rad", "sigma_dec_rad"):
         digest.update(np.ascontiguousarray(table[name]).tobytes())
-    digest.update("\n".join(table["stations"].tolist()).encode())
+    digest.update(np.ascontiguousarray(table["mag"]).tobytes())
+    for name in ("stations", "band"):
+        digest.update("\n".join(table[name].tolist()).encode())
     return digest.hexdigest()
