@@ -97,7 +97,7 @@ TRAININGS := $(foreach network,$(NETWORKS),$(SEEDS:%=$(RUNS)/$(network)-%)) \
 	$(RUNS)/posterior-invariant-0
 METHODS := gauss,laplace,mlp,pinn,mlp-paper=mlp@paper,pinn-paper=pinn@paper
 SYSTEMATIC := systematic-near-earth=systematic@near-earth,systematic-population=systematic
-CATALOGUE := systematic-catalogue=systematic@catalogue
+CATALOGUE := systematic-catalogue=systematic@catalogue,posterior-catalogue=posterior@catalogue
 
 networks: $(TRAININGS:%=%/done) $(CLAIMED)/divided
 	$(SHIP) $(TRAININGS) --twin $(TWIN) --claimed $(CLAIMED) --real $(REAL)

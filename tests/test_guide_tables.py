@@ -15,7 +15,10 @@ WEIGHTS = Path(neoranging.__file__).parent / "data" / "weights"
 
 @pytest.mark.parametrize(
     "part",
-    ["study_headline.inc", "study_paper.inc", "study_coverage.inc", "study_posterior.inc"],
+    [
+        *("study_headline.inc", "study_paper.inc", "study_coverage.inc", "study_posterior.inc"),
+        "shift.inc",
+    ],
 )
 def test_studies_are_of_the_weights_that_ship(part):
     told = set(re.findall(r"``([\w-]+)`` ``([0-9a-f]{8})``", (GUIDE / part).read_text()))
