@@ -16,6 +16,7 @@ from neoranging.arguments import check_count
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.posterior import Posterior
+from neoranging.ephemeris.states import attractors
 from neoranging.estimators.learned import Trained, trained_for
 from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.estimators.systematic import Prior, SystematicRangingEstimator
@@ -25,7 +26,6 @@ from neoranging.tracklet import Tracklet, TrackletSet
 from neoranging.typing import FloatArray, StrArray
 
 if TYPE_CHECKING:
-    from neoranging.core.priors import PriorTable
     from neoranging.core.sightings import Nights
 
 _LEVELS: Final = ndtr(np.linspace(2.5, -2.5, 11))
@@ -59,11 +59,11 @@ class PosteriorEstimator(SystematicRangingEstimator):
     in coordinates that map the admissible region to the plane (`neoranging.nn.density`), learnt
     from simulated nights. Its quantiles are the ranges at which exact likelihood and prior are
     worked out, with more ranges between and beyond wherever the posterior asks for them. So the
-    answer is the posterior under any prior of `SystematicRangingEstimator`, within a few percent of
-    probability and in a third of the time, whatever the network was trained on; a network that is
-    wrong costs time. Where the weights of the nodes are so uneven that fewer than 8 would do as
-    well, `SystematicRangingEstimator` takes over, and ``diagnostics`` says so. Statuses mean the
-    same as there.
+    answer is the posterior under any prior of `SystematicRangingEstimator`, mostly within a few
+    percent of probability and in half of the time or less, whatever the network was trained on; a
+    network that is wrong costs time. Where the weights of the nodes are so uneven that fewer than 8
+    would do as well, `SystematicRangingEstimator` takes over, and ``diagnostics`` says so. Statuses
+    mean the same as there.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class PosteriorEstimator(SystematicRangingEstimator):
         check_count("n", n)
         seed = int(np.random.default_rng(rng).integers(2**62))
         torch_rng = torch.Generator().manual_seed(seed)
-        drawn = np.full((2, len(arcs), n), np.nan)
+        samples = np.full((2, len(arcs), n), np.nan)
         placed = arcs.sum(~np.isfinite(arcs.position[:, 0]) + 0) == 0
         usable = np.flatnonzero(placed & (arcs.n_epochs >= self.min_observations))
         for first in range(0, len(usable), _ARCS_AT_ONCE):
@@ -165,8 +165,8 @@ class PosteriorEstimator(SystematicRangingEstimator):
                 single = Mixture(*(column.float() for column in mixture))
                 point = self._output.scaling.restore(single.draw(n, torch_rng))
                 many = Plane(plane.c[:, None].float(), plane.log_far[:, None].float())
-                drawn[0, rows], drawn[1, rows] = many.inverse(*point.unbind(-1))
-        rho, rho_dot = drawn[:, 0] if isinstance(tracklets, Tracklet) else drawn
+                samples[0, rows], samples[1, rows] = many.inverse(*point.unbind(-1))
+        rho, rho_dot = samples[:, 0] if isinstance(tracklets, Tracklet) else samples
         return rho << u.au, rho_dot << u.au / u.d
 
     @property
@@ -176,17 +176,20 @@ class PosteriorEstimator(SystematicRangingEstimator):
         return output
 
     def _posterior(
-        self, arcs: Arcs, attributables: Attributables, night: Nights, table: PriorTable
+        self, arcs: Arcs, attributables: Attributables, night: Nights
     ) -> tuple[Posterior, StrArray | None]:
-        from neoranging.core.systematic import systematic
+        from neoranging.core.sightings import nights
 
-        posterior = systematic(night, arcs.mean_mag, table, self._columns(arcs))
+        posterior = self._posterior_from(self._columns(arcs), arcs, attributables, night)
         poor = ~(posterior.effective_nodes >= _LEAST_NODES)
         remarks = np.where(poor, "the proposal was of no use: systematic ranging took over", "")
-        if poor.any():
-            own, _ = super()._posterior(arcs, attributables, night, table)
-            both = Posterior.join([posterior, own])
-            posterior = both.take(np.arange(len(arcs)) + poor * len(arcs))
+        if len(rows := np.flatnonzero(poor)):
+            few, of_few = arcs.take(rows), attributables.take(rows)
+            their_night = nights(few, of_few, attractors(of_few.epoch, few.span))
+            both = [posterior, self._posterior_from(None, few, of_few, their_night)]
+            order = np.arange(len(arcs))
+            order[rows] = len(arcs) + np.arange(len(rows))
+            posterior = Posterior.join(both).take(order)
         return posterior, remarks
 
     @torch.inference_mode()

@@ -66,7 +66,7 @@ class ExactArcs(NamedTuple):
     arcs: Arcs
     """M arcs with n observations. Directions are those without errors, or of arcs that keep their
     errors the observed ones."""
-    drawn: BoolArray
+    is_drawn: BoolArray
     """Flags of the arcs whose errors are drawn, shape (M,)."""
     motion: FloatArray
     """Velocity on the sky to the east and to the north, shape (2, n) [rad/d]."""
@@ -82,25 +82,25 @@ class ExactArcs(NamedTuple):
     def of(cls, table: ArcTable, errors: Errors) -> ExactArcs:
         """Arcs of a table, put on their orbits."""
         arcs = to_core(table)
-        seen = sightings(table, arcs)
-        ra, dec = radec(seen.direction)
-        away = seen.v * (1.0 - seen.rho_dot / C_AU_PER_DAY)[:, None] - arcs.velocity
+        sighting = sightings(table, arcs)
+        ra, dec = radec(sighting.direction)
+        away = sighting.v * (1.0 - sighting.rho_dot / C_AU_PER_DAY)[:, None] - arcs.velocity
         with np.errstate(all="ignore"):  # orbits that predict nothing are not believed below
-            motion = np.stack([dot(away, axis) / seen.rho for axis in sky_basis(ra, dec)])
+            motion = np.stack([dot(away, axis) / sighting.rho for axis in sky_basis(ra, dec)])
         fine = is_fine(table["stations"], arcs.t)
         # fast objects are displaced along their way by the last digit of the time
         late = np.hypot(*motion) * time_steps(fine) if errors.size > 0.0 else 0.0
-        drawn = explained(arcs, ra, dec, late) & table["is_simulated"]
+        is_drawn = explained(arcs, ra, dec, late) & table["is_simulated"]
         owner, middle = arcs.owner, arcs.triplet[:, 1]
-        rows = drawn[owner]
+        rows = is_drawn[owner]
         ra, dec = (np.where(rows, *pair) for pair in ((ra, arcs.ra), (dec, arcs.dec)))
         # the stored truth, carried to the other epochs: the object may be an instant off
-        pairs = zip((seen.rho, seen.rho_dot), TRUE_COLUMNS["topocenter"], strict=True)
+        pairs = zip((sighting.rho, sighting.rho_dot), TRUE_COLUMNS["topocenter"], strict=True)
         rho, rho_dot = (
             np.where(rows, x + (table[name] - x[middle])[owner], table[name][owner])
             for x, name in pairs
         )
-        return cls(replace(arcs, ra=ra, dec=dec), drawn, motion, fine, rho, rho_dot)
+        return cls(replace(arcs, ra=ra, dec=dec), is_drawn, motion, fine, rho, rho_dot)
 
     def night(
         self, errors: Errors, rng: np.random.Generator
@@ -111,11 +111,11 @@ class ExactArcs(NamedTuple):
         middle = rows[arcs.triplet[:, 1]]
         if errors.size > 0.0:
             late = time_steps(fine) * (rng.random(len(rows)) - 0.5)
-            noisy = self.drawn[arcs.owner]
+            noisy = self.is_drawn[arcs.owner]
             offset = np.where(noisy, late * self.motion[:, rows], 0.0)
             ra, dec = displaced(arcs.direction, offset)
-            seen = redrawn(replace(arcs, ra=ra, dec=dec), self.drawn, errors, rng)
-            pairs = zip(rounded(seen.ra, seen.dec, fine), (arcs.ra, arcs.dec), strict=True)
+            again = redrawn(replace(arcs, ra=ra, dec=dec), self.is_drawn, errors, rng)
+            pairs = zip(rounded(again.ra, again.dec, fine), (arcs.ra, arcs.dec), strict=True)
             ra, dec = (np.where(noisy, *pair) for pair in pairs)
             arcs = replace(arcs, ra=ra, dec=dec)
         return arcs, self.rho[middle], self.rho_dot[middle]
@@ -125,7 +125,7 @@ class ExactArcs(NamedTuple):
         arcs = self.arcs
         counts, owner = arcs.counts, arcs.owner
         m = len(arcs)
-        cut = self.drawn & (counts >= 3) & (rng.random(m) < CUT_SHARE)
+        cut = self.is_drawn & (counts >= 3) & (rng.random(m) < CUT_SHARE)
         number = np.floor(2.0 * (0.5 * counts) ** rng.random(m)).astype(np.int64)
         # the observations of an arc that come first by ``turn`` are left
         start = np.floor(rng.random(m) * (counts - number + 1)).astype(np.int64)
@@ -135,14 +135,14 @@ class ExactArcs(NamedTuple):
         turn = np.where(is_run[owner], turn, rng.random(len(owner)))
         place = np.empty(len(owner), dtype=np.int64)
         place[np.lexsort((turn, owner))] = np.arange(len(owner)) - arcs.offsets[owner]
-        left = ~cut[owner] | (place < number[owner])
+        is_left = ~cut[owner] | (place < number[owner])
         # as short as no arc of a set is, or without a middle: such arcs stay as they are
-        some = arcs.observations(np.flatnonzero(left))
+        some = arcs.observations(np.flatnonzero(is_left))
         first, middle, last = some.t[some.triplet].T
         gap = np.where(some.counts > 2, np.minimum(middle - first, last - middle), last - first)
         is_shared = some.sum(some.visit != some.visit[some.offsets[:-1]][some.owner]) > 0
         bad = (last - first <= LEAST_SPAN_D) | (gap <= np.where(is_shared, _LEAST_CHANGE_D, 0.0))
-        return np.flatnonzero(left | bad[owner])
+        return np.flatnonzero(is_left | bad[owner])
 
 
 @dataclass(frozen=True)
@@ -171,13 +171,13 @@ class Nights:
 
     def drawn(self, number: int) -> TrainingArcs:
         """Inputs and truth of the night of a number."""
-        shown = []
+        night = []
         for k, part in enumerate(self.parts):
             rng = np.random.default_rng((self.seed, number, k))
             arcs, *truth = part.night(self.errors, rng)
             inputs = arc_inputs(arcs, root=self.root)
-            shown.append(TrainingArcs(inputs, *map(torch.from_numpy, truth)))
-        return replace(TrainingArcs.concatenate(shown), facts=self.facts)
+            night.append(TrainingArcs(inputs, *map(torch.from_numpy, truth)))
+        return replace(TrainingArcs.concatenate(night), facts=self.facts)
 
 
 def load_nights(
@@ -204,7 +204,7 @@ def load_nights(
         parts.append(ExactArcs.of(table, errors))
         objects.update(np.unique(table["designation"]).tolist())
         n_close += int(table["is_close"].sum())
-    n, n_drawn = sum(len(part.arcs) for part in parts), sum(int(p.drawn.sum()) for p in parts)
+    n, n_drawn = sum(len(part.arcs) for part in parts), sum(int(p.is_drawn.sum()) for p in parts)
     if not n_drawn:
         raise DatasetError(
             f"no arc of the part {split!r} of {folder} is simulated on the orbit that is stored "

@@ -55,16 +55,16 @@ def test_positions_without_errors_are_those_of_the_exact_twin(twin_table, exact)
     # the same seed without errors draws other numbers: take the orbits' own prediction instead
     clean = Twin(objects=60, seed=5, noise=0.0, close_fraction=0.2).arcs()
     again = ExactArcs.of(clean, Errors(size=0.0))
-    assert again.drawn.mean() > 0.999
+    assert again.is_drawn.mean() > 0.999
     assert norm(again.arcs.direction - to_core(clean).direction).max() < 1e-3 * ARCSEC
     np.testing.assert_allclose(
         again.rho[again.arcs.triplet[:, 1]], clean["rho_topo_au"], rtol=1e-12
     )
     # the observed ones differ from those without errors by errors
-    assert exact.drawn.mean() > 0.99
-    assert exact.drawn[twin_table["is_close"]].mean() > 0.98
+    assert exact.is_drawn.mean() > 0.99
+    assert exact.is_drawn[twin_table["is_close"]].mean() > 0.98
     off = norm(exact.arcs.direction - to_core(twin_table).direction) / exact.arcs.sigma_dec
-    far = (~twin_table["is_close"] & exact.drawn)[exact.arcs.owner]
+    far = (~twin_table["is_close"] & exact.is_drawn)[exact.arcs.owner]
     assert 0.1 < np.median(off[far]) < 1.0
 
 
@@ -75,7 +75,7 @@ def test_truth_at_another_epoch_is_that_of_the_orbit(exact):
     # within half an hour the range from one station is a parabola: its slope is that of both ends
     elapsed = arcs.t[middle] - arcs.t[first]
     one_station = arcs.visit[middle] == arcs.visit[first]
-    near = exact.drawn & one_station & (elapsed < 0.02) & (exact.rho[middle] > 0.01)
+    near = exact.is_drawn & one_station & (elapsed < 0.02) & (exact.rho[middle] > 0.01)
     assert near.sum() > 300
     change = (exact.rho[middle] - exact.rho[first])[near]
     mean = 0.5 * (exact.rho_dot[middle] + exact.rho_dot[first])[near]
@@ -87,7 +87,7 @@ def test_the_motion_on_the_sky_is_that_of_the_directions(exact):
     first = arcs.offsets[:-1]
     step = norm(arcs.direction[first + 1] - arcs.direction[first])
     elapsed = arcs.t[first + 1] - arcs.t[first]
-    short = exact.drawn & (elapsed > 1e-3) & (elapsed < 0.01) & (exact.rho[first] > 0.01)
+    short = exact.is_drawn & (elapsed > 1e-3) & (elapsed < 0.01) & (exact.rho[first] > 0.01)
     short &= arcs.visit[first] == arcs.visit[first + 1]
     assert short.sum() > 300
     speed = 0.5 * (np.hypot(*exact.motion)[first] + np.hypot(*exact.motion)[first + 1])
@@ -119,13 +119,13 @@ def test_cut_arcs_are_arcs(exact):
         # every observation that is left belongs to the arc it came from
         assert np.isin(arcs.t, whole.t).all()
         changed = arcs.counts < whole.counts
-        assert exact.drawn[changed].all()
+        assert exact.is_drawn[changed].all()
         cut += int(changed.sum())
         twos += int((arcs.counts == 2).sum())
         numbers.append(arcs.counts[changed & (whole.counts >= 8)])
         spans.append((arcs.span / whole.span)[changed & (whole.counts >= 8)])
     # some that were chosen would have become too short; binomial bounds on the rest
-    eligible = 5 * int((exact.drawn & (whole.counts >= 3)).sum())
+    eligible = 5 * int((exact.is_drawn & (whole.counts >= 3)).sum())
     five_sigma = 5.0 * np.sqrt(CUT_SHARE * (1.0 - CUT_SHARE) / eligible)
     assert 0.8 * CUT_SHARE < cut / eligible < CUT_SHARE + five_sigma
     assert 0.2 * cut < twos < 0.8 * cut
@@ -155,7 +155,9 @@ def test_fresh_errors_scatter_as_the_law_says(exact, uncut):
     """Of slow objects with fine records and claims, where the last digits do not count."""
     arcs = exact.arcs
     speed = np.hypot(*exact.motion)
-    taken = (speed < 0.01) & exact.fine & (arcs.sigma_dec > 0.3 * ARCSEC) & exact.drawn[arcs.owner]
+    taken = (
+        (speed < 0.01) & exact.fine & (arcs.sigma_dec > 0.3 * ARCSEC) & exact.is_drawn[arcs.owner]
+    )
     drawn = [exact.night(Errors(), rng(seed))[0] for seed in range(30)]
     off = np.stack([(night.dec - arcs.dec)[taken] / arcs.sigma_dec[taken] for night in drawn])
     chance = rng(99).standard_normal((3, 10**6))
@@ -171,7 +173,7 @@ def test_fresh_errors_scatter_as_the_law_says(exact, uncut):
 @pytest.mark.parametrize("is_close", [False, True])
 def test_fresh_curvatures_err_as_the_stored_ones(twin_table, exact, uncut, is_close):
     """Against those without errors, in units of what the arc claims; times count if it is fast."""
-    rows = torch.from_numpy((twin_table["is_close"] == is_close) & exact.drawn)
+    rows = torch.from_numpy((twin_table["is_close"] == is_close) & exact.is_drawn)
     stored = arc_inputs(to_core(twin_table))
     true = arc_inputs(exact.arcs)
 
@@ -193,9 +195,9 @@ def test_real_arcs_and_wrong_orbits_stay_as_they_are(twin_table):
         is_simulated=np.arange(len(twin_table)) % 4 != 1,
     )
     part = ExactArcs.of(other, Errors())
-    assert 0.2 < part.drawn.mean() < 0.35
+    assert 0.2 < part.is_drawn.mean() < 0.35
     night, rho, _ = part.night(Errors(), rng())
-    stays = ~part.drawn
+    stays = ~part.is_drawn
     np.testing.assert_array_equal(rho[stays], other["rho_topo_au"][stays])
     own, seen = (arcs.take(np.flatnonzero(stays)) for arcs in (to_core(other), night))
     np.testing.assert_array_equal(seen.offsets, own.offsets)
