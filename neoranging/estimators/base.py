@@ -298,9 +298,10 @@ def _with_reasons(arcs: Arcs, answers: Answers) -> StrArray | None:
         number = (worst - part.offsets[:-1] + 1).tolist()
         counts = part.counts.tolist()
         for row, one, n, off in zip(misfit.tolist(), number, counts, offset, strict=True):
-            remarks[row] = remarks[row] or (
+            reason = (
                 f"observation {one} of {n} is {off / ARCSEC:.4g} arcsec off the path of the others"
                 if n > 3
                 else "of three observations any one may be wrong"
             )
+            remarks[row] = "; ".join(filter(None, (remarks[row], reason)))
     return remarks.astype(np.str_)

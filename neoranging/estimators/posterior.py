@@ -20,7 +20,6 @@ from neoranging.ephemeris.states import attractors
 from neoranging.estimators.learned import Trained, trained_for
 from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.estimators.systematic import Prior, SystematicRangingEstimator
-from neoranging.exceptions import TrackletError
 from neoranging.nn.density import Mixture, MixtureOutput, Plane
 from neoranging.tracklet import Tracklet, TrackletSet
 from neoranging.typing import FloatArray, StrArray
@@ -71,13 +70,12 @@ class PosteriorEstimator(SystematicRangingEstimator):
         As of `SystematicRangingEstimator`.
     weights : "default" or path-like
         Those of the package, or a file that ``neoranging train --model posterior`` wrote.
-    origin : {"topocenter"}
-        Observers where they stood: the network knows no other.
+    origin : {"topocenter", "geocenter"}
+        Origin of range and range-rate. The network has learnt the parallax of stations, so its
+        proposals for an observer at the centre of the Earth are poor; the answers are exact.
 
     Raises
     ------
-    TrackletError
-        If the origin is another.
     EstimationError
         If there is no such prior.
 
@@ -96,11 +94,6 @@ class PosteriorEstimator(SystematicRangingEstimator):
         weights: str | os.PathLike[str] = "default",
         origin: str = "topocenter",
     ) -> None:
-        if origin == "geocenter":
-            raise TrackletError(
-                "the network of method='posterior' knows observers where they stood: leave origin "
-                "out, or take method='systematic'"
-            )
         super().__init__(prior, origin=origin)
         self.weights = weights
 
@@ -146,8 +139,8 @@ class PosteriorEstimator(SystematicRangingEstimator):
         Returns
         -------
         rho, rho_dot : Quantity, shape (n,) or (M, n)
-            Topocentric, in au and au / d; NaN of tracklets with fewer than two epochs or without
-            the place of an observer.
+            From the origin, in au and au / d; NaN of tracklets with fewer than two epochs or
+            without the place of an observer.
         """
         one_set = tracklets._set if isinstance(tracklets, Tracklet) else tracklets
         arcs = one_set.arcs(self.origin)

@@ -24,7 +24,7 @@ def tool():
 def judged(folder):
     """Networks of both forms, and classical methods."""
     methods = ["gauss", "laplace", "mlp", "pinn", "mlp-paper=mlp@paper", "pinn-paper=pinn@paper"]
-    return run_study(folder, methods, n_boot=20, folds=4)
+    return run_study(folder, methods, n_boot=20, folds=4, allow_learnt=True)
 
 
 @pytest.fixture(scope="module")
