@@ -25,6 +25,7 @@ from neoranging.tracklet import Tracklet, TrackletSet
 from neoranging.typing import FloatArray, StrArray
 
 if TYPE_CHECKING:
+    from neoranging.core.priors import PriorTable
     from neoranging.core.sightings import Nights
 
 _LEVELS: Final = ndtr(np.linspace(2.5, -2.5, 11))
@@ -67,7 +68,8 @@ class PosteriorEstimator(SystematicRangingEstimator):
     Parameters
     ----------
     prior : str, path-like or callable
-        As of `SystematicRangingEstimator`.
+        As of `SystematicRangingEstimator`, whose columns those of a function are: it is asked for
+        orbits only when the columns stand.
     weights : "default" or path-like
         Those of the package, or a file that ``neoranging train --model posterior`` wrote.
     origin : {"topocenter", "geocenter"}
@@ -169,20 +171,24 @@ class PosteriorEstimator(SystematicRangingEstimator):
         return output
 
     def _posterior(
-        self, arcs: Arcs, attributables: Attributables, night: Nights
+        self, arcs: Arcs, attributables: Attributables, night: Nights, table: PriorTable
     ) -> tuple[Posterior, StrArray | None]:
         from neoranging.core.sightings import nights
+        from neoranging.core.systematic import systematic
 
-        posterior = self._posterior_from(self._columns(arcs), arcs, attributables, night)
+        if callable(self.prior):
+            # few columns, set for the table alone, may miss where a function has its mass
+            return super()._posterior(arcs, attributables, night, table)
+        posterior = systematic(night, arcs.mean_mag, table, self._columns(arcs))
         poor = ~(posterior.effective_nodes >= _LEAST_NODES)
         remarks = np.where(poor, "the proposal was of no use: systematic ranging took over", "")
         if len(rows := np.flatnonzero(poor)):
             few, of_few = arcs.take(rows), attributables.take(rows)
-            their_night = nights(few, of_few, attractors(of_few.epoch, few.span))
-            both = [posterior, self._posterior_from(None, few, of_few, their_night)]
+            night = nights(few, of_few, attractors(of_few.epoch, few.span))
+            posteriors = [posterior, systematic(night, few.mean_mag, table)]
             order = np.arange(len(arcs))
             order[rows] = len(arcs) + np.arange(len(rows))
-            posterior = Posterior.join(both).take(order)
+            posterior = Posterior.join(posteriors).take(order)
         return posterior, remarks
 
     @torch.inference_mode()

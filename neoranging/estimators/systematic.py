@@ -29,6 +29,7 @@ from neoranging.orbits.population import PRIORS, load_prior, read_prior
 from neoranging.typing import FloatArray, StrArray
 
 if TYPE_CHECKING:
+    from neoranging.core.priors import PriorTable
     from neoranging.core.sightings import Nights
 
 Prior = str | os.PathLike[str] | Callable[[OrbitalElements], npt.ArrayLike]
@@ -117,10 +118,22 @@ class SystematicRangingEstimator(RangingEstimator):
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         # numba takes half a second to import: methods without it do not wait for it
         from neoranging.core.sightings import nights
-        from neoranging.core.systematic import complete
+        from neoranging.core.systematic import complete, simple_prior
 
         night = nights(arcs, attributables, attractors(attributables.epoch, arcs.span))
-        posterior, remarks = self._posterior(arcs, attributables, night)
+        if self._table is not None:
+            table = self._table
+        elif self.prior in PRIORS:
+            table = load_prior(str(self.prior))
+        else:
+            table = simple_prior("phase space" if callable(self.prior) else str(self.prior))
+        posterior, remarks = self._posterior(arcs, attributables, night, table)
+        if callable(self.prior):
+            nodes = complete(night, posterior.arc, posterior.rho, posterior.rho_dot)
+            epoch = attributables.epoch[posterior.arc] - posterior.rho / C_AU_PER_DAY
+            density = self._density_of(nodes.r, nodes.v, epoch)
+            with np.errstate(divide="ignore"):
+                posterior = posterior.with_log_prior(posterior.log_prior + np.log(density))
         rho, rho_dot = _central_orbits(posterior)
         solved = np.flatnonzero(np.isfinite(rho))
         orbits = complete(night, solved, rho[solved], rho_dot[solved])
@@ -138,35 +151,16 @@ class SystematicRangingEstimator(RangingEstimator):
         return replace(answers, posterior=posterior, remarks=remarks)
 
     def _posterior(
-        self, arcs: Arcs, attributables: Attributables, night: Nights
-    ) -> tuple[Posterior, StrArray | None]:
-        """Posteriors of arcs, and remarks on how they were reached."""
-        return self._posterior_from(None, arcs, attributables, night), None
-
-    def _posterior_from(
         self,
-        starts: FloatArray | None,
         arcs: Arcs,
-        attributables: Attributables,
+        attributables: Attributables,  # noqa: ARG002 (for those who need the nights of some arcs)
         night: Nights,
-    ) -> Posterior:
-        """Posteriors whose columns begin at ``starts``, as in `neoranging.core.systematic`."""
-        from neoranging.core.systematic import complete, simple_prior, systematic
+        table: PriorTable,
+    ) -> tuple[Posterior, StrArray | None]:
+        """Posteriors of arcs under a table, and remarks on how they were reached."""
+        from neoranging.core.systematic import systematic
 
-        if self._table is not None:
-            table = self._table
-        elif self.prior in PRIORS:
-            table = load_prior(str(self.prior))
-        else:
-            table = simple_prior("phase space" if callable(self.prior) else str(self.prior))
-        posterior = systematic(night, arcs.mean_mag, table, starts)
-        if not callable(self.prior):
-            return posterior
-        nodes = complete(night, posterior.arc, posterior.rho, posterior.rho_dot)
-        epoch = attributables.epoch[posterior.arc] - posterior.rho / C_AU_PER_DAY
-        density = self._density_of(nodes.r, nodes.v, epoch)
-        with np.errstate(divide="ignore"):
-            return posterior.with_log_prior(posterior.log_prior + np.log(density))
+        return systematic(night, arcs.mean_mag, table), None
 
     def _density_of(self, r: FloatArray, v: FloatArray, epoch: FloatArray) -> FloatArray:
         """Density of orbits by the function of the user."""

@@ -114,6 +114,29 @@ class TestExact:
         np.testing.assert_array_equal(estimate.range, full.range)
         assert all("systematic ranging took over" in text for text in estimate.diagnostics)
 
+    def test_arcs_are_handed_over_one_by_one(self, nights, weights, monkeypatch):
+        tracklets = nights.tracklets()
+        estimator = PosteriorEstimator(weights=weights["fair"])
+        before = posteriors(estimator, nights)
+        bound = np.median(before.effective_nodes)
+        monkeypatch.setattr("neoranging.estimators.posterior._LEAST_NODES", bound)
+        estimate = estimator.estimate(tracklets)
+        full = SystematicRangingEstimator().estimate(tracklets)
+        poor = before.effective_nodes < bound
+        assert 0 < poor.sum() < len(poor)
+        np.testing.assert_allclose(estimate.range[poor], full.range[poor], rtol=1e-9)
+        np.testing.assert_array_equal(estimate.range[~poor].value, before.quantile(0.5)[~poor])
+        np.testing.assert_array_equal(estimate.diagnostics != "", poor)
+
+    def test_a_function_as_prior_has_the_columns_of_systematic_ranging(self, nights, weights):
+        def inner(orbits):
+            return 1.0 * (orbits.q < 0.9 * u.au)
+
+        ours = posteriors(PosteriorEstimator(inner, weights=weights["sharp"]), nights)
+        theirs = posteriors(SystematicRangingEstimator(inner), nights)
+        np.testing.assert_array_equal(ours.rho, theirs.rho)
+        np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-9)
+
 
 class TestDraws:
     def test_are_of_the_density(self, nights, weights):
