@@ -24,7 +24,9 @@ THIRD = np.full(3, 1.0 / 3.0)
 def tool():
     spec = importlib.util.spec_from_file_location("paper_values", TOOL)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(TOOL.parent))  # as for a script that is run
+        spec.loader.exec_module(module)
     return module
 
 

@@ -35,6 +35,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from study_tables import HEADLINE
 
 from neoranging.core.answers import Answers
 from neoranging.core.attributable import Attributables, from_three_points
@@ -51,18 +52,12 @@ from neoranging.tables import number
 from neoranging.typing import FloatArray, IntArray
 
 FIGURES = {
-    "mae_rho": "range, mean error [au]",
-    "medae_rho": "range, median error [au]",
-    "corr_rho": "range, correlation",
-    "spread_rho": "range, spread ratio",
-    "mae_rho_dot": "range-rate, mean error [au/d]",
-    "medae_rho_dot": "range-rate, median error [au/d]",
-    "corr_rho_dot": "range-rate, correlation",
-    "spread_rho_dot": "range-rate, spread ratio",
-    "p_ar": "P_AR [%]",
-    "p_ar_truth": "P_AR of the truth [%]",
-    "d_sh_pseudo": "D_SH, median",
-    "d_sh_pseudo_below": "D_SH < 0.2 [%]",
+    name: HEADLINE[name]
+    for name in (
+        *("mae_rho", "medae_rho", "corr_rho", "spread_rho"),
+        *("mae_rho_dot", "medae_rho_dot", "corr_rho_dot", "spread_rho_dot"),
+        *("p_ar", "p_ar_truth", "d_sh_pseudo", "d_sh_pseudo_below"),
+    )
 }
 ELONGATIONS_DEG = (60.0, 75.0, 90.0, 105.0, 120.0, 135.0, 150.0, 165.0)
 """Edges of the categories of solar elongation."""

@@ -11,7 +11,9 @@ Columns begin a third of a unit of ln rho apart, from the surface of the Earth t
 bound. The best likelihood of each is a smooth function of the range however sharp it is, so a
 maximum between two columns shows in its neighbours, and is halved into. Then columns are set
 between columns until the mass of neighbours differs little under each of three priors (that asked
-for, uniform, and uniform in ln rho), and the spacing resolves what a population may show.
+for, uniform, and uniform in ln rho), and the spacing resolves what a population may show. Columns
+that somebody proposes (`neoranging.estimators.posterior`) begin where they are proposed, and the
+prior asked for alone has a say, beyond the outermost of them too.
 """
 
 from __future__ import annotations

@@ -212,8 +212,7 @@ class TrainingConfig:
                 "fresh_nights": True,
                 "drawings": 0,
                 "two_epoch_fraction": 0.0,
-                "epochs": 20,
-                "patience": 20,
+                "epochs": 15,
             }
         return cls(**{**recipe, **changes})
 
