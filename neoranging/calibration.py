@@ -202,7 +202,7 @@ class Calibration:
         cells : {"motion, length and verdict", "motion deciles"}
             Which arcs are counted together.
         is_learned : bool
-            `RangingEstimator.is_learned`; it chooses the score.
+            ``RangingEstimator.is_learned``; it chooses the score.
         identity, description : mapping, optional
 
         Raises

@@ -56,7 +56,7 @@ class PosteriorEstimator(SystematicRangingEstimator):
     """The posterior of systematic ranging, begun where a network expects it.
 
     The network is a conditional density of range and range-rate, a mixture of normal distributions
-    in coordinates that map the admissible region to the plane (`neoranging.nn.density`), learnt
+    in coordinates that map the admissible region to the plane (``neoranging.nn.density``), learnt
     from simulated nights. Its quantiles are the ranges at which exact likelihood and prior are
     worked out, with more ranges between and beyond wherever the posterior asks for them. So the
     answer is the posterior under any prior of `SystematicRangingEstimator`, mostly within a few

@@ -72,7 +72,7 @@ class CalibrationSample:
     truth : ArcTruth
         From the origin of the method.
     is_learned : bool
-        `RangingEstimator.is_learned` of the method.
+        ``RangingEstimator.is_learned`` of the method.
     """
 
     identity: Mapping[str, Any]

@@ -58,7 +58,7 @@ class TrainingConfig:
         and its drawings in turn.
     fresh_nights : bool
         Draw the errors of simulated observations anew in every epoch, in place of ``drawings``, and
-        cut some arcs short; see `neoranging.lab.training.nights`.
+        cut some arcs short; see ``neoranging.lab.training.nights``.
     two_epoch_fraction : float
         Share of arcs, another one in each epoch, that lose their curvature as if they had two
         epochs.
