@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import torch
+from next_night import table
 
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
@@ -38,8 +39,8 @@ RUN: Final = 100
 """Arcs that one method is asked before the other takes its turn."""
 
 HEADER: Final = (
-    *("Arcs", "Prior", "Distance, median", "90 % below", "share below 0.05", "handed over"),
-    *("same status", "68 % interval holds", "95 %", "of systematic: 68 %", "95 %", "time"),
+    *("arcs", "prior", "distance, median", "90 % below", "below 0.05 [%]", "handed over [%]"),
+    *("same status [%]", "68 % holds [%]", "95 % holds [%]", "systematic: 68 %", "95 %", "time"),
 )
 
 
@@ -86,16 +87,16 @@ def held(answers: Answers, rho: FloatArray, level: float) -> str:
     return f"{100.0 * np.mean((low < rho) & (rho < high)):.1f}"
 
 
-def row(name: str, table: ArcTable, prior: str, weights: str) -> Iterator[str]:
+def row(name: str, arcs: ArcTable, prior: str, weights: str) -> Iterator[str]:
     """Cells of a set under a prior."""
-    begun, full, seconds = compared(to_core(table), prior, weights)
-    rho = table["rho_topo_au"]
+    begun, full, seconds = compared(to_core(arcs), prior, weights)
+    rho = arcs["rho_topo_au"]
     off = distances(begun, full)
     assert begun.remarks is not None
-    yield from (f"{len(table)} {name}", f"``{prior}``")
+    yield from (f"{len(arcs)} {name}", f"``{prior}``")
     yield from (f"{np.nanmedian(off):.3f}", f"{np.nanquantile(off, 0.9):.3f}")
     for share in (off < CLOSE, begun.remarks != "", begun.status == full.status):
-        yield f"{100.0 * np.mean(share):.1f} %"
+        yield f"{100.0 * np.mean(share):.1f}"
     for answers in (begun, full):
         yield from (held(answers, rho, level) for level in (0.68, 0.95))
     yield f"{seconds[0] / seconds[1]:.2f}"
@@ -103,9 +104,9 @@ def row(name: str, table: ArcTable, prior: str, weights: str) -> Iterator[str]:
 
 def one_of_each(selection: Selection, folder: Path, n: int) -> ArcTable:
     """An arc of each of N objects of a set, those not close to the Earth for the set's sake."""
-    table = selection.read(folder)
-    rows = np.random.default_rng(0).permutation(len(table))[:n]
-    return table.take(np.sort(rows))
+    arcs = selection.read(folder)
+    rows = np.random.default_rng(0).permutation(len(arcs))[:n]
+    return arcs.take(np.sort(rows))
 
 
 def main() -> None:
@@ -120,26 +121,16 @@ def main() -> None:
     sets = {"simulated": (Selection("test", cap=1), options.twin)}
     if options.real:
         sets["real"] = (Selection(None, cap=1), options.real)
-    lines = [
-        ".. list-table::",
-        "   :header-rows: 1",
-        "   :widths: auto",
-        "",
-        *cells(HEADER),
-    ]
+    rows = []
     for name, (selection, folder) in sets.items():
-        table = one_of_each(selection, folder, options.arcs)
+        arcs = one_of_each(selection, folder, options.arcs)
         for prior in PRIORS:
-            values = tuple(row(name, table, prior, options.weights))
-            print(*values, sep="; ", flush=True)
-            lines += cells(values)
-    OUTPUT.write_text("\n".join(lines) + "\n")
-
-
-def cells(values: tuple[str, ...]) -> Iterator[str]:
-    """Lines of a row of a list-table."""
-    for k, value in enumerate(values):
-        yield f"   {'* -' if k == 0 else '  -'} {value}"
+            rows.append(tuple(row(name, arcs, prior, options.weights)))
+            print(*rows[-1], sep="; ", flush=True)
+    title = "The posterior that a network begins, and systematic ranging"
+    OUTPUT.write_text(
+        ".. made by docs/tools/amortised.py; do not edit\n\n" + table(title, HEADER, rows)
+    )
 
 
 if __name__ == "__main__":
