@@ -24,7 +24,7 @@ from neoranging.estimate import RangeEstimate
 from neoranging.exceptions import EstimationError, NeoRangingError, TrackletError
 from neoranging.observations.stations import missing_place
 from neoranging.tracklet import ORIGINS, Tracklet, TrackletSet
-from neoranging.typing import StrArray
+from neoranging.typing import BoolArray, StrArray
 
 _NEAR_LEVEL = 0.95
 """Of the interval in which ranges are near an answer: all but one of twenty truths."""
@@ -190,15 +190,19 @@ class RangingEstimator(ABC):
                 answers = Answers.join(list(pool.map(self._solve_chunk, chunks)))
         return replace(answers, method=self.name, origin=self.origin)
 
+    def _conditions(self, arcs: Arcs) -> tuple[BoolArray, BoolArray]:
+        """Flags of arcs with enough epochs, and of those with placed observers, (M,) each."""
+        placed = arcs.sum(~np.isfinite(arcs.position[:, 0]) + 0) == 0
+        # of velocities only that at the reference epoch matters: the range-rate counts from it
+        placed &= np.isfinite(arcs.velocity[arcs.triplet[:, 1], 0])
+        return arcs.n_epochs >= self.min_observations, placed
+
     # arcs that are none overflow on the way to the status that says so
     @np.errstate(all="ignore")
     def _solve_chunk(self, both: tuple[Arcs, Arcs]) -> Answers:
         arcs, topocentric = both
         attributables = from_fit(arcs)
-        enough = arcs.n_epochs >= self.min_observations
-        placed = arcs.sum(~np.isfinite(arcs.position[:, 0]) + 0) == 0
-        # of velocities only that at the reference epoch matters: the range-rate counts from it
-        placed &= np.isfinite(arcs.velocity[arcs.triplet[:, 1], 0])
+        enough, placed = self._conditions(arcs)
         usable = np.nonzero(enough & placed)[0]
         if len(usable) == len(arcs):
             return self._checked_estimate(arcs, attributables, topocentric)

@@ -150,8 +150,7 @@ class PosteriorEstimator(SystematicRangingEstimator):
         seed = int(np.random.default_rng(rng).integers(2**62))
         torch_rng = torch.Generator().manual_seed(seed)
         samples = np.full((2, len(arcs), n), np.nan)
-        placed = arcs.sum(~np.isfinite(arcs.position[:, 0]) + 0) == 0
-        usable = np.flatnonzero(placed & (arcs.n_epochs >= self.min_observations))
+        usable = np.flatnonzero(np.logical_and(*self._conditions(arcs)))
         for first in range(0, len(usable), _ARCS_AT_ONCE):
             rows = usable[first : first + _ARCS_AT_ONCE]
             mixture, plane = self._proposal(arcs.take(rows))
