@@ -5,9 +5,8 @@ A conditional density is that of the nights it is trained on. Its training prior
 - the population of the simulated twin, with the selection of its surveys: the objects of the
   catalogue where these would have found and followed them;
 - the close passages of the set at their share, shapes of orbits of the catalogue turned to pass
-  between 0.0001 and 0.1 au from the centre of the Earth, log-uniform in that distance. Of those of
-  the twin in this package two in a hundred meet the Earth within three days of their arc: these are
-  the impactors, and no others are added;
+  between 0.0001 and 0.1 au from the centre of the Earth, log-uniform in that distance. Some of
+  them meet the Earth within days of their arc: these are the impactors, and no others are added;
 - arcs of one night, minutes to a day long, with as many observations as the set has them, three
   upwards; of `CUT_SHARE` of them, others in each epoch, two observations or more are left, their
   number log-uniform, either a run of them or any.
