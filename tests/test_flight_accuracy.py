@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-TOOL = Path(__file__).resolve().parents[1] / "docs" / "tools" / "flight_accuracy.py"
+from documentation_tools import load
 
 
 @pytest.fixture(scope="module")
 def tool():
-    spec = importlib.util.spec_from_file_location("flight_accuracy", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("flight_accuracy")
 
 
 def test_rows_are_by_distance(tool):

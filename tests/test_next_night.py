@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 from astropy import units as u
 from astropy.time import Time
+from documentation_tools import load
 
 from neoranging import TrackletSet, read_tracklets
 
-TOOL = Path(__file__).resolve().parents[1] / "docs" / "tools" / "next_night.py"
 WAY = "three"
 
 
 @pytest.fixture(scope="module")
 def tool():
-    spec = importlib.util.spec_from_file_location("next_night", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("next_night")
 
 
 def nights_of(begins, *, station="G96", designation="A"):

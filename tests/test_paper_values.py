@@ -1,11 +1,10 @@
 """The paper's networks on arcs drawn as the paper's: docs/tools/paper_values.py."""
 
 import hashlib
-import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
+from documentation_tools import load
 
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import from_three_points
@@ -15,19 +14,13 @@ from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.study import METRICS, predict
 from neoranging.lab.study.published import TERCILES
 
-TOOL = Path(__file__).resolve().parents[1] / "docs" / "tools" / "paper_values.py"
 NETWORKS = {"mlp": ["mlp@paper"], "pinn": ["pinn@paper", "pinn@paper"]}
 THIRD = np.full(3, 1.0 / 3.0)
 
 
 @pytest.fixture(scope="module")
 def tool():
-    spec = importlib.util.spec_from_file_location("paper_values", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(TOOL.parent))  # as for a script that is run
-        spec.loader.exec_module(module)
-    return module
+    return load("paper_values")
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from documentation_tools import load
 
 from neoranging.constants import ARCSEC
 from neoranging.core.answers import Answers
@@ -20,29 +19,19 @@ from neoranging.lab.sets.splits import divide, read_designations
 from neoranging.lab.study import StudyMethod
 from neoranging.lab.study.scores import ArcTruth
 
-TOOLS = Path(__file__).resolve().parents[1] / "docs" / "tools"
 SEED = 3
-
-
-def loaded(name):
-    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(TOOLS)  # where the other tools are
-        spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
 def maker():
-    module = loaded("shifted_sets")
+    module = load("shifted_sets")
     module.OBJECTS_PER_BLOCK = 6
     return module
 
 
 @pytest.fixture(scope="module")
 def tool(maker):
-    module = loaded("shift_study")
+    module = load("shift_study")
     module.stored = maker.stored
     return module
 

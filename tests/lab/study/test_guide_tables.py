@@ -1,23 +1,17 @@
 """Tables of the guide from the numbers of a study: docs/tools/study_tables.py."""
 
-import importlib.util
 import re
-from pathlib import Path
 
 import pytest
+from documentation_tools import load
 
 from neoranging.lab.study.folder import write_report
 from neoranging.lab.study.run import run_study
 
-TOOL = Path(__file__).resolve().parents[3] / "docs" / "tools" / "study_tables.py"
-
 
 @pytest.fixture(scope="module")
 def tool():
-    spec = importlib.util.spec_from_file_location("study_tables", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("study_tables")
 
 
 @pytest.fixture(scope="module")
