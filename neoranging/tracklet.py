@@ -311,6 +311,14 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
         names, ids = self.designation[index], self.tracklet_id[index]
         return TrackletSet(self._columns.take(rows), bounds, names, ids, self.report)
 
+    def _slice(self, start: int, stop: int) -> TrackletSet:
+        """Tracklets ``start:stop`` as views of the same columns."""
+        offsets = self._offsets[start : stop + 1]
+        rows = slice(offsets[0], offsets[-1])
+        names, ids = self.designation[start:stop], self.tracklet_id[start:stop]
+        columns = self._columns.take(rows)
+        return TrackletSet(columns, offsets - offsets[0], names, ids, self.report)
+
     @cached_property
     def counts(self) -> IntArray:
         """Observations of each tracklet, shape (M,)."""
@@ -346,29 +354,28 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
     def _visit(self) -> IntArray:
         return visits(self._offsets, self._tdb, self._columns.station)
 
-    @cached_property
-    def _earth(self) -> tuple[FloatArray, FloatArray]:
-        return ephemeris.earth_state(self._tdb)
-
-    @cached_property
     def _site(self) -> tuple[FloatArray, FloatArray]:
         """Geocentric state of the observers [au, au/d]; NaN where unknown."""
         c = self._columns
         position, velocity = ephemeris.site_state(c.itrf, self._tdb)
         flying = np.flatnonzero(np.isfinite(c.gcrs[:, 0]))
         if len(flying):
-            import pandas as pd
-
             position[flying] = c.gcrs[flying] / AU_KM
             # Observations state where a spacecraft was, not how it moved; its mean velocity over
             # the arc is what the sky rates of the arc contain too. A spacecraft with one epoch of
             # a tracklet that others share has none.
             owner = np.repeat(np.arange(len(self)), self.counts)[flying]
-            path = pd.DataFrame(np.column_stack([position[flying], self._tdb[flying]]))
-            craft = path.groupby([owner, c.station[flying]], sort=False)
-            moved = (craft.transform("last") - craft.transform("first")).to_numpy()
-            elapsed = np.where(moved[:, 3:] > 0.0, moved[:, 3:], np.nan)
-            velocity[flying] = moved[:, :3] / elapsed
+            codes, code = np.unique(c.station[flying], return_inverse=True)
+            _, begin, path = np.unique(
+                owner * len(codes) + code, return_index=True, return_inverse=True
+            )
+            end = np.empty_like(begin)
+            end[path] = np.arange(len(path))  # of each path the last index is written last
+            first, last = flying[begin][path], flying[end][path]
+            elapsed = self._tdb[last] - self._tdb[first]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                velocity[flying] = (position[last] - position[first]) / elapsed[:, None]
+            velocity[flying[~(elapsed > 0.0)]] = np.nan
         return position, velocity
 
     def arcs(self, origin: str = "topocenter") -> Arcs:
@@ -382,10 +389,20 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
         """
         if origin not in ORIGINS:
             raise TrackletError(f"origin must be one of {ORIGINS}, got {origin!r}")
+        return self._topocentric if origin == "topocenter" else self._geocentric
+
+    @cached_property
+    def _topocentric(self) -> Arcs:
+        earth, site = ephemeris.earth_state(self._tdb), self._site()
+        return self._seen_from(earth[0] + site[0], earth[1] + site[1])
+
+    @cached_property
+    def _geocentric(self) -> Arcs:
+        return self._seen_from(*ephemeris.earth_state(self._tdb))
+
+    def _seen_from(self, position: FloatArray, velocity: FloatArray) -> Arcs:
+        """Columns with observers of these heliocentric states."""
         c = self._columns
-        position, velocity = self._earth
-        if origin == "topocenter":
-            position, velocity = position + self._site[0], velocity + self._site[1]
         ra, dec = np.radians(c.ra), np.radians(c.dec)
         sigma_ra, sigma_dec = c.sigma.T * ARCSEC
         sky = ra, dec, sigma_ra, sigma_dec, position, velocity
