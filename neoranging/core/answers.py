@@ -18,7 +18,7 @@ from neoranging.core.kepler import orbital_energy
 from neoranging.core.noise import quantile
 from neoranging.core.posterior import Posterior
 from neoranging.core.status import RangeStatus, is_usable
-from neoranging.typing import BoolArray, CodeArray, FloatArray, IntArray, StrArray
+from neoranging.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 
 
 class Roots(NamedTuple):
@@ -114,7 +114,7 @@ class Answers:
     epoch: FloatArray
     status: CodeArray
     candidates: Candidates | None = None
-    remarks: StrArray | npt.NDArray[np.object_] | None = None
+    remarks: AnyArray | None = None
     posterior: Posterior | None = None
     method: str = ""
     origin: str = "topocenter"
@@ -230,8 +230,9 @@ class Answers:
                     scales[rows] = part.error_scales
                 posteriors.append(len(part) if part.posterior is None else part.posterior)
                 begin = rows.stop
-                plain = {"candidates": None, "remarks": None, "posterior": None}
-                yield replace(part, **plain, error_scales=None)
+                yield replace(
+                    part, candidates=None, remarks=None, posterior=None, error_scales=None
+                )
 
         joined = columns.gather(columns_of_each(), n)
         posterior = None

@@ -26,7 +26,7 @@ from neoranging.estimate import RangeEstimate
 from neoranging.exceptions import EstimationError, NeoRangingError, TrackletError
 from neoranging.observations.stations import missing_place
 from neoranging.tracklet import ORIGINS, Tracklet, TrackletSet
-from neoranging.typing import BoolArray, StrArray
+from neoranging.typing import AnyArray, BoolArray
 
 _NEAR_LEVEL = 0.95
 """Of the interval in which ranges are near an answer: all but one of twenty truths."""
@@ -295,7 +295,7 @@ def _remarks(answers: Answers) -> npt.NDArray[np.object_]:
     return remarks
 
 
-def _with_missing_places(tracklets: TrackletSet, answers: Answers) -> StrArray | None:
+def _with_missing_places(tracklets: TrackletSet, answers: Answers) -> AnyArray | None:
     """Remarks, and of each unknown observer the station and what it needs."""
     rows = np.flatnonzero(answers.status == RangeStatus.UNKNOWN_OBSERVER.code)
     if not len(rows):
@@ -311,7 +311,7 @@ def _with_missing_places(tracklets: TrackletSet, answers: Answers) -> StrArray |
     return remarks.astype(np.str_)
 
 
-def _with_reasons(arcs: Arcs, answers: Answers) -> StrArray | None:
+def _with_reasons(arcs: Arcs, answers: Answers) -> AnyArray | None:
     """Remarks, and where there is none the worst observation of a misfit, or that no range is."""
     misfit = np.flatnonzero(answers.status == RangeStatus.MISFIT.code)
     without = (answers.status == RangeStatus.UNDETERMINED.code) & ~np.isfinite(answers.rho)
