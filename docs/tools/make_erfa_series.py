@@ -6,7 +6,7 @@ the same, in numbers that are rounded to what a place on the Earth can notice::
 
     python docs/tools/make_erfa_series.py
 
-Against ERFA at epochs at random the pole is then off by less than 0.5 mm on the surface of the
+Against ERFA at epochs at random the pole is then off by less than 0.7 mm on the surface of the
 Earth (0.1 mm rms), TDB - TT by less than 10 ns. The command prints both.
 
 The file is a NumPy archive. ``pole`` holds X, Y and s + XY / 2, which varies more slowly than s;

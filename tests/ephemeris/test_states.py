@@ -31,6 +31,7 @@ from neoranging.constants import (
     MJD_JD,
     R_EARTH_M,
 )
+from neoranging.core import ephemeris_kernel
 from neoranging.core.geometry import ecliptic_to_equatorial
 from neoranging.ephemeris import states as ephemeris
 from neoranging.exceptions import EphemerisError, NeoRangingWarning, UnknownStationError
@@ -243,6 +244,19 @@ def test_one_epoch_as_many_do():
         alone = ephemeris.observer_state(itrf[k], epoch[k])
         for one, many in zip(alone, together, strict=True):
             np.testing.assert_array_equal(one, many[k])
+
+
+def test_compiled_code_is_one_for_all_shapes():
+    itrf, epoch = observatories.itrf_positions(["G96", "X05"]), np.array([60_000.0, 60_000.1])
+    ephemeris.observer_state(itrf, epoch)
+    kernels = ephemeris_kernel.evaluate_with_rate, ephemeris_kernel.turn_sites
+    before = [len(kernel.signatures) for kernel in kernels]
+    for array in (itrf, epoch):
+        array.flags.writeable = False
+    for place, instant in ((itrf, epoch), (itrf[0], epoch), (itrf, epoch[0]), (itrf[0], epoch[0])):
+        ephemeris.observer_state(place, instant)
+        ephemeris.observer_state(np.asfortranarray(place), instant)
+    assert [len(kernel.signatures) for kernel in kernels] == before == [1, 1]
 
 
 def test_arguments_stay_as_they_are():
