@@ -20,6 +20,7 @@ from neoranging.attributable import Attributable
 from neoranging.constants import ARCSEC, AU_KM
 from neoranging.core import attributable as core
 from neoranging.core.arcs import Arcs, visits
+from neoranging.ephemeris.states import tdb_of
 from neoranging.exceptions import TrackletError
 from neoranging.grouping import TrackletReport, group_as_one, group_by_label
 from neoranging.observations import observatories
@@ -348,7 +349,7 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
 
     @cached_property
     def _tdb(self) -> FloatArray:
-        return ephemeris.tdb_mjd(self.obstime)
+        return tdb_of("utc", self._columns.jd1, self._columns.jd2)
 
     @cached_property
     def _visit(self) -> IntArray:
