@@ -357,18 +357,20 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
         position, velocity = ephemeris.site_state(c.itrf, self._tdb)
         flying = np.flatnonzero(np.isfinite(c.gcrs[:, 0]))
         if len(flying):
-            import pandas as pd
-
             position[flying] = c.gcrs[flying] / AU_KM
             # Observations state where a spacecraft was, not how it moved; its mean velocity over
             # the arc is what the sky rates of the arc contain too. A spacecraft with one epoch of
             # a tracklet that others share has none.
+            station, code = np.unique(c.station[flying], return_inverse=True)
             owner = np.repeat(np.arange(len(self)), self.counts)[flying]
-            path = pd.DataFrame(np.column_stack([position[flying], self._tdb[flying]]))
-            craft = path.groupby([owner, c.station[flying]], sort=False)
-            moved = (craft.transform("last") - craft.transform("first")).to_numpy()
-            elapsed = np.where(moved[:, 3:] > 0.0, moved[:, 3:], np.nan)
-            velocity[flying] = moved[:, :3] / elapsed
+            craft = np.unique(owner * len(station) + code, return_inverse=True)[1]
+            by_craft = np.argsort(craft, kind="stable")  # keeps the order of time
+            bounds = np.append(np.flatnonzero(np.diff(craft[by_craft], prepend=-1)), len(craft))
+            first, last = flying[by_craft[bounds[:-1]]], flying[by_craft[bounds[1:] - 1]]
+            elapsed = self._tdb[last] - self._tdb[first]
+            with np.errstate(invalid="ignore"):
+                mean = (position[last] - position[first]) / elapsed[:, None]
+            velocity[flying] = mean[craft]
         return position, velocity
 
     def arcs(self, origin: str = "topocenter") -> Arcs:
