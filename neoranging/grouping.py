@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from neoranging.constants import MJD_JD
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError, TrackletError
@@ -23,7 +22,7 @@ from neoranging.observations.columns import (
     with_credible_sigmas,
 )
 from neoranging.observations.designation import canonical
-from neoranging.observations.exposures import repeated_exposures, running_number
+from neoranging.observations.exposures import number_of_value, repeated_exposures, running_number
 from neoranging.observations.report import ReadReport
 from neoranging.records import RecordCount, Rejections, many
 from neoranging.typing import AnyArray, BoolArray, IntArray, StrArray
@@ -240,21 +239,21 @@ def _keys(
     usable: BoolArray,
 ) -> tuple[IntArray, StrArray, StrArray]:
     """Number of the group of each observation, and names and ids with those that rows adopt."""
-    station = _number(c.station)
+    station = number_of_value(c.station)
     # readers call by the id of its submission what has no other name
     names = np.where(designation == submission, "", designation)
     for label in (ids, submission):
         names = _adopted((label, station), names, usable & (label != ""))
     nameless = np.where(ids == "", submission, ids)
-    objects = _number(np.where(names == "", nameless, names))
+    objects = number_of_value(np.where(names == "", nameless, names))
     where = station if by_station else np.zeros_like(station)
-    place = _combined(_number(_nights(c, objects, where, by_station, usable)), where)
+    place = _combined(number_of_value(_nights(c, objects, where, by_station, usable)), where)
     ids = _adopted((objects, place), ids, usable)
     # the id of one object may be the designation of another
     by_id = (ids != "") | (names == "")
     label = np.where(by_id, np.where(ids == "", submission, ids), names)
-    key = _combined(_combined(_number(label), by_id.astype(np.int64)), place)
-    number = _number(submission)
+    key = _combined(_combined(number_of_value(label), by_id.astype(np.int64)), place)
+    number = number_of_value(submission)
     of_one = _bearers_of_one(number, names, usable & (submission != ""))[number] >= 0
     names = np.where(names == "", designation, names)
     return key, names, np.where((ids == "") & of_one, submission, ids)
@@ -265,7 +264,7 @@ def _adopted(group: tuple[AnyArray, ...], labels: StrArray, rows: BoolArray) -> 
     orphans, bearers = rows & (labels == ""), rows & (labels != "")
     if not orphans.any() or not bearers.any():
         return labels
-    number = _combined(*map(_number, group))
+    number = _combined(*map(number_of_value, group))
     example = _bearers_of_one(number, labels, bearers)[number]
     return np.where(orphans & (example >= 0), labels[example], labels)
 
@@ -273,7 +272,7 @@ def _adopted(group: tuple[AnyArray, ...], labels: StrArray, rows: BoolArray) -> 
 def _bearers_of_one(group: IntArray, labels: StrArray, rows: BoolArray) -> IntArray:
     """One row of each group whose rows are all of one label, -1 of the other groups."""
     chosen, n_groups = np.flatnonzero(rows), int(group.max(initial=-1)) + 1
-    number = _number(labels) if len(chosen) else np.zeros(len(labels), dtype=np.int64)
+    number = number_of_value(labels) if len(chosen) else np.zeros(len(labels), dtype=np.int64)
     low, high = np.full(n_groups, len(labels), dtype=np.int64), np.full(n_groups, -1)
     np.minimum.at(low, group[chosen], number[chosen])
     np.maximum.at(high, group[chosen], number[chosen])
@@ -323,16 +322,9 @@ def _ends(run: IntArray) -> tuple[IntArray, IntArray]:
     return bounds[:-1], bounds[1:] - 1
 
 
-def _number(values: npt.NDArray[np.generic]) -> IntArray:
-    """Small number of each distinct value."""
-    import pandas as pd
-
-    return np.asarray(pd.factorize(values)[0], dtype=np.int64)
-
-
 def _combined(first: IntArray, second: IntArray) -> IntArray:
     """Small number of each distinct pair of small numbers."""
-    return _number(first * (second.max(initial=0) + 1) + second)
+    return number_of_value(first * (second.max(initial=0) + 1) + second)
 
 
 def _assembled(

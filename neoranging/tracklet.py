@@ -365,18 +365,16 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
             # Observations state where a spacecraft was, not how it moved; its mean velocity over
             # the arc is what the sky rates of the arc contain too. A spacecraft with one epoch of
             # a tracklet that others share has none.
+            station, code = np.unique(c.station[flying], return_inverse=True)
             owner = np.repeat(np.arange(len(self)), self.counts)[flying]
-            codes, code = np.unique(c.station[flying], return_inverse=True)
-            _, begin, path = np.unique(
-                owner * len(codes) + code, return_index=True, return_inverse=True
-            )
-            end = np.empty_like(begin)
-            end[path] = np.arange(len(path))  # of each path the last index is written last
-            first, last = flying[begin][path], flying[end][path]
+            craft = np.unique(owner * len(station) + code, return_inverse=True)[1]
+            by_craft = np.argsort(craft, kind="stable")  # keeps the order of time
+            bounds = np.append(np.flatnonzero(np.diff(craft[by_craft], prepend=-1)), len(craft))
+            first, last = flying[by_craft[bounds[:-1]]], flying[by_craft[bounds[1:] - 1]]
             elapsed = self._tdb[last] - self._tdb[first]
-            with np.errstate(invalid="ignore", divide="ignore"):
-                velocity[flying] = (position[last] - position[first]) / elapsed[:, None]
-            velocity[flying[~(elapsed > 0.0)]] = np.nan
+            elapsed[~(elapsed > 0.0)] = np.nan
+            mean = (position[last] - position[first]) / elapsed[:, None]
+            velocity[flying] = mean[craft]
         return position, velocity
 
     def arcs(self, origin: str = "topocenter") -> Arcs:

@@ -19,7 +19,7 @@ import click
 
 from neoranging._version import __version__
 from neoranging.cli.errors import CommandError, echo, in_options
-from neoranging.exceptions import MissingDependencyError
+from neoranging.exceptions import extra
 from neoranging.files import plain, replacing
 from neoranging.tables import csv_table, significant
 
@@ -199,13 +199,9 @@ def _plain(rows: QTable) -> dict[str, list[Any]]:
 
 
 def _parquet(rows: QTable) -> bytes:
-    try:
+    with extra("data", "files of Parquet", "take another format"):
         import pyarrow as pa
         from pyarrow import parquet
-    except ImportError as error:
-        raise MissingDependencyError.of(
-            "files of Parquet", "pyarrow", "data", "take another format"
-        ) from error
     meta = {name: json.dumps(value) for name, value in rows.meta.items()}
     file = io.BytesIO()
     parquet.write_table(pa.table(_plain(rows)).replace_schema_metadata(meta), file)

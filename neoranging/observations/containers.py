@@ -105,14 +105,14 @@ def from_memory(source: Any) -> Container:
     ObservationFormatError
         If its columns differ in length.
     """
-    import pandas as pd
-
     if hasattr(source, "colnames") and not isinstance(source, Row):
         return Container({name: source[name] for name in source.colnames})
     if isinstance(source, np.ndarray):
         return Container({name: source[name] for name in source.dtype.names or ()})
     if isinstance(source, Mapping):
         return Container(_mapped_columns(source))
+    import pandas as pd
+
     if isinstance(source, Row | list | tuple):
         rows = [source] if isinstance(source, Row) else source
         frame = pd.DataFrame.from_records([dict(_row(one) or {}) for one in rows])
