@@ -8,8 +8,8 @@ folder; ``NUMBA_CACHE_DIR`` names another. It does three things that a library c
 - it refuses to import a module for which no folder at all can be written, as in many containers;
 - it fails where a result cannot be kept, on a disk that is full.
 
-Importing this module imports numba, half a second: nothing that `import neoranging` or an estimate
-by Gauss's method needs may import it.
+Importing this module imports numba, half a second, which every estimate needs and `import
+neoranging` does not: nothing that the latter loads may import it.
 """
 
 from __future__ import annotations
