@@ -21,7 +21,7 @@ from neoranging.core import columns
 from neoranging.core.admissible import (
     energy_coefficients,
     is_admissible,
-    range_intervals,
+    range_limits,
     widest_strip,
 )
 from neoranging.core.arcs import Arcs
@@ -407,14 +407,13 @@ class Attributables(NamedTuple):
     @property
     def range_limits(self) -> FloatArray:
         """Least and greatest admissible range [au], shape (M, 2); NaN where none is."""
-        limits = range_intervals(self.energy_coefficients)
-        least, greatest = limits[..., 0], limits[..., 1]
-        return np.stack([np.fmin.reduce(least, axis=1), np.fmax.reduce(greatest, axis=1)], axis=1)
+        return range_limits(self.energy_coefficients)
 
     @property
     def rate_limits(self) -> FloatArray:
         """Lowest and highest range-rate of admissible orbits [au/d], (M, 2); NaN where none is."""
-        return widest_strip(self.energy_coefficients, self.range_limits)
+        c = self.energy_coefficients
+        return widest_strip(c, range_limits(c))
 
     def corrected(self, change: FloatArray) -> Attributables:
         """Attributables moved on their tangent planes; covariances and curvature stay.

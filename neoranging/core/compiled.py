@@ -24,8 +24,13 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numba
+import numpy as np
+import numpy.typing as npt
 from numba.core import event
 from numba.core.caching import FunctionCache
+from numba.extending import register_jitable
+
+from neoranging.typing import FloatArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -52,6 +57,20 @@ def compiled(function: Function) -> Function:
         except RuntimeError:
             _LOG.debug("no folder to keep compiled code of %s", function.__name__)
     return dispatcher
+
+
+def formula(function: Function) -> Function:
+    """Arithmetic that stands in one place: of arrays where Python calls it, of numbers in kernels.
+
+    It may use operators and functions of numpy that go element by element, ``np.where`` included.
+    """
+    return register_jitable(function)
+
+
+def plain(values: npt.ArrayLike) -> FloatArray:
+    """Array as compiled functions take it; another layout, or one to read only, compiles anew."""
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    return array if array.flags.writeable else array.copy()
 
 
 def announced(subject: str, seconds: int) -> Callable[[Function], Function]:
