@@ -36,6 +36,7 @@ import numpy.typing as npt
 
 from neoranging.constants import GM_EARTH, GM_SUN, R_EARTH
 from neoranging.core.compiled import compiled, formula, plain
+from neoranging.core.triples import Triple, combined3, dot3
 from neoranging.typing import BoolArray, FloatArray
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -91,8 +92,7 @@ def sun_energy(
     """Heliocentric two-body energy per mass [au^2/d^2] (Milani & Gronchi 2010, sec. 8.1)."""
     rho = np.asarray(rho, dtype=np.float64)
     rho_dot = np.asarray(rho_dot, dtype=np.float64)
-    kinetic = (rho_dot + c[..., 1]) * rho_dot + (c[..., 2] * rho + c[..., 3]) * rho + c[..., 4]
-    return 0.5 * kinetic - mu / heliocentric_distance(c, rho)
+    return _sun_energy(*np.moveaxis(c, -1, 0), rho, rho_dot, mu)
 
 
 def earth_energy(
@@ -104,7 +104,7 @@ def earth_energy(
     """
     rho = np.asarray(rho, dtype=np.float64)
     rho_dot = np.asarray(rho_dot, dtype=np.float64)
-    return 0.5 * (rho_dot * rho_dot + c[..., 2] * rho * rho) - mu / rho
+    return _earth_energy(c[..., 2], rho, rho_dot, mu)
 
 
 def is_admissible(
@@ -293,6 +293,30 @@ def _transverse_square(c1: Any, c2: Any, c3: Any, c4: Any, rho: Any) -> Any:
 
 
 @formula
+def _sun_energy(
+    c0: Any, c1: Any, c2: Any, c3: Any, c4: Any, c5: Any, rho: Any, rho_dot: Any, mu: float
+) -> Any:
+    kinetic = (rho_dot + c1) * rho_dot + (c2 * rho + c3) * rho + c4
+    return 0.5 * kinetic - mu / _distance(c0, c5, rho)
+
+
+@formula
+def _earth_energy(c2: Any, rho: Any, rho_dot: Any, mu: float) -> Any:
+    return 0.5 * (rho_dot * rho_dot + c2 * rho * rho) - mu / rho
+
+
+@compiled
+def is_inside(c: FloatArray, rho: float, rho_dot: float, energy: float) -> bool:
+    """`is_admissible` for one row of coefficients (6,)."""
+    return (
+        rho > R_EARTH
+        and _sun_energy(c[0], c[1], c[2], c[3], c[4], c[5], rho, rho_dot, GM_SUN) <= 0.0
+        and _earth_energy(c[2], rho, rho_dot, GM_EARTH) >= 0.0
+        and energy <= 0.0
+    )
+
+
+@formula
 def _strip_square(c0: Any, c1: Any, c2: Any, c3: Any, c4: Any, c5: Any, rho: Any, mu: float) -> Any:
     """Square of half the width of the strip of bound range-rates; negative where it is closed."""
     return 2.0 * mu / _distance(c0, c5, rho) - _transverse_square(c1, c2, c3, c4, rho)
@@ -303,23 +327,33 @@ def _coefficients_of_rows(rows: FloatArray) -> FloatArray:
     """Coefficients for rows of ra, dec, their rates and the state of the observer, (M, 10)."""
     c = np.empty((len(rows), 6))
     for k in range(len(rows)):
-        ra, dec, ra_rate, dec_rate = rows[k, 0], rows[k, 1], rows[k, 2], rows[k, 3]
-        sin_ra, cos_ra, sin_dec, cos_dec = math.sin(ra), math.cos(ra), math.sin(dec), math.cos(dec)
-        sight = cos_dec * cos_ra, cos_dec * sin_ra, sin_dec
-        east_rate = ra_rate * cos_dec
-        sight_rate = (
-            -east_rate * sin_ra - dec_rate * sin_dec * cos_ra,
-            east_rate * cos_ra - dec_rate * sin_dec * sin_ra,
-            dec_rate * cos_dec,
-        )
-        r, v = rows[k, 4:7], rows[k, 7:]
-        c[k, 0] = r[0] * r[0] + r[1] * r[1] + r[2] * r[2]
-        c[k, 1] = 2.0 * (v[0] * sight[0] + v[1] * sight[1] + v[2] * sight[2])
-        c[k, 2] = sight_rate[0] ** 2 + sight_rate[1] ** 2 + sight_rate[2] ** 2
-        c[k, 3] = 2.0 * (v[0] * sight_rate[0] + v[1] * sight_rate[1] + v[2] * sight_rate[2])
-        c[k, 4] = v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
-        c[k, 5] = 2.0 * (r[0] * sight[0] + r[1] * sight[1] + r[2] * sight[2])
+        angles, place = rows[k, :4], rows[k, 4:]
+        state = (place[0], place[1], place[2]), (place[3], place[4], place[5])
+        set_coefficients(angles[0], angles[1], angles[2], angles[3], state[0], state[1], c[k])
     return c
+
+
+@compiled
+def set_coefficients(
+    ra: float,
+    dec: float,
+    ra_rate: float,
+    dec_rate: float,
+    position: Triple,
+    velocity: Triple,
+    c: FloatArray,
+) -> None:
+    """`energy_coefficients` of one attributable, written to ``c`` (6,)."""
+    sin_ra, cos_ra, sin_dec, cos_dec = math.sin(ra), math.cos(ra), math.sin(dec), math.cos(dec)
+    sight = cos_dec * cos_ra, cos_dec * sin_ra, sin_dec
+    east, north = (-sin_ra, cos_ra, 0.0), (-sin_dec * cos_ra, -sin_dec * sin_ra, cos_dec)
+    sight_rate = combined3(ra_rate * cos_dec, east, dec_rate, north)
+    c[0] = dot3(position, position)
+    c[1] = 2.0 * dot3(velocity, sight)
+    c[2] = dot3(sight_rate, sight_rate)
+    c[3] = 2.0 * dot3(velocity, sight_rate)
+    c[4] = dot3(velocity, velocity)
+    c[5] = 2.0 * dot3(position, sight)
 
 
 def _open_ranges(c: FloatArray, rho_min: npt.ArrayLike, mu: float) -> FloatArray:

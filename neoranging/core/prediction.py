@@ -7,7 +7,6 @@ reception, its velocity is (V + rho_dot L + rho L_dot) / (1 - rho_dot/c).
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from neoranging.core.arcs import Arcs
 from neoranging.core.compiled import compiled, formula, plain
 from neoranging.core.geometry import dot, line_of_sight, line_of_sight_rate
 from neoranging.core.kepler import lagrange_of
+from neoranging.core.triples import Triple, combined3, dot3, length3, minus3, plus3, row
 from neoranging.typing import FloatArray, IntArray
 
 
@@ -88,30 +88,30 @@ def sight(
     position, velocity : ndarray, shape (N, 3)
         State of the observer at ``t`` [au, au/d].
     """
-    rows = np.concatenate([r, v, position, velocity, np.asarray(t - epoch)[:, None]], axis=1)
-    seen = _sight_rows(rows, mu)
+    seen = _sights(*map(plain, (r, v, t - epoch, position, velocity)), mu)
     return Sighting(seen[:, :3], seen[:, 3], seen[:, 4], seen[:, 5:])
 
 
 @compiled
-def _sight_rows(rows: FloatArray, mu: float) -> FloatArray:
-    """Columns of a `Sighting` from state, observer and time between them: (N, 13) to (N, 8)."""
-    seen = np.empty((len(rows), 8))
-    for k in range(len(rows)):
-        r, v, place = triple(rows[k], 0), triple(rows[k], 3), triple(rows[k], 6)
-        path, v_t = light_path(r, v, rows[k, 12], place, mu)
-        rho = _length(path)
-        along, of_observer = 0.0, 0.0
-        for axis in range(3):
-            seen[k, axis] = path[axis] / rho
-            seen[k, 5 + axis] = v_t[axis]
-            along += seen[k, axis] * v_t[axis]
-            of_observer += seen[k, axis] * rows[k, 9 + axis]
-        seen[k, 3], seen[k, 4] = rho, _range_rate(along, of_observer)
+def _sights(
+    r: FloatArray,
+    v: FloatArray,
+    elapsed: FloatArray,
+    position: FloatArray,
+    velocity: FloatArray,
+    mu: float,
+) -> FloatArray:
+    """Columns of a `Sighting` of all rows, shape (N, 8)."""
+    seen = np.empty((len(r), 8))
+    for k in range(len(r)):
+        path, v_t = light_path(row(r, k), row(v, k), elapsed[k], row(position, k), mu)
+        rho = length3(path)
+        sight = path[0] / rho, path[1] / rho, path[2] / rho
+        rate = _range_rate(dot3(sight, v_t), dot3(sight, row(velocity, k)))
+        seen[k, 0], seen[k, 1], seen[k, 2] = sight
+        seen[k, 3], seen[k, 4] = rho, rate
+        seen[k, 5], seen[k, 6], seen[k, 7] = v_t
     return seen
-
-
-Triple = tuple[float, float, float]
 
 
 @compiled
@@ -131,38 +131,20 @@ def light_path(
     mu : float
         Gravitational parameter of the Sun [au^3/d^2].
     """
-    r0 = _length(r)
-    eta = r[0] * v[0] + r[1] * v[1] + r[2] * v[2]
-    beta = 2.0 * mu / r0 - (v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    r0 = length3(r)
     # the light time of the unpropagated state errs by v/c of the arc: good enough to start from
-    delay = _length((r[0] - place[0], r[1] - place[1], r[2] - place[2])) / C_AU_PER_DAY
-    f, g, f_rate, g_rate = lagrange_of(r0, eta, beta, elapsed - delay, mu)
-    x, y, z = f * r[0] + g * v[0], f * r[1] + g * v[1], f * r[2] + g * v[2]
-    vx = f_rate * r[0] + g_rate * v[0]
-    vy = f_rate * r[1] + g_rate * v[1]
-    vz = f_rate * r[2] + g_rate * v[2]
-    pull = -mu / _length((x, y, z)) ** 3
-    ax, ay, az = pull * x, pull * y, pull * z
+    delay = length3(minus3(r, place)) / C_AU_PER_DAY
+    beta = 2.0 * mu / r0 - dot3(v, v)
+    f, g, f_rate, g_rate = lagrange_of(r0, dot3(r, v), beta, elapsed - delay, mu)
+    there, velocity = combined3(f, r, g, v), combined3(f_rate, r, g_rate, v)
+    pull, start = -mu / length3(there) ** 3, there
     for _ in range(3):
         # what remains is minutes at most, over which a parabola is exact to 1e-13 au
-        exact = _length((x - place[0], y - place[1], z - place[2])) / C_AU_PER_DAY
+        exact = length3(minus3(there, place)) / C_AU_PER_DAY
         shift, delay = delay - exact, exact
-        x += shift * (vx + 0.5 * shift * ax)
-        y += shift * (vy + 0.5 * shift * ay)
-        z += shift * (vz + 0.5 * shift * az)
-        vx, vy, vz = vx + shift * ax, vy + shift * ay, vz + shift * az
-    return (x - place[0], y - place[1], z - place[2]), (vx, vy, vz)
-
-
-@compiled
-def triple(row: FloatArray, first: int) -> Triple:
-    """Three numbers of a row from the ``first`` on: a vector that needs no memory."""
-    return row[first], row[first + 1], row[first + 2]
-
-
-@compiled
-def _length(a: Triple) -> float:
-    return math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+        there = plus3(there, shift, plus3(velocity, 0.5 * shift * pull, start))
+        velocity = plus3(velocity, shift * pull, start)
+    return minus3(there, place), velocity
 
 
 def range_rate(direction: FloatArray, v: FloatArray, velocity: FloatArray) -> FloatArray:
@@ -214,10 +196,10 @@ def _residuals_of_arcs(
     """`sky_residuals` of all arcs."""
     residuals = np.empty((len(t), 2))
     for k in range(len(r)):
-        r_k, v_k = triple(r[k], 0), triple(v[k], 0)
+        r_k, v_k = row(r, k), row(v, k)
         for i in range(offsets[k], offsets[k + 1]):
-            path, _ = light_path(r_k, v_k, t[i] - epoch[k], triple(position[i], 0), GM_SUN)
-            residuals[i, 0], residuals[i, 1] = sky_offset(triple(direction[i], 0), path)
+            path, _ = light_path(r_k, v_k, t[i] - epoch[k], row(position, i), GM_SUN)
+            residuals[i, 0], residuals[i, 1] = sky_offset(row(direction, i), path)
     return residuals
 
 
@@ -227,13 +209,8 @@ def sky_offset(observed: Triple, path: Triple) -> tuple[float, float]:
 
     From the observed unit vector and the line to the object, of any length.
     """
-    rho = _length(path)
-    return _plane_offset(
-        *observed,
-        observed[0] - path[0] / rho,
-        observed[1] - path[1] / rho,
-        observed[2] - path[2] / rho,
-    )
+    offset = plus3(observed, -1.0 / length3(path), path)
+    return _plane_offset(*observed, *offset)
 
 
 @formula

@@ -220,6 +220,18 @@ def test_compiled_rows_are_those_of_numpy(a_max):
         np.testing.assert_allclose(ar.widest_strip(c, limits), widest, rtol=1e-9)
 
 
+def test_one_point_is_judged_as_many_are():
+    c = random_coefficients(400, seed=10)
+    rng = np.random.default_rng(10)
+    rho, rho_dot = 10.0 ** rng.uniform(-5.0, 1.0, 400), rng.normal(0.0, 0.01, 400)
+    energy = rng.normal(-1e-4, 1e-4, 400)
+    rho[:2] = np.nan, -1.0
+    expected = ar.is_admissible(c, rho, rho_dot, energy)
+    assert 40 < expected.sum() < 360
+    points = zip(c, rho, rho_dot, energy, strict=True)
+    assert [ar.is_inside(*point) for point in points] == expected.tolist()
+
+
 def test_compiled_coefficients_are_those_of_numpy():
     rng = np.random.default_rng(9)
     sky = rng.uniform([-7, -1.6, -1, -1], [7, 1.6, 1, 1], (500, 4)).T
