@@ -30,8 +30,6 @@ from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.extending import register_jitable
 
-from neoranging.typing import FloatArray
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _IMPORT: Final = re.compile(r"^from (neoranging[.\w]*) import \(?([\w,\s]+?)(?:\)|$)", re.MULTILINE)
@@ -67,9 +65,9 @@ def formula(function: Function) -> Function:
     return register_jitable(function)
 
 
-def plain(values: npt.ArrayLike) -> FloatArray:
+def plain(values: npt.ArrayLike, dtype: type[np.generic] = np.float64) -> npt.NDArray[Any]:
     """Array as compiled functions take it; another layout, or one to read only, compiles anew."""
-    array = np.ascontiguousarray(values, dtype=np.float64)
+    array = np.ascontiguousarray(values, dtype=dtype)
     return array if array.flags.writeable else array.copy()
 
 

@@ -1,4 +1,4 @@
-"""Vectors of compiled code: tuples of three numbers, which stay in registers where arrays would not.
+"""Vectors of compiled code: tuples of three numbers, which registers hold where arrays would not.
 
 The functions of ``neoranging.core.geometry`` are those of many vectors at once; these are of one.
 """

@@ -5,9 +5,10 @@ import weakref
 
 import numpy as np
 import pytest
+from reference.attributable import ParabolaFit
 
 from neoranging import ephemeris
-from neoranging.core.attributable import ParabolaFit, tangent_fit
+from neoranging.core.attributable import tangent_fit
 from neoranging.core.parallax import LARGEST_ERROR, parallax
 
 
