@@ -125,10 +125,8 @@ def _fit_verdict(
     place = motion.epoch, motion.position, motion.velocity
     start = sight(answers.r, answers.v, answers.epoch, *place)
     enough = _THRESHOLDS.misfit * np.maximum(2.0 * arcs.counts - 6.0, 1.0)
-    errors = dict(zip(("sigma_ra", "sigma_dec"), largest(arcs).T, strict=True))
-    orbits = nearest_orbits(
-        replace(arcs, **errors), motion, start.rho, start.rho_dot, bounds=near, enough=enough
-    )
+    limits = {"errors": largest(arcs), "bounds": near, "enough": enough}
+    orbits = nearest_orbits(arcs, motion, start.rho, start.rho_dot, **limits)
     least_bend = LEAST_USUAL_SHARE * _THRESHOLDS.exclusion
     bent = np.flatnonzero(motion.curvature_significance >= least_bend)
     if len(bent):
