@@ -107,7 +107,7 @@ def _sights(
         path, v_t = light_path(row(r, k), row(v, k), elapsed[k], row(position, k), mu)
         rho = length3(path)
         sight = path[0] / rho, path[1] / rho, path[2] / rho
-        rate = _range_rate(dot3(sight, v_t), dot3(sight, row(velocity, k)))
+        rate = range_rate_along(dot3(sight, v_t), dot3(sight, row(velocity, k)))
         seen[k, 0], seen[k, 1], seen[k, 2] = sight
         seen[k, 3], seen[k, 4] = rho, rate
         seen[k, 5], seen[k, 6], seen[k, 7] = v_t
@@ -158,11 +158,11 @@ def range_rate(direction: FloatArray, v: FloatArray, velocity: FloatArray) -> Fl
         Velocities of the object at emission and of the observer at reception [au/d].
     """
     # d(rho)/dt = L . (v (1 - rho_dot/c) - V), solved for rho_dot
-    return _range_rate(dot(direction, v), dot(direction, velocity))
+    return range_rate_along(dot(direction, v), dot(direction, velocity))
 
 
 @formula
-def _range_rate(along: Any, of_observer: Any) -> Any:
+def range_rate_along(along: Any, of_observer: Any) -> Any:
     """`range_rate` from the velocities of object and observer along the line of sight."""
     return (along - of_observer) / (1.0 + along / C_AU_PER_DAY)
 

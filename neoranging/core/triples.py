@@ -38,6 +38,12 @@ def minus3(a: Triple, b: Triple) -> Triple:
 
 
 @compiled
+def scaled3(factor: float, a: Triple) -> Triple:
+    """Multiple of a vector."""
+    return factor * a[0], factor * a[1], factor * a[2]
+
+
+@compiled
 def plus3(a: Triple, factor: float, b: Triple) -> Triple:
     """Sum of a vector and a multiple of another."""
     return a[0] + factor * b[0], a[1] + factor * b[1], a[2] + factor * b[2]
