@@ -65,7 +65,7 @@ def compared(arcs: Arcs, prior: str, weights: str) -> Comparison:
             begin = time.process_time()
             parts[k].append(method._estimate(part, attributables))
             seconds[k] += time.process_time() - begin
-    begun, full = map(Answers.join, parts)
+    begun, full = (Answers.join(answers, len(arcs)) for answers in parts)
     return Comparison(begun, full, (seconds[0], seconds[1]))
 
 

@@ -196,14 +196,14 @@ def visits(offsets: IntArray, t: FloatArray, station: StrArray) -> IntArray:
     """
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     changed = station[1:] != station[:-1]
-    order = np.arange(len(t))
+    order: slice | IntArray = slice(None)
     if np.any(changed & (owner[1:] == owner[:-1])):  # stations may take turns within a night
         code = np.unique(station, return_inverse=True)[1]
         order = np.lexsort((t, code, owner))
         changed = np.diff(code[order]) != 0
-    first = np.ones(len(t), dtype=np.int64)
     gap = np.diff(t[order]) > _LONGEST_VISIT_D
-    first[1:] = changed | gap | (np.diff(owner[order]) != 0)
-    label = np.empty(len(t), dtype=np.int64)
-    label[order] = np.cumsum(first) - 1
+    label = np.zeros(len(t), dtype=np.int64)
+    ordered = np.zeros(len(t), dtype=np.int64)
+    np.cumsum(changed | gap | (np.diff(owner[order]) != 0), out=ordered[1:])
+    label[order] = ordered
     return label

@@ -29,7 +29,7 @@ from neoranging.core.noise import LEAST_USUAL_SHARE, error_law, largest, quantil
 from neoranging.core.orbit_fit import nearest_orbits
 from neoranging.core.prediction import sight
 from neoranging.core.status import RangeStatus
-from neoranging.typing import CodeArray, FloatArray, IntArray, StrArray
+from neoranging.typing import AnyArray, CodeArray, FloatArray, IntArray
 
 _LEAST_MOTION_SIGMAS: Final = 4.0
 """Standard errors of its motion by which an object has to move: normal ones, as rare as errors of
@@ -92,7 +92,7 @@ def judged(
     return replace(answers, status=verdicts, remarks=remarks)
 
 
-def _with_other_ranges(answers: Answers, rows: IntArray, determined: FloatArray) -> StrArray | None:
+def _with_other_ranges(answers: Answers, rows: IntArray, determined: FloatArray) -> AnyArray | None:
     """Remarks, those of ``rows`` naming the range that the observations determine instead."""
     if not len(rows):
         return answers.remarks

@@ -142,7 +142,7 @@ def ask_arcs(
             progress(stop - start)
         start = stop
     name = method.name if label is None else label
-    joined = replace(Answers.join(parts), method=name, seconds=seconds)
+    joined = replace(Answers.join(parts, len(arcs)), method=name, seconds=seconds)
     if all(of_part is None for of_part in scores):
         return joined, None
     filled = [
