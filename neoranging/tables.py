@@ -111,7 +111,10 @@ def csv_table(table: Table, missing: str = "") -> str:
     missing : str
         Stands where there is no number.
     """
-    cells = [[_plain_cell(cell, missing) for cell in column] for _, column in table.items()]
+    columns = [
+        column.tolist() if hasattr(column, "tolist") else column for _, column in table.items()
+    ]
+    cells = [[_plain_cell(cell, missing) for cell in column] for column in columns]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table)
@@ -122,4 +125,5 @@ def csv_table(table: Table, missing: str = "") -> str:
 def _plain_cell(value: Any, missing: str) -> str:
     if isinstance(value, str):
         return spreadsheet_cell(value)
-    return missing if value is None or value != value else str(value)
+    is_missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return missing if is_missing else str(value)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from neoranging.core.columns import ragged_rows
 from neoranging.core.compiled import compiled, plain
 from neoranging.core.geometry import line_of_sight
 from neoranging.typing import FloatArray, IntArray, StrArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _MANY_ARCS = 256  # arcs from which a sparse product beats a reduction
 
@@ -157,6 +159,8 @@ class Arcs:
     @cached_property
     def _summation(self) -> csr_array:
         """The sum over each arc as a sparse matrix: four times as fast on many columns."""
+        from scipy.sparse import csr_array  # a quarter of a second, for many arcs only
+
         n = len(self.t)
         return csr_array((np.ones(n), np.arange(n), self.offsets), shape=(len(self), n))
 

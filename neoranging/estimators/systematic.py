@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from astropy import units as u
 from astropy.time import Time
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from neoranging.arguments import did_you_mean
 from neoranging.constants import C_AU_PER_DAY
@@ -212,6 +212,6 @@ def _verdict(
         low, high = np.fmin(low, ends[:, 0]), np.fmax(high, ends[:, 1])
     status[solved[(high < _CONFINED * low)[solved]]] = RangeStatus.OK.code
     spare = np.maximum(2.0 * arcs.counts[solved] - 6.0, 1.0)
-    misfit = ~(excess <= chi2.isf(_IMPROBABLE, spare)) & (arcs.n_epochs[solved] > 2)
+    misfit = ~(excess <= chdtri(spare, _IMPROBABLE)) & (arcs.n_epochs[solved] > 2)
     status[solved[misfit]] = RangeStatus.MISFIT.code
     return status
