@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
@@ -29,7 +28,7 @@ from neoranging.exceptions import CheckpointError, NotTrainedError, TrackletErro
 from neoranging.nn import checkpoint
 from neoranging.nn.domain import LEAST_LEVEL, MOST_LEVEL
 from neoranging.nn.features import FEATURES
-from neoranging.nn.modules import RangingNetwork
+from neoranging.nn.network import RangingNetwork
 from neoranging.typing import BoolArray, FloatArray
 
 Representation = Literal["invariant", "paper"]
@@ -57,7 +56,7 @@ def default_weights(model: str, representation: str) -> Path:
 
 
 class Trained(NamedTuple):
-    """A network, frozen, and its model card."""
+    """A network and its model card."""
 
     network: RangingNetwork
     card: dict[str, Any]
@@ -265,20 +264,19 @@ class LearnedEstimator(RangingEstimator):
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         network = self.network
         inputs = arc_inputs(arcs, root=network.config.root)
-        with torch.inference_mode():
-            raw = network.features.raw(inputs)
-            features = network.features.finish(raw, inputs)
-            state, log_error = network.estimate(inputs, features)
-            rho, rho_dot = (column.numpy() for column in state)
-            covariance = np.full((len(arcs), 2, 2), np.nan)
-            if log_error is not None:
-                deviation = network.output.deviations(log_error, state.rho).numpy()
-                covariance = deviation[:, :, None] ** 2 * np.eye(2)
-            outside = network.features.outside(inputs, self.slack, raw).numpy()
-            compared, present = network.features.compared(raw), network.features.present(inputs)
-            unlike = network.domain.outside(compared, present > 0.0, self.level).numpy()
-            rows = unlike & ~outside.any(axis=1)
-            conflicts = network.domain.conflicts(compared[rows], present[rows] > 0.0).numpy()
+        features = network.features
+        raw = features.raw(inputs)
+        state, log_error = network.estimate(inputs, features.finish(raw, inputs))
+        rho, rho_dot = state
+        covariance = np.full((len(arcs), 2, 2), np.nan)
+        if log_error is not None:
+            deviation = network.output.deviations(log_error, state.rho)
+            covariance = deviation[:, :, None] ** 2 * np.eye(2)
+        outside = features.outside(inputs, self.slack, raw)
+        compared, present = features.compared(raw), features.present(inputs) > 0.0
+        unlike = network.domain.outside(compared, present, self.level)
+        rows = unlike & ~outside.any(axis=1)
+        conflicts = network.domain.conflicts(compared[rows], present[rows])
         short = arcs.n_epochs < (_TRIPLET if self.representation == "paper" else 2)
         missing = short | ~(np.isfinite(rho) & np.isfinite(rho_dot))
         rho, rho_dot = (np.where(missing, np.nan, x) for x in (rho, rho_dot))

@@ -146,7 +146,7 @@ def train(
     from neoranging.lab.training import TrainingConfig
     from neoranging.lab.training.fit import WEIGHTS, fit_on_set
     from neoranging.lab.training.memory import keep_freed_memory
-    from neoranging.nn.losses import LossWeights
+    from neoranging.lab.training.losses import LossWeights
 
     options = {name: value for name, value in recipe.items() if value is not None}
     if "weights" in options:

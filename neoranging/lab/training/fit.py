@@ -30,11 +30,12 @@ from neoranging.lab.sets.progress import progress_bar
 from neoranging.lab.training.config import TrainingConfig
 from neoranging.lab.training.data import TrainingArcs, load_arcs
 from neoranging.lab.training.log import RunLog, event_writer
+from neoranging.lab.training.network import TrainableNetwork
 from neoranging.lab.training.nights import Nights, load_nights
 from neoranging.lab.training.objective import Objective, metrics
 from neoranging.nn import checkpoint
 from neoranging.nn.features import FEATURES
-from neoranging.nn.modules import RangingNetwork, RangingState
+from neoranging.nn.network import RangingNetwork, RangingState
 from neoranging.nn.scaling import Scaling
 
 CONFIG: Final = "config.json"
@@ -52,7 +53,7 @@ class FitResult:
     Attributes
     ----------
     network : RangingNetwork
-        Network of the epoch with the least validation loss, on the CPU.
+        Network of the epoch with the least validation loss, of numpy's arrays.
     card : dict
         Model card: data, recipe, epochs, metrics, domain.
     history : list of dict
@@ -308,7 +309,7 @@ class _Run:
         # on the CPU whatever the device, so that the initial weights do not depend on it
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            self.network = RangingNetwork(config.network)
+            self.network = TrainableNetwork(config.network)
         self.network.fit(train.inputs, train.rho, train.rho_dot)
         if device.type == "mps":
             self.network.float()
@@ -317,7 +318,7 @@ class _Run:
         self.best = _copied(self.network.state_dict())
         population = Scaling(("rho", "rho_dot"))
         population.fit_range(torch.stack([train.rho, train.rho_dot], dim=-1))
-        self.objective = Objective(config, population.to(dtype).to(device))
+        self.objective = Objective(config, population)
         self.optimizer = torch.optim.AdamW(
             self.network.parameters(),
             lr=config.learning_rate,
@@ -424,7 +425,7 @@ class _Run:
         return config.learning_rate * (config.final_fraction + (1 - config.final_fraction) * fall)
 
     @torch.no_grad()
-    def _validate(self, network: RangingNetwork) -> dict[str, float]:
+    def _validate(self, network: TrainableNetwork) -> dict[str, float]:
         """Terms of the loss and metrics over the validation arcs."""
         n, states = len(self.validation), []
         sums: dict[str, float] = {}
@@ -435,16 +436,15 @@ class _Run:
             for name, term in terms.items():
                 sums[name] = sums.get(name, 0.0) + float(term) * len(arcs) / n
         joined = RangingState(*(torch.cat(column) for column in zip(*states, strict=True)))
-        return {**sums, **metrics(network, joined, self.validation)}
+        return {**sums, **metrics(network.view(), joined, self.validation)}
 
     # ------------------------------------------------------------------ files
 
     def export(
         self, path: Path, notes: Mapping[str, Any] | None
     ) -> tuple[RangingNetwork, dict[str, Any]]:
-        """Write the network of the best epoch so far with its model card; both, frozen."""
-        network = copy.deepcopy(self.network).cpu()
-        network.load_state_dict(self.best)
+        """Write the network of the best epoch so far with its model card."""
+        network = self.network.exported(self.best)
         row = self.history[self.best_epoch - 1] if self.best_epoch else {}
         scaling = network.features.scaling
         domain = zip(scaling.names, scaling.low.tolist(), scaling.high.tolist(), strict=True)
@@ -470,7 +470,7 @@ class _Run:
             **(notes or {}),
         }
         checkpoint.save(network, path, card)
-        return network.freeze(), card
+        return network, card
 
     def save(self, path: Path) -> None:
         """Write what a resumed run needs: tensors and plain data."""

@@ -7,9 +7,16 @@ from torch import Tensor
 
 from neoranging.lab.training.config import TrainingConfig
 from neoranging.lab.training.data import TrainingArcs
-from neoranging.nn.losses import DATA_LOSSES, error_size_loss, physics_loss, transport_loss
-from neoranging.nn.modules import RangingNetwork, RangingState
-from neoranging.nn.physics import SightGeometry, jerks, residuals
+from neoranging.lab.training.losses import (
+    DATA_LOSSES,
+    error_size_loss,
+    physics_loss,
+    transport_loss,
+)
+from neoranging.lab.training.network import TrainableNetwork
+from neoranging.lab.training.physics import SightGeometry, jerks, residuals
+from neoranging.lab.training.tangents import with_tangent
+from neoranging.nn.network import RangingNetwork, RangingState
 from neoranging.nn.region import energy_coefficients, is_admissible
 from neoranging.nn.scaling import Scaling
 
@@ -29,17 +36,18 @@ class Objective:
         self._data_loss = DATA_LOSSES[config.data_loss]
 
     def __call__(
-        self, network: RangingNetwork, arcs: TrainingArcs
+        self, trained: TrainableNetwork, arcs: TrainingArcs
     ) -> tuple[dict[str, Tensor], RangingState]:
         """Terms of the loss, of which ``total`` is the weighted sum, and the estimates."""
+        network = trained.view()
         if self.config.model == "posterior":
-            return self._density(network, arcs)
+            return self._density(network, arcs, trained.training)
         if self.config.model == "mlp":
             state, log_error = network.estimate(arcs.inputs)
             return self._totalled(self._errors(network, state, log_error, arcs)), state
         # a triplet moves by its own parabola; third derivatives of the fit come from the truth
         third = () if network.origin == "geocenter" else jerks(arcs.inputs, arcs.rho, arcs.rho_dot)
-        state, rate, log_error = network.with_tangent(arcs.inputs, arcs.inputs.tangent(*third))
+        state, rate, log_error = with_tangent(network, arcs.inputs, arcs.inputs.tangent(*third))
         planets = {name: arcs.planets[name] for name in self.config.planets}
         geometry = SightGeometry.of(arcs.inputs, network.origin, planets)
         physics = physics_loss(residuals(geometry, state, rate))
@@ -57,11 +65,11 @@ class Objective:
         return self._totalled(terms), state
 
     def _density(
-        self, network: RangingNetwork, arcs: TrainingArcs
+        self, network: RangingNetwork, arcs: TrainingArcs, training: bool
     ) -> tuple[dict[str, Tensor], RangingState]:
         """Mean negative logarithm of the density at the truth, over (ln rho, rho_dot) [d/au]."""
         log_density = network.log_density(arcs.inputs, arcs.rho, arcs.rho_dot)
-        if network.training:  # nobody looks at the estimates then
+        if training:  # nobody looks at the estimates then
             return {"total": -log_density.mean()}, RangingState(arcs.rho, arcs.rho_dot)
         return {"total": -log_density.mean()}, network(arcs.inputs)
 

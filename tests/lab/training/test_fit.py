@@ -18,7 +18,7 @@ from neoranging.lab.training.data import load_arcs
 from neoranging.lab.training.fit import fit_network, pick_device, train
 from neoranging.lab.training.objective import Objective
 from neoranging.nn import checkpoint
-from neoranging.nn.modules import NetworkConfig
+from neoranging.nn.network import NetworkConfig
 from neoranging.nn.scaling import Scaling
 
 SMALL = NetworkConfig(width=16, blocks=1)
