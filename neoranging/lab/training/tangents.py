@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.autograd.function import once_differentiable
 
+from neoranging.nn.features import Features
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.network import RangingNetwork, RangingState
 
@@ -57,13 +58,12 @@ def _dual(primal: Any, tangent: Any) -> Any:
 
 
 def features_with_tangent(
-    network: RangingNetwork, inputs: ArcInputs, tangent: ArcInputs | None = None
+    features: Features, inputs: ArcInputs, tangent: ArcInputs | None = None
 ) -> tuple[Tensor, Tensor]:
     """Scaled features and their derivative by time [1/d], each (B, F).
 
-    The parameters are those of `with_tangent`.
+    ``inputs`` and ``tangent`` are those of `with_tangent`.
     """
-    features = network.features
     tangent = inputs.tangent() if tangent is None else tangent
     raw, rate = jvp(features.raw, (inputs,), (tangent,))
     return features.finish(raw, inputs), features.finish_rate(rate, inputs)
@@ -89,7 +89,7 @@ def with_tangent(
         As of `RangingNetwork.estimate`.
     """
     tangent = inputs.tangent() if tangent is None else tangent
-    features = features_with_tangent(network, inputs, tangent)
+    features = features_with_tangent(network.features, inputs, tangent)
     stacked = torch.cat(features).to(network.heads.bias.dtype)
     hidden = network.trunk(stacked, STACKED[network.config.activation])
     value, rate = (hidden @ network.heads.weight.T).to(features[0].dtype).chunk(2)

@@ -15,10 +15,11 @@ from neoranging.estimators.mlp import MLPEstimator
 from neoranging.exceptions import DatasetError, TrainingError
 from neoranging.lab.training.config import TrainingConfig
 from neoranging.lab.training.data import load_arcs
-from neoranging.lab.training.fit import fit_network, pick_device, train
+from neoranging.lab.training.fit import fit_network, train
 from neoranging.lab.training.objective import Objective
+from neoranging.lab.training.processes import pick_device
 from neoranging.nn import checkpoint
-from neoranging.nn.modules import NetworkConfig
+from neoranging.nn.network import NetworkConfig
 from neoranging.nn.scaling import Scaling
 
 SMALL = NetworkConfig(width=16, blocks=1)

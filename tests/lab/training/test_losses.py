@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neoranging.nn import losses
-from neoranging.nn.physics import Residuals
+from neoranging.lab.training.physics import Residuals
 
 SIZES = [1, 7, 16, 33, 512]
 

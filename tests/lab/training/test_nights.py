@@ -20,7 +20,7 @@ from neoranging.lab.training import TrainingConfig, nights
 from neoranging.lab.training.fit import fit_network, fit_on_set
 from neoranging.lab.training.nights import CUT_SHARE, ExactArcs, Nights, load_nights
 from neoranging.nn import checkpoint
-from neoranging.nn.modules import NetworkConfig
+from neoranging.nn.network import NetworkConfig
 
 SMALL = NetworkConfig(width=16, blocks=1, root=True, output="mixture", components=3)
 
