@@ -41,7 +41,7 @@ from astropy.time import Time
 nr.Tracklet(Time([60000.1, 60000.2, 60000.4], format="mjd"),
             SkyCoord([10, 10.1, 10.25], [5, 5.1, 5.2], unit="deg"), station="G96").estimate()
 """
-    assert not {"torch", "matplotlib", "astroquery", "boinor", "numba"} & loaded_by(code)
+    assert not {"torch", "matplotlib", "astroquery", "boinor"} & loaded_by(code)
 
 
 def test_every_public_name_is_there():
