@@ -149,7 +149,14 @@ class PaperFeatures(Features):
         The motion is a thousandth of the directions, and would be no difference beside them.
         """
         middle, rest = raw[:, 3:5], raw[:, 8:]
-        columns = [raw[:, :1], raw[:, 1:3] - middle, middle, raw[:, 5:6], raw[:, 6:8] - middle, rest]
+        columns = [
+            raw[:, :1],
+            raw[:, 1:3] - middle,
+            middle,
+            raw[:, 5:6],
+            raw[:, 6:8] - middle,
+            rest,
+        ]
         return namespace_of(raw).concat(columns, axis=-1)
 
 
@@ -296,9 +303,7 @@ def _curvature(inputs: ArcInputs, sides: Array) -> tuple[Array, Array, Array]:
     heading = inputs.sky_rate / speed(inputs.sky_rate)[..., None]
     east, north = heading[..., 0], heading[..., 1]
     acc_east, acc_north = inputs.sky_acc[..., 0], inputs.sky_acc[..., 1]
-    bend = sides * joined(
-        acc_east * east + acc_north * north, acc_north * east - acc_east * north
-    )
+    bend = sides * joined(acc_east * east + acc_north * north, acc_north * east - acc_east * north)
     own, turned = heading**2, joined(north, east) ** 2
     error_square = xp.exp(inputs.log_sigma_acc) ** 2
     variance = joined(dot(error_square, own), dot(error_square, turned))

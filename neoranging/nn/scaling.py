@@ -48,7 +48,9 @@ class Scaling:
     def arrays(self, given: Mapping[str, Array]) -> None:
         for name in ARRAYS:
             if given[name].shape != (len(self.names),):
-                raise ValueError(f"{name} of shape {given[name].shape} for {len(self.names)} columns")
+                raise ValueError(
+                    f"{name} of shape {given[name].shape} for {len(self.names)} columns"
+                )
             setattr(self, name, given[name])
 
     def fit_range(self, values: Array, symmetric: Sequence[int] = ()) -> None:

@@ -106,7 +106,9 @@ def test_arcs_without_curvature_or_magnitude(night_inputs, night_truth):
         magnitude=20.0 + torch.randn(n, generator=generator, dtype=torch.float64),
         has_magnitude=torch.ones(n, dtype=torch.float64),
     )
-    network = TrainableNetwork(dataclasses.replace(NetworkConfig(width=8, blocks=1), magnitude=True))
+    network = TrainableNetwork(
+        dataclasses.replace(NetworkConfig(width=8, blocks=1), magnitude=True)
+    )
     network = network.fit(inputs, *night_truth).exported()
     assert len(network.domain.patterns) == 4
     zero = torch.zeros(n, dtype=torch.float64)

@@ -223,7 +223,9 @@ def test_two_observations_are_enough_for_the_invariant_form(simulate, to_inputs,
 
 
 def test_names_and_order_of_the_tensors():
-    names = [name for name, _ in TrainableNetwork(NetworkConfig(width=8, blocks=1)).named_parameters()]
+    names = [
+        name for name, _ in TrainableNetwork(NetworkConfig(width=8, blocks=1)).named_parameters()
+    ]
     layers = ("trunk.entry", "trunk.inner.0", "trunk.outer.0", "heads.0", "heads.1")
     factors = ("log_scale", "direction", "bias")
     # resumed runs know the moments of the optimiser by this order
