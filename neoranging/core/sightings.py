@@ -16,7 +16,7 @@ import numpy as np
 from neoranging.constants import C_AU_PER_DAY, GM_EARTH, GM_SUN
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
-from neoranging.core.compiled import compiled
+from neoranging.core.compiled import compiled, inlined, inner
 from neoranging.core.ephemeris import ATTRACTOR_TERMS
 from neoranging.core.geometry import cross, dot, line_of_sight, norm, sky_basis
 from neoranging.core.motion import ORDER, advance, evaluate, expand, series_space, shifted
@@ -101,7 +101,8 @@ class Space(NamedTuple):
     """Inverse variances for each scale, shape (n, 2, N_SCALES)."""
     scale: FloatArray
     """Of visit and axis for each scale: the sum of the weights, the weight of the mean, the
-    logarithms of both and of the determinant; shape (visits, 2, 5, N_SCALES)."""
+    logarithms of both and of the determinant, and by how much less the square of the mean counts;
+    shape (visits, 2, 6, N_SCALES)."""
     mixture: FloatArray
     """Probability of each scale, shape (visits, N_SCALES)."""
     mean_weight: FloatArray
@@ -111,6 +112,9 @@ class Space(NamedTuple):
     lever: FloatArray
     """Leverage of visit and axis, of the scatter and of the mean, and twice the factor of second
     order; shape (visits, 2, 3)."""
+    product: FloatArray
+    """Weighted products of visit and axis: those of derivatives with each other, those with the
+    residuals, and sums of derivatives and residuals; shape (visits, 2, 7, 6)."""
     part: FloatArray
     """Part of a visit and axis in the normal matrix and in its right-hand side, shape (4, 5)."""
     share: FloatArray
@@ -121,12 +125,16 @@ class Space(NamedTuple):
     """Inverse of that factor, shape (5, 5)."""
     inverse: FloatArray
     """Inverse of the normal matrix, shape (5, 5)."""
-    gathered: FloatArray
-    """Weighted sums of derivatives and residuals of a visit, shape (6,)."""
+    alone: FloatArray
+    """The same of its part of the attributable, shape (4, 4)."""
+    step: FloatArray
+    """Last change of the corrections, shape (5,)."""
     by_scale: FloatArray
     """Weighted squares and means of the residuals, and the logarithm, shape (3, N_SCALES)."""
     fit: FloatArray
     """Corrections of the attributable, and of the range-rate, shape (5,)."""
+    counts: IntArray
+    """Fits that were made, and paths that they predicted, shape (2,)."""
 
 
 def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> Nights:
@@ -207,23 +215,26 @@ def make_space(n: int, n_visits: int) -> Space:
         np.zeros((n, 2, 5)),
         np.zeros((n, 2)),
         np.zeros((n, 2, N_SCALES)),
-        np.zeros((n_visits, 2, 5, N_SCALES)),
+        np.zeros((n_visits, 2, 6, N_SCALES)),
         np.zeros((n_visits, N_SCALES)),
         np.zeros((n, 2)),
         np.zeros((n_visits, 2, 2)),
         np.zeros((n_visits, 2, 3)),
+        np.zeros((n_visits, 2, 7, 6)),
         np.zeros((4, 5)),
         np.zeros((4, 4)),
         np.zeros((5, 6)),
         np.zeros((5, 5)),
         np.zeros((5, 5)),
-        np.zeros(6),
+        np.zeros((4, 4)),
+        np.zeros(5),
         np.zeros((3, N_SCALES)),
         np.zeros(5),
+        np.zeros(2, dtype=np.int64),
     )
 
 
-@compiled
+@inlined
 def node_state(night: Nights, arc: int, rho: float, rho_dot: float, space: Space) -> None:
     """State at emission of a range, a range-rate and the corrected attributable."""
     frame, place, fit, state = night.frame, night.place, space.fit, space.state
@@ -248,7 +259,7 @@ def node_state(night: Nights, arc: int, rho: float, rho_dot: float, space: Space
         state[1, axis] = apparent * stretch
 
 
-@compiled
+@inlined
 def predict_by_sun(night: Nights, arc: int, rho: float, rho_dot: float, space: Space) -> None:
     """Directions and distances of a node at all epochs of a short arc, under the Sun alone.
 
@@ -285,7 +296,7 @@ def predict_by_sun(night: Nights, arc: int, rho: float, rho_dot: float, space: S
         sight[i, 3] = distance
 
 
-@compiled
+@inner
 def predict_in_steps(
     night: Nights, arc: int, rho: float, rho_dot: float, n_bodies: int, space: Space
 ) -> bool:
@@ -341,7 +352,7 @@ def predict_in_steps(
     return True
 
 
-@compiled
+@inlined
 def differentiate(night: Nights, arc: int, rho: float, rho_dot: float, space: Space) -> None:
     """Residuals of the predicted path, and their partial derivatives by the five numbers of a fit.
 
@@ -380,14 +391,16 @@ def differentiate(night: Nights, arc: int, rho: float, rho_dot: float, space: Sp
             slope[i, axis, 4] = radial
 
 
-@compiled
+@inner
 def differentiate_paths(
     night: Nights, arc: int, rho: float, rho_dot: float, n_bodies: int, space: Space
 ) -> None:
     """Partial derivatives by differences of whole paths, where the Earth bends them strongly."""
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
-    axes, sight, slope = night.axes, space.sight, space.slope
-    space.base[:n] = sight[:n]
+    axes, sight, base, slope = night.axes, space.sight, space.base, space.slope
+    for i in range(n):
+        for j in range(4):
+            base[i, j] = sight[i, j]
     span = max(night.time[first + n - 1] - night.time[first], 1.0e-3)
     for p in range(5):
         step = 1.0e-6 if p < 2 else 1.0e-6 / span
@@ -407,5 +420,5 @@ def differentiate_paths(
             for axis in range(2):
                 change = 0.0
                 for j in range(3):
-                    change += axes[first + i, axis, j] * (sight[i, j] - space.base[i, j])
+                    change += axes[first + i, axis, j] * (sight[i, j] - base[i, j])
                 slope[i, axis, p] = change / step
