@@ -92,38 +92,31 @@ def begin_arc(night: Nights, arc: int, space: Space) -> None:
     """Tabulate what the law says of the observations of an arc for each scale."""
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     weight, scale, mixture = space.weight, space.scale, space.mixture
+    norm_ = 0.0
+    for k in range(N_SCALES):
+        norm_ += math.exp(LOG_PRIOR_OF_SCALES[k])
     for v in range(night.n_visits[arc]):
-        for axis in range(2):
-            for kind in range(6):
-                for k in range(N_SCALES):
-                    scale[v, axis, kind, k] = 0.0
-    for i in range(n):
-        row = first + i
-        v = night.visit[row]
-        for axis in range(2):
-            claim, clock = night.sigma[row, axis] ** 2, night.clock[row, axis] ** 2
-            for k in range(N_SCALES):
-                variance = math.exp(2.0 * LOG_SCALES[k]) * claim + clock
-                weight[i, axis, k] = 1.0 / variance
-                scale[v, axis, 0, k] += 1.0 / variance
-                scale[v, axis, 1, k] = night.offset[row, axis]
-                scale[v, axis, 4, k] += math.log(variance)
-    for v in range(night.n_visits[arc]):
-        for axis in range(2):
-            for k in range(N_SCALES):
-                total = scale[v, axis, 0, k]
-                spread = 1.0 + scale[v, axis, 1, k] * total
+        for k in range(N_SCALES):
+            mixture[v, k] = math.exp(LOG_PRIOR_OF_SCALES[k]) / norm_
+            share = math.exp(2.0 * LOG_SCALES[k])
+            for axis in range(2):
+                total, determinant, offset = 0.0, 0.0, 0.0
+                for i in range(n):
+                    row = first + i
+                    if night.visit[row] != v:
+                        continue
+                    variance = share * night.sigma[row, axis] ** 2 + night.clock[row, axis] ** 2
+                    weight[i, axis, k] = 1.0 / variance
+                    total += 1.0 / variance
+                    determinant += math.log(variance)
+                    offset = night.offset[row, axis]
+                spread = 1.0 + offset * total
+                scale[v, axis, 0, k] = total
                 scale[v, axis, 1, k] = total / spread
                 scale[v, axis, 2, k] = math.log(total)
                 scale[v, axis, 3, k] = math.log(total / spread)
-                scale[v, axis, 4, k] += math.log(spread)
+                scale[v, axis, 4, k] = determinant + math.log(spread)
                 scale[v, axis, 5, k] = (1.0 - 1.0 / spread) / total
-        norm_ = 0.0
-        for k in range(N_SCALES):
-            mixture[v, k] = math.exp(LOG_PRIOR_OF_SCALES[k])
-            norm_ += mixture[v, k]
-        for k in range(N_SCALES):
-            mixture[v, k] /= norm_
     # of one visit without errors of clocks: four numbers, two on each axis
     for axis in range(2):
         space.lever[0, axis, 0] = space.lever[0, axis, 1] = 1.0
@@ -160,16 +153,12 @@ def average_weights(night: Nights, arc: int, space: Space) -> float:
 
 
 @inlined
-def solve_normal(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> bool:
-    """Normal matrix of the first ``n_free`` numbers and its inverse; False if it is singular."""
+def multiply(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> None:
+    """Weighted products of derivatives and residuals of each visit and axis."""
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
-    visit, n_visits = night.visit, night.n_visits[arc]
-    normal, product, sums = space.normal, space.product, space.sums
+    visit, product = night.visit, space.product
     mean_weight, slope, miss = space.mean_weight, space.slope, space.miss
-    for p in range(5):
-        for q in range(6):
-            normal[p, q] = 0.0
-    for v in range(n_visits):
+    for v in range(night.n_visits[arc]):
         for axis in range(2):
             for p in range(7):
                 for q in range(6):
@@ -185,7 +174,17 @@ def solve_normal(night: Nights, arc: int, n_free: int | np.int64, space: Space) 
                 product[v, axis, 5, p] += weighted * off
                 product[v, axis, 6, p] += weighted
             product[v, axis, 6, 5] += w * off
-    for v in range(n_visits):
+
+
+@inlined
+def solve_normal(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> bool:
+    """Normal matrix of the first ``n_free`` numbers and its inverse; False if it is singular."""
+    normal, product, sums = space.normal, space.product, space.sums
+    multiply(night, arc, n_free, space)
+    for p in range(5):
+        for q in range(6):
+            normal[p, q] = 0.0
+    for v in range(night.n_visits[arc]):
         for axis in range(2):
             total, mean = sums[v, axis, 0], sums[v, axis, 1]
             # the mean of a visit weighs less than its observations do, for the offset they share

@@ -18,7 +18,7 @@ from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
 from neoranging.core.compiled import compiled, inlined, inner
 from neoranging.core.ephemeris import ATTRACTOR_TERMS
-from neoranging.core.geometry import cross, dot, line_of_sight, norm, sky_basis
+from neoranging.core.geometry import line_of_sight, sky_basis
 from neoranging.core.motion import ORDER, advance, evaluate, expand, series_space, shifted
 from neoranging.core.noise import (
     LEAST_CLAIM_RAD,
@@ -149,57 +149,114 @@ def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> 
     attractors : ndarray, shape (M, 2, 3, ATTRACTOR_TERMS)
         Paths of Earth and Moon, by `neoranging.ephemeris.states.attractors`.
     """
-    a, owner, middle = attributables, arcs.owner, arcs.triplet[:, 1]
+    a, m, n, middle = attributables, len(arcs), len(arcs.t), arcs.triplet[:, 1]
     u, (east, north) = line_of_sight(a.ra, a.dec), sky_basis(a.ra, a.dec)
     rate = (a.ra_rate * np.cos(a.dec))[:, None] * east + a.dec_rate[:, None] * north
-    time = arcs.t - arcs.t[middle][owner]
-    direction, change = arcs.direction, _acceleration(a, u, rate)
-    # clocks displace an object along its motion, which is another at each observation
-    motion = rate[owner] + time[:, None] * change[owner]
-    motion -= dot(motion, direction)[:, None] * direction
-    speed = norm(motion)
-    along = np.where(speed[:, None] > 0.0, motion, east[owner])
-    along /= norm(along)[:, None]
-    axes = np.stack([along, cross(direction, along)], axis=1)
-    here = np.stack(sky_basis(arcs.ra, arcs.dec), axis=1)
-    turn = np.einsum("nai,nbi->nab", axes, here)
-    variance = np.stack([arcs.sigma_ra**2, arcs.sigma_dec**2], axis=1) + LEAST_CLAIM_RAD**2
-    sigma = np.sqrt(np.einsum("nab,nb->na", turn**2, variance))
-    clock = np.stack([TIMING_D * speed, np.zeros_like(speed)], axis=1)
-    visit = arcs.visit_number
-    ends = np.maximum.reduceat(visit, arcs.offsets[:-1]) + 1
-    n_visits = np.diff(ends, prepend=0)
-    shared = (OFFSET * sigma) ** 2
-    shared[:, 0] += (VISIT_TIMING_D * speed) ** 2
-    offset = np.stack([np.bincount(visit, s) / np.bincount(visit) for s in shared.T], axis=1)
-    return Nights(
+    night = Nights(
         arcs.offsets,
         np.ascontiguousarray(middle),
-        time,
+        np.empty(n),
         np.ascontiguousarray(arcs.position),
-        direction,
-        axes,
-        sigma,
-        clock,
-        offset[visit],
-        visit - (ends - n_visits)[owner],
-        n_visits,
-        (n_visits == 1) & (arcs.sum(clock[:, 0] > _FAINT_CLOCK * sigma[:, 0]) == 0),
+        arcs.direction,
+        np.empty((n, 2, 3)),
+        np.empty((n, 2)),
+        np.empty((n, 2)),
+        np.empty((n, 2)),
+        np.empty(n, dtype=np.int64),
+        np.empty(m, dtype=np.int64),
+        np.empty(m, dtype=np.bool_),
         np.stack([u, rate, east, north], axis=1),
         np.stack([arcs.position[middle], arcs.velocity[middle]], axis=1),
         np.ascontiguousarray(attractors),
     )
+    basis = np.stack(sky_basis(arcs.ra, arcs.dec), axis=1)
+    claims = np.stack([arcs.sigma_ra, arcs.sigma_dec], axis=1)
+    _prepare(night, arcs.t, basis, claims, arcs.visit_number, np.ascontiguousarray(a.curvature))
+    return night
 
 
-def _acceleration(
-    attributables: Attributables, direction: FloatArray, rate: FloatArray
-) -> FloatArray:
-    """Change of the motion on the sky [rad/d^2], shape (M, 3); zero where it is not known."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        along = rate / norm(rate)[:, None]
-    bend = attributables.curvature
-    change = bend[:, :1] * along + bend[:, 1:] * cross(direction, along)
-    return np.where(np.isfinite(change), change, 0.0)
+@compiled
+def _prepare(
+    night: Nights,
+    t: FloatArray,
+    basis: FloatArray,
+    claims: FloatArray,
+    visit: IntArray,
+    bend: FloatArray,
+) -> None:
+    """Fill in times, visits, axes and errors; ``basis`` is east and north at each observation."""
+    next_visit = 0
+    for arc in range(len(night.first)):
+        first, last = night.offsets[arc], night.offsets[arc + 1]
+        begun, is_calm = next_visit, True
+        for row in range(first, last):
+            night.time[row] = t[row] - t[night.first[arc]]
+            night.visit[row] = visit[row] - begun
+            next_visit = max(next_visit, visit[row] + 1)
+            speed = _set_axes(night, arc, row, bend)
+            for axis in range(2):
+                variance = 0.0
+                for side in range(2):
+                    turn = 0.0
+                    for j in range(3):
+                        turn += night.axes[row, axis, j] * basis[row, side, j]
+                    variance += turn * turn * (claims[row, side] ** 2 + LEAST_CLAIM_RAD**2)
+                night.sigma[row, axis] = math.sqrt(variance)
+                night.offset[row, axis] = OFFSET**2 * variance
+                night.clock[row, axis] = 0.0
+            night.clock[row, 0] = TIMING_D * speed
+            night.offset[row, 0] += (VISIT_TIMING_D * speed) ** 2
+            is_calm = is_calm and not night.clock[row, 0] > _FAINT_CLOCK * night.sigma[row, 0]
+        night.n_visits[arc] = next_visit - begun
+        night.is_plain[arc] = is_calm and night.n_visits[arc] == 1
+        for v in range(night.n_visits[arc]):
+            for axis in range(2):
+                total, count = 0.0, 0
+                for row in range(first, last):
+                    if night.visit[row] == v:
+                        total += night.offset[row, axis]
+                        count += 1
+                for row in range(first, last):
+                    if night.visit[row] == v:
+                        night.offset[row, axis] = total / count
+
+
+@inner
+def _set_axes(night: Nights, arc: int, row: int, bend: FloatArray) -> float:
+    """Axes along and across the motion of an observation, and its speed [rad/d].
+
+    Clocks displace an object along its motion, which is another at each observation: ``bend`` has
+    the curvatures of the arcs along and across it, NaN where they are not known.
+    """
+    frame, direction, along = night.frame[arc], night.direction[row], night.axes[row, 0]
+    square, slant = 0.0, 0.0
+    for j in range(3):
+        square += frame[1, j] ** 2
+    has_bend = square > 0.0 and math.isfinite(bend[arc, 0] + bend[arc, 1])
+    factor = night.time[row] / math.sqrt(square) if has_bend else 0.0
+    for j in range(3):
+        along[j] = frame[1, j]
+        if has_bend:
+            k, i = (j + 1) % 3, (j + 2) % 3
+            across = frame[0, k] * frame[1, i] - frame[0, i] * frame[1, k]
+            along[j] += factor * (bend[arc, 0] * frame[1, j] + bend[arc, 1] * across)
+        slant += along[j] * direction[j]
+    square = 0.0
+    for j in range(3):
+        along[j] -= slant * direction[j]
+        square += along[j] ** 2
+    speed = math.sqrt(square)
+    if not speed > 0.0:  # of an object that stands still any axes will do
+        square = 0.0
+        for j in range(3):
+            along[j] = frame[2, j]
+            square += along[j] ** 2
+    for j in range(3):
+        along[j] /= math.sqrt(square)
+    for j in range(3):
+        k, i = (j + 1) % 3, (j + 2) % 3
+        night.axes[row, 1, j] = direction[k] * along[i] - direction[i] * along[k]
+    return speed
 
 
 @compiled
