@@ -82,7 +82,7 @@ def read_tracklets(
         )
         for one in sources
     ]
-    return TrackletSet(*group_by_identity(parts, group_by, kinds, selected_only))
+    return TrackletSet(*group_by_identity(parts, group_by, kinds, selected_only)[0])
 
 
 def _checked(name: str, values: str | Collection[str], allowed: tuple[str, ...]) -> tuple[str, ...]:

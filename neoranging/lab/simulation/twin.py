@@ -34,9 +34,9 @@ from neoranging.lab.simulation.exposures import observe
 from neoranging.lab.simulation.marginals import COLUMNS_NEEDED, compare, marginals
 from neoranging.lab.simulation.schedule import replan, schedule
 from neoranging.lab.simulation.survey import Survey
-from neoranging.lab.simulation.workers import in_processes
 from neoranging.orbits.catalogue import Catalogue, load_catalogue
 from neoranging.orbits.nbody import nbody_states
+from neoranging.processes import in_processes
 from neoranging.records import Account, RecordCount, Rejections
 from neoranging.typing import FloatArray
 
