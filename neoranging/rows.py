@@ -166,7 +166,7 @@ def plain_columns(rows: QTable) -> dict[str, AnyArray]:
 
 def rounded(values: FloatArray) -> FloatArray:
     """Numbers rounded to `DIGITS` significant digits: the nearest to what these digits say."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         place = DIGITS - 1 - np.floor(np.log10(np.abs(values)))
         inside = np.abs(place) <= _EXACT
         power = 10.0 ** np.where(inside, np.abs(place), 0.0)

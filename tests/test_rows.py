@@ -20,7 +20,8 @@ def test_rounded_numbers_are_those_of_their_texts(values):
     array = np.array(values, dtype=float)
     texts = np.array([float(f"{value:.{DIGITS}g}") for value in values], dtype=float)
     # where the number lies between two texts, multiplication may have decided
-    near = np.abs(rounded(array) - texts) <= 1.1e-9 * np.abs(texts)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(rounded(array) - texts) <= 1.1e-9 * np.abs(texts)
     assert (near | (rounded(array) == texts) | np.isnan(array)).all()
     assert np.array_equal(np.isnan(rounded(array)), np.isnan(array))
 
@@ -37,7 +38,7 @@ def test_rounded_numbers_of_estimates_have_few_digits():
         "2016-12-31T23:59:60.500",  # a leap second
         "2016-12-31T23:59:59.9996",
         "2017-01-01T00:00:00.000",
-        "1893-02-28T12:00:00.123",
+        "1963-02-28T12:00:00.123",
         "2026-06-15T23:59:59.99951",
     ],
 )

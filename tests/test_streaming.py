@@ -11,11 +11,10 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from simulated_arcs import simulate
+from simulated_survey import survey_table
 
 import neoranging as nr
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError
-from neoranging.observations.observatories import itrf_positions
 from neoranging.recurrence import Seen, bounds_of, keys_of
 from neoranging.samples import sample
 from neoranging.streaming import Estimation, Tally, estimate_files
@@ -27,22 +26,7 @@ M = 60
 @pytest.fixture(scope="module")
 def frame():
     """Observations of M tracklets with ids in no order of names or times."""
-    arcs = simulate(2 * M, 0.1, seed=1).with_noise(np.random.default_rng(2))
-    x, y, _ = itrf_positions(arcs.station).T
-    night = np.floor(arcs.arcs.t + np.arctan2(y, x) / (2.0 * np.pi) - 0.5)
-    first, last = night[arcs.arcs.offsets[:-1]], night[arcs.arcs.offsets[1:] - 1]
-    arcs = arcs.take(np.flatnonzero(first == last)[:M])  # no local noon divides them
-    table = arcs.tracklets().to_table()
-    names = np.random.default_rng(3).permutation(M)
-    return pd.DataFrame(
-        {
-            "obstime": table["obstime"].isot,
-            "ra": table["ra"].value,
-            "dec": table["dec"].value,
-            "station": np.asarray(table["station"]),
-            "tracklet": [f"t{names[k]}" for k in table["tracklet_number"]],
-        }
-    )
+    return survey_table(M, seed=1, names=np.random.default_rng(3).permutation(M))
 
 
 @pytest.fixture(scope="module")

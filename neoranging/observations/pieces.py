@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
@@ -427,7 +428,7 @@ def last_row_cut(names: Sequence[str], n: int, cell: Callable[[int, int], Any]) 
     n : int
         Rows.
     cell : callable
-        Value of a column in a row, by their numbers.
+        Value of a column in a row, by the numbers of row and column.
     """
     columns = _label_columns(names)
     after: Labels | None = None
@@ -437,6 +438,23 @@ def last_row_cut(names: Sequence[str], n: int, cell: Callable[[int, int], Any]) 
             return row + 1
         after = before
     return 0
+
+
+def first_row_cut(names: Sequence[str], n: int, cell: Callable[[int, int], Any]) -> int:
+    """Number of rows before the first behind row 0 that may begin a piece; n if none may.
+
+    Parameters are those of `last_row_cut`.
+    """
+    columns = _label_columns(names)
+    labels = (_labels(partial(cell, row), columns) for row in range(n))
+    return next((row for row, (a, b) in enumerate(pairwise(labels), 1) if not a.joins(b)), n)
+
+
+def columns_needed(names: Sequence[str]) -> list[str]:
+    """Columns of a table that mean something, and those that a remark is made on."""
+    naming = name_columns(names)
+    said = " ".join((*naming.remarks, *naming.clashes))
+    return [name for name in names if name in naming.fields or name in said]
 
 
 def _of_parquet(path: Path, size: int) -> Iterator[Piece]:
@@ -449,7 +467,12 @@ def _of_parquet(path: Path, size: int) -> Iterator[Piece]:
     try:
         with parquet.ParquetFile(path, buffer_size=1 << 20) as file:
             of_astropy = _ASTROPY in (file.schema_arrow.metadata or {})
-            columns = None if of_astropy else _columns_needed(file.schema_arrow)
+            flat = {
+                part.name: column.name for column in file.schema_arrow for part in column.flatten()
+            }
+            structures = {top for name, top in flat.items() if name != top}
+            needed = {flat[name] for name in columns_needed(list(flat))} | structures
+            columns = None if of_astropy or not needed else sorted(needed)
             rows, first = None, 0
             for batch in file.iter_batches(size, columns=columns):
                 table = pa.Table.from_batches([batch])
@@ -472,23 +495,6 @@ def _of_parquet(path: Path, size: int) -> Iterator[Piece]:
                 yield Piece(*_as_file(rows, of_astropy), path.name, first)
     except pa.ArrowInvalid as error:
         raise ObservationFormatError(f"{path.name}: no readable parquet file: {error}") from error
-
-
-def _columns_needed(schema: Any) -> list[str]:
-    """Columns of a table that mean something, and those that a remark is made on."""
-    whole = {  # the parts of structures have dotted names
-        name: column.name
-        for column in schema
-        for name in (f"{part.name}" for part in column.flatten())
-    }
-    naming = name_columns(list(whole))
-    said = " ".join((*naming.remarks, *naming.clashes))
-    needed = {
-        column
-        for name, column in whole.items()
-        if name in naming.fields or name in said or name != column
-    }
-    return [name for name in schema.names if name in needed] or list(schema.names)
 
 
 def _as_file(rows: Any, of_astropy: bool) -> tuple[bytes, str]:
