@@ -20,9 +20,9 @@ from neoranging.exceptions import (
     NotTrainedError,
     TrackletError,
 )
+from neoranging.lab.training.network import TrainableNetwork
 from neoranging.nn import checkpoint
 from neoranging.nn.domain import Domain
-from neoranging.lab.training.network import TrainableNetwork
 from neoranging.nn.network import NetworkConfig
 from neoranging.tracklet import TrackletSet
 

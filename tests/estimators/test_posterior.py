@@ -12,8 +12,8 @@ from neoranging.core.status import RangeStatus
 from neoranging.estimators import PosteriorEstimator, SystematicRangingEstimator, get_estimator
 from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.exceptions import NeoRangingError, NotTrainedError
-from neoranging.nn import checkpoint
 from neoranging.lab.training.network import TrainableNetwork
+from neoranging.nn import checkpoint
 from neoranging.nn.network import NetworkConfig
 
 SMALL = NetworkConfig(width=16, blocks=1, root=True, output="mixture", components=4)

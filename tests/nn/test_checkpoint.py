@@ -9,8 +9,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from neoranging.exceptions import CheckpointError, NotTrainedError
-from neoranging.nn import checkpoint
 from neoranging.lab.training.network import TrainableNetwork
+from neoranging.nn import checkpoint
 from neoranging.nn.network import NetworkConfig
 
 CARD = {"method": "pinn", "seed": 0, "metrics": {"median_relative_error": 0.2}}

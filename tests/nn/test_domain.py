@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from neoranging.lab.training.network import TrainableNetwork
 from neoranging.nn import checkpoint
 from neoranging.nn.domain import Domain
 from neoranging.nn.features import InvariantFeatures
-from neoranging.lab.training.network import TrainableNetwork
 from neoranging.nn.network import NetworkConfig, RangingNetwork
 
 ALL = np.array([[True, True, True]])

@@ -7,12 +7,12 @@ from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import from_fit
 from neoranging.core.geometry import radec
 from neoranging.exceptions import DatasetError
-from neoranging.nn.features import FEATURES, InvariantFeatures, PaperFeatures
-from neoranging.nn.geometry import MotionFrame, dot
 from neoranging.lab.training.network import TrainableNetwork
-from neoranging.nn.network import NetworkConfig
 from neoranging.lab.training.physics import jerks
 from neoranging.lab.training.tangents import features_with_tangent
+from neoranging.nn.features import FEATURES, InvariantFeatures, PaperFeatures
+from neoranging.nn.geometry import MotionFrame, dot
+from neoranging.nn.network import NetworkConfig
 
 
 def fitted(features, inputs):
