@@ -46,6 +46,7 @@ def weights(folder):
     return torch.load(folder / "state.pt", weights_only=True)["network"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "options"),
     [("pinn", ("--second-output",)), ("posterior", ("--drawings", "0"))],
@@ -66,6 +67,7 @@ def test_two_processes_do_what_one_does(model, options, arc_set, tmp_path):
     assert left == sorted(path.name for path in (tmp_path / "one").iterdir())
 
 
+@pytest.mark.slow
 def test_two_processes_go_on_with_the_run_of_one(arc_set, tmp_path):
     config = TrainingConfig.default("mlp", epochs=3, batch_size=65, drawings=1)
     config = replace(config, network=replace(config.network, width=8, blocks=1))
@@ -91,6 +93,7 @@ def test_two_processes_go_on_with_the_run_of_one(arc_set, tmp_path):
         torch.testing.assert_close(weights(tmp_path / "two")[name], weight, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="children are those of /proc")
 @pytest.mark.parametrize("victim", ["launcher", "second"])
 def test_all_end_together(victim, arc_set, tmp_path):
