@@ -9,7 +9,7 @@ import simulated_arcs
 import torch
 
 from neoranging import ephemeris
-from neoranging.core.attributable import ParabolaFit
+from neoranging.core.attributable import tangent_fit
 from neoranging.core.geometry import dot, radec, sky_basis
 from neoranging.core.parallax import parallax
 from neoranging.nn.inputs import ArcInputs
@@ -25,7 +25,7 @@ def _one_thread():
 
 def inputs_of(arcs):
     """`ArcInputs` of `neoranging.core.arcs.Arcs`."""
-    fit = ParabolaFit(arcs).fit()
+    fit = tangent_fit(arcs)
     rows = arcs.triplet
     t2 = arcs.t[rows[:, 1]]
     earth, earth_rate = ephemeris.earth_state(t2)

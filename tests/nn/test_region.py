@@ -18,9 +18,9 @@ def numpy_coefficients(night):
 
 
 def night_position(night):
-    from neoranging.core.attributable import ParabolaFit
+    from neoranging.core.attributable import tangent_fit
 
-    return ParabolaFit(night.arcs).fit().observer[:, :, 0]
+    return tangent_fit(night.arcs).observer[:, :, 0]
 
 
 @pytest.fixture(scope="module")

@@ -69,6 +69,16 @@ def features_with_tangent(
     return features.finish(raw, inputs), features.finish_rate(rate, inputs)
 
 
+def heads_with_tangent(
+    network: RangingNetwork, features: Tensor, rate: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Values of all heads, as `RangingNetwork.raw` has them, and their derivatives by time."""
+    stacked = torch.cat([features, rate]).to(network.heads.bias.dtype)
+    hidden = network.trunk(stacked, STACKED[network.config.activation])
+    value, value_rate = (hidden @ network.heads.weight.T).chunk(2)
+    return (value + network.heads.bias).to(rate.dtype), value_rate.to(rate.dtype)
+
+
 def with_tangent(
     network: RangingNetwork, inputs: ArcInputs, tangent: ArcInputs | None = None
 ) -> tuple[RangingState, RangingState, Tensor | None]:
@@ -90,10 +100,7 @@ def with_tangent(
     """
     tangent = inputs.tangent() if tangent is None else tangent
     features = features_with_tangent(network.features, inputs, tangent)
-    stacked = torch.cat(features).to(network.heads.bias.dtype)
-    hidden = network.trunk(stacked, STACKED[network.config.activation])
-    value, rate = (hidden @ network.heads.weight.T).to(features[0].dtype).chunk(2)
-    value = value + network.heads.bias.to(value.dtype)
+    value, rate = heads_with_tangent(network, *features)
     heads = torch.stack([value[..., :2], rate[..., :2]])
     pair = network.output.turned(heads, network.features.arrow(inputs))
     state, state_rate = jvp(network.output, (pair[0], inputs), (pair[1], tangent))
