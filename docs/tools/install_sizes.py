@@ -2,14 +2,15 @@
 
     python docs/tools/install_sizes.py [EXTRA...]
 
-Every one is installed into an environment of its own, made in a temporary folder and removed. The
-sizes are those of the files in site-packages, pip and the package itself aside: as they come, and
-in parentheses with the bytecode that pip compiles.
+Every one is installed into an environment of its own, in a temporary folder. The sizes are those of
+the files in site-packages, pip's own and this package aside: as they come, and in parentheses with
+the bytecode that pip compiles.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 FOR_DEVELOPERS = ("test", "lint", "dev", "docs")
+OWN = ("pip", "setuptools", "pkg_resources", "_distutils_hack", "distutils-precedence")
+"""Beginnings of what every environment holds."""
+
 LARGEST = 12
 """Packages of the base that are listed one by one."""
 
@@ -38,21 +42,14 @@ class Size(NamedTuple):
         return Size(self.files - other.files, self.bytecode - other.bytecode)
 
 
-def installed(extra: str) -> dict[str, Size]:
-    """Size of each folder and file in site-packages after an installation with an extra."""
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        (packages,) = Path(folder).glob("lib/python*/site-packages")
-        present = {path.name for path in packages.iterdir()}
-        wanted = f".[{extra}]" if extra else "."
-        constraint = ("-c", "constraints-cpu.txt")
-        python = str(Path(folder) / "bin" / "python")
-        subprocess.run(
-            [python, "-m", "pip", "install", "--quiet", "--compile", *constraint, "-e", wanted],
-            check=True,
-            cwd=ROOT,
-        )
-        return {path.name: size(path) for path in packages.iterdir() if path.name not in present}
+def install(environment: Path, extra: str = "") -> dict[str, Size]:
+    """Install with an extra; size of each folder and file in site-packages, pip's own aside."""
+    python = environment / "bin" / "python"
+    wanted = f".[{extra}]" if extra else "."
+    command = f"{python} -m pip install --quiet --compile -c constraints-cpu.txt -e".split()
+    subprocess.run([*command, wanted], check=True, cwd=ROOT)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    return {path.name: size(path) for path in packages.iterdir() if not path.name.startswith(OWN)}
 
 
 def size(path: Path) -> Size:
@@ -72,9 +69,11 @@ def total(sizes: dict[str, Size]) -> Size:
     return Size(*map(sum, zip(*sizes.values(), strict=True)))
 
 
-def rows(extras: list[str]) -> Iterator[str]:
+def rows(extras: list[str], folder: Path) -> Iterator[str]:
     """Lines of the tables, each as soon as it is measured."""
-    base = installed("")
+    bare = folder / "base"
+    subprocess.run([sys.executable, "-m", "venv", bare], check=True)
+    base = install(bare)
     yield "| package of the base | MB |"
     yield "|---|---|"
     largest = sorted(base.items(), key=lambda item: -sum(item[1]))[:LARGEST]
@@ -83,7 +82,9 @@ def rows(extras: list[str]) -> Iterator[str]:
     yield "|---|---|"
     yield f"| none | {total(base)} |"
     for extra in extras:
-        yield f"| `{extra}` | {total(installed(extra)).less(total(base))} |"
+        shutil.copytree(bare, folder / extra, symlinks=True)
+        yield f"| `{extra}` | {total(install(folder / extra, extra)).less(total(base))} |"
+        shutil.rmtree(folder / extra)
 
 
 def main() -> None:
@@ -92,8 +93,9 @@ def main() -> None:
     parser.add_argument("extras", nargs="*", help="extras to measure; all for users by default")
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = [e for e in declared["optional-dependencies"] if e not in FOR_DEVELOPERS]
-    for line in rows(parser.parse_args().extras or extras):
-        print(line, flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for line in rows(parser.parse_args().extras or extras, Path(folder)):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":
