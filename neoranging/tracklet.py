@@ -562,8 +562,7 @@ class Tracklet(_Observed):
 
     def fit_residuals(self) -> u.Quantity:
         """Observed minus fitted position, east and north, shape (N, 2)."""
-        parabola = core.ParabolaFit(self._set.arcs("geocenter"))
-        return (parabola.residuals(parabola.fit().sky) / ARCSEC) << u.arcsec
+        return (core.path_fit(self._set.arcs("geocenter")).rest / ARCSEC) << u.arcsec
 
     def plot(self, axes: Any = None, **options: Any) -> Any:
         """Draw the arc on the sky and its residuals; see `plotting.tracklet.plot_tracklet`."""

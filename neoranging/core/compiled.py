@@ -8,8 +8,8 @@ folder; ``NUMBA_CACHE_DIR`` names another. It does three things that a library c
 - it refuses to import a module for which no folder at all can be written, as in many containers;
 - it fails where a result cannot be kept, on a disk that is full.
 
-Importing this module imports numba, half a second: nothing that `import neoranging` or an estimate
-by Gauss's method needs may import it.
+Importing this module imports numba, half a second, which every estimate needs and `import
+neoranging` does not: nothing that the latter loads may import it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numba
+import numpy as np
+import numpy.typing as npt
 from numba.core import event
 from numba.core.caching import FunctionCache
+from numba.extending import register_jitable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -57,6 +60,20 @@ def compiled(function: Function) -> Function:
         except RuntimeError:
             _LOG.debug("no folder to keep compiled code of %s", function.__name__)
     return dispatcher
+
+
+def formula(function: Function) -> Function:
+    """Arithmetic that stands in one place: of arrays where Python calls it, of numbers in kernels.
+
+    It may use operators and functions of numpy that go element by element, ``np.where`` included.
+    """
+    return register_jitable(function)
+
+
+def plain(values: npt.ArrayLike, dtype: type[np.generic] = np.float64) -> npt.NDArray[Any]:
+    """Array as compiled functions take it; another layout, or one to read only, compiles anew."""
+    array = np.ascontiguousarray(values, dtype=dtype)
+    return array if array.flags.writeable else array.copy()
 
 
 def announced(subject: str, seconds: int) -> Callable[[Function], Function]:

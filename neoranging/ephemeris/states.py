@@ -169,7 +169,9 @@ def _bulletin_a(after: float) -> FloatArray:
     lines = Path(iers.IERS_A_FILE).read_text(encoding="ascii").splitlines()
     new = itertools.takewhile(lambda line: float(line[columns[0]]) > after, reversed(lines))
     # of the last days only the date is there
-    rows = [[float(line[column]) for column in columns] for line in new if line[columns[-1]].strip()]
+    rows = [
+        [float(line[column]) for column in columns] for line in new if line[columns[-1]].strip()
+    ]
     return np.array(rows[::-1]).reshape(-1, len(columns))
 
 

@@ -6,7 +6,7 @@ import simulated_arcs
 from claimed_errors import claimed_errors
 
 from neoranging.constants import GM_SUN
-from neoranging.core.attributable import ParabolaFit, from_fit
+from neoranging.core.attributable import ParabolaFit, from_fit, tangent_fit
 from neoranging.core.candidates import Thresholds, solve
 from neoranging.core.geometry import cross, dot, norm
 from neoranging.core.laplace import laplace
@@ -21,7 +21,7 @@ def five_days(simulate):
 
 def test_roots_of_the_series_satisfy_the_equation_of_motion(five_days):
     """R'' + rho'' L + 2 rho' L' + rho L'' + mu r / r^3 has no component along L x L' and L'."""
-    fit = ParabolaFit(five_days.arcs).fit()
+    fit = tangent_fit(five_days.arcs)
     found = laplace(five_days.arcs, max_iterations=0)
     k = found.roots.arc
     L, rate, bend = fit.line_of_sight[k], fit.rate[k], fit.acceleration[k]
@@ -45,7 +45,7 @@ def test_a_converged_orbit_has_the_observed_parabola(five_days):
     fit, own = ParabolaFit(part), part.owner
     state = (column[k][own] for column in (found.r, found.v, found.epoch))
     seen = sight(*state, part.t, part.position, part.velocity)
-    difference = fit.derivatives(fit.plane(seen.direction)) - fit.fit().sky
+    difference = fit.derivatives(fit.plane(seen.direction)) - tangent_fit(part).sky
     span = (part.t[part.triplet[:, 2]] - part.t[part.triplet[:, 0]])[:, None]
     for power in range(3):
         assert np.percentile(np.abs(difference[..., power]) * span**power, 99.0) < 1e-9

@@ -3,10 +3,10 @@ import pytest
 import torch
 
 from neoranging.core.attributable import three_point as numpy_three_point
-from neoranging.nn.forward_mode import jvp
+from neoranging.lab.training.tangents import jvp
 from neoranging.nn.geometry import MotionFrame, speed, three_point
 from neoranging.nn.inputs import MAX_ACCELERATION_RAD_D2, MAX_RATE_RAD_D, ArcInputs
-from neoranging.nn.physics import jerks
+from neoranging.lab.training.physics import jerks
 
 H = 0.002
 

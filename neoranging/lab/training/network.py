@@ -9,6 +9,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
+from neoranging.nn.arrays import Array
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.network import NetworkConfig, RangingNetwork, RangingState, layer_sizes
 
@@ -64,7 +65,7 @@ class TrainableNetwork(nn.Module):
         domain = {f"domain.{name}": array for name, array in self.domain.arrays.items()}
         return RangingNetwork(self.config, {**arrays, **domain})
 
-    def fit(self, inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> Self:
+    def fit(self, inputs: ArcInputs, rho: Array, rho_dot: Array) -> Self:
         """Fit scalings and domain on training arcs; see `RangingNetwork.fit`."""
         fitted = self.view()
         fitted.fit(inputs, rho, rho_dot)
@@ -72,7 +73,7 @@ class TrainableNetwork(nn.Module):
         arrays, own = fitted.arrays, dict(self.named_buffers())
         with torch.no_grad():
             for name, buffer in own.items():
-                buffer.copy_(arrays[name])
+                buffer.copy_(torch.as_tensor(arrays[name]))
         return self
 
     def forward(self, inputs: ArcInputs) -> RangingState:

@@ -15,6 +15,7 @@ from neoranging.lab.training.losses import (
 )
 from neoranging.lab.training.network import TrainableNetwork
 from neoranging.lab.training.physics import SightGeometry, jerks, residuals
+from neoranging.lab.training.processes import Processes
 from neoranging.lab.training.tangents import with_tangent
 from neoranging.nn.network import RangingNetwork, RangingState
 from neoranging.nn.region import energy_coefficients, is_admissible
@@ -29,10 +30,15 @@ class Objective:
     config : TrainingConfig
     population : Scaling
         Scaling of range and range-rate to the space in which distributions are compared.
+    processes : Processes, optional
+        Processes that train together, each on its part of a batch; this one alone by default.
     """
 
-    def __init__(self, config: TrainingConfig, population: Scaling) -> None:
+    def __init__(
+        self, config: TrainingConfig, population: Scaling, processes: Processes | None = None
+    ) -> None:
         self.config, self.population = config, population
+        self._processes = processes or Processes()
         self._data_loss = DATA_LOSSES[config.data_loss]
 
     def __call__(
@@ -55,7 +61,10 @@ class Objective:
             self.population(torch.stack(pair, dim=-1)) for pair in (state, (arcs.rho, arcs.rho_dot))
         )
         dec = torch.asin(geometry.direction[..., 2].clamp(-1.0, 1.0))
-        transport = transport_loss(estimate, truth, geometry.proper_motion_square, dec)
+        compared = (estimate, truth, geometry.proper_motion_square, dec)
+        if trained.training:  # distributions are those of the whole batch
+            compared = tuple(self._processes.gathered(column) for column in compared)
+        transport = transport_loss(*compared)
         terms = {
             **self._errors(network, state, log_error, arcs),
             "motion": physics.motion,

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.autograd.function import once_differentiable
 
+from neoranging.nn.features import Features
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.network import RangingNetwork, RangingState
 
@@ -57,16 +58,25 @@ def _dual(primal: Any, tangent: Any) -> Any:
 
 
 def features_with_tangent(
-    network: RangingNetwork, inputs: ArcInputs, tangent: ArcInputs | None = None
+    features: Features, inputs: ArcInputs, tangent: ArcInputs | None = None
 ) -> tuple[Tensor, Tensor]:
     """Scaled features and their derivative by time [1/d], each (B, F).
 
-    The parameters are those of `with_tangent`.
+    ``inputs`` and ``tangent`` are those of `with_tangent`.
     """
-    features = network.features
     tangent = inputs.tangent() if tangent is None else tangent
     raw, rate = jvp(features.raw, (inputs,), (tangent,))
     return features.finish(raw, inputs), features.finish_rate(rate, inputs)
+
+
+def heads_with_tangent(
+    network: RangingNetwork, features: Tensor, rate: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Values of all heads, as `RangingNetwork.raw` has them, and their derivatives by time."""
+    stacked = torch.cat([features, rate]).to(network.heads.bias.dtype)
+    hidden = network.trunk(stacked, STACKED[network.config.activation])
+    value, value_rate = (hidden @ network.heads.weight.T).chunk(2)
+    return (value + network.heads.bias).to(rate.dtype), value_rate.to(rate.dtype)
 
 
 def with_tangent(
@@ -89,11 +99,8 @@ def with_tangent(
         As of `RangingNetwork.estimate`.
     """
     tangent = inputs.tangent() if tangent is None else tangent
-    features = features_with_tangent(network, inputs, tangent)
-    stacked = torch.cat(features).to(network.heads.bias.dtype)
-    hidden = network.trunk(stacked, STACKED[network.config.activation])
-    value, rate = (hidden @ network.heads.weight.T).to(features[0].dtype).chunk(2)
-    value = value + network.heads.bias.to(value.dtype)
+    features = features_with_tangent(network.features, inputs, tangent)
+    value, rate = heads_with_tangent(network, *features)
     heads = torch.stack([value[..., :2], rate[..., :2]])
     pair = network.output.turned(heads, network.features.arrow(inputs))
     state, state_rate = jvp(network.output, (pair[0], inputs), (pair[1], tangent))

@@ -14,7 +14,7 @@ from neoranging.exceptions import NotTrainedError
 from neoranging.lab.sets import read_arcs
 from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.training import TrainingConfig, train
-from neoranging.nn.modules import NetworkConfig
+from neoranging.nn.network import NetworkConfig
 
 
 def run(*arguments):
