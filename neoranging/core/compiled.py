@@ -18,7 +18,8 @@ import hashlib
 import logging
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -36,6 +37,9 @@ _IMPORT: Final = re.compile(r"^from (neoranging[.\w]*) import \(?([\w,\s]+?)(?:\
 """An import of the package at the margin of a module: where from, and all that it names."""
 
 _LOG: Final = logging.getLogger("neoranging")
+
+REGISTER: Final[list[Any]] = []
+"""All compiled functions of the modules that are imported."""
 
 _announced: dict[Any, tuple[str, int]] = {}
 """Subject and seconds of the announcement, by compiled function that has one."""
@@ -71,6 +75,7 @@ def inlined(function: Function) -> Function:
 def _kept(function: Function, **options: Any) -> Function:
     dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
     if hasattr(dispatcher, "stats"):  # a plain function where NUMBA_DISABLE_JIT is set
+        REGISTER.append(dispatcher)
         try:
             dispatcher._cache = _Cache(function)
         except RuntimeError:
@@ -111,6 +116,31 @@ def announced(subject: str, seconds: int) -> Callable[[Function], Function]:
         return function
 
     return remember
+
+
+def subject(dispatcher: Any) -> str:
+    """Thing that a compiled function is announced as, else its name."""
+    name = f"{dispatcher.__module__.removeprefix('neoranging.')}.{dispatcher.__name__}"
+    return _announced[dispatcher][0] if dispatcher in _announced else name
+
+
+@contextmanager
+def compilations() -> Iterator[list[tuple[Any, float]]]:
+    """Context that lists what is compiled in it, with the seconds that it took.
+
+    What is compiled as a part of another function, and what comes from the disk, is not listed.
+    """
+    finished: list[tuple[Any, float]] = []
+    with event.install_recorder("numba:compile") as recorder:
+        yield finished
+    begun: list[float] = []
+    for moment, report in recorder.buffer:
+        if report.is_start:
+            begun.append(moment)
+        elif len(begun) == 1:
+            finished.append((report.data["dispatcher"], moment - begun.pop()))
+        else:
+            begun.pop()
 
 
 class _Cache(FunctionCache):
