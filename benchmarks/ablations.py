@@ -18,6 +18,7 @@ from unittest import mock
 
 import numpy as np
 import torch
+from neoranging.lab.training.losses import LossWeights
 
 from neoranging.core.parallax import LARGEST_ERROR
 from neoranging.estimators import network_inputs
@@ -28,7 +29,6 @@ from neoranging.lab.training.data import TrainingArcs, make_training_arcs
 from neoranging.lab.training.fit import fit_network
 from neoranging.nn import features, physics
 from neoranging.nn.inputs import ArcInputs
-from neoranging.nn.losses import LossWeights
 
 Change = Callable[[TrainingConfig], TrainingConfig]
 METRICS = (

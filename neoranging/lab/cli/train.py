@@ -145,8 +145,8 @@ def train(
     from neoranging.ephemeris import load_cache
     from neoranging.lab.training import TrainingConfig
     from neoranging.lab.training.fit import WEIGHTS, fit_on_set
-    from neoranging.lab.training.memory import keep_freed_memory
     from neoranging.lab.training.losses import LossWeights
+    from neoranging.lab.training.memory import keep_freed_memory
 
     options = {name: value for name, value in recipe.items() if value is not None}
     if "weights" in options:
