@@ -13,11 +13,11 @@ from unittest import mock
 
 import numpy as np
 import torch
-from neoranging.lab.training.physics import SightGeometry, range_acceleration
 
 from neoranging.constants import GM_PLANETS, GM_SUN
 from neoranging.lab.sets.store import read_arcs
 from neoranging.lab.training.data import TrainingArcs, make_training_arcs
+from neoranging.lab.training.physics import SightGeometry, range_acceleration
 from neoranging.nn import physics
 from neoranging.typing import FloatArray
 

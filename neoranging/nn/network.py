@@ -20,7 +20,7 @@ from neoranging.nn.scaling import Scaling
 from neoranging.nn.trunks import ACTIVATIONS, Layer, PaperTrunk, ResidualTrunk
 
 _ROWS: Final = 256
-"""Arcs that go through the layers at once, so that what is between two layers stays in the cache."""
+"""Arcs that go through the layers at once: what is between two layers stays in the cache."""
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class Scaling:
         xp = namespace_of(center)
         # a constant column differs from its own mean by rounding only
         constant = scale <= 1e-12 * xp.maximum(xp.abs(center), 1.0)
-        self.center, self.scale = center, xp.where(constant, xp.oneslike(scale), scale)
+        self.center, self.scale = center, xp.where(constant, xp.ones_like(scale), scale)
 
     def __call__(self, values: Array) -> Array:
         """Scaled values, shape (..., F), in the precision of ``values``."""

@@ -112,8 +112,8 @@ def test_invariant_features_say_what_the_attributable_says(night, night_inputs):
     attributable = from_fit(night.arcs)
     features = InvariantFeatures()
     column = dict(zip(features.scaling.names, features.columns(night_inputs)[0].T, strict=True))
-    speed = np.hypot(attributable.ra_rate * np.cos(attributable.dec), attributable.dec_rate)
-    np.testing.assert_allclose(column["log_proper_motion"], np.log(speed), atol=1e-9)
+    eta = np.hypot(attributable.ra_rate * np.cos(attributable.dec), attributable.dec_rate)
+    np.testing.assert_allclose(column["log_proper_motion"], np.log(eta), atol=1e-9)
     heading = night_inputs.sky_rate / speed(night_inputs.sky_rate)[:, None]
     sides = in_frame(night_inputs.sky, heading, night_inputs.observer)[:, 1:, 0].sign()
     bend = attributable.curvature * sides.numpy()

@@ -137,7 +137,7 @@ def test_output_is_double_and_parameters_are_float(network, night_inputs):
 
 
 def test_features_made_beforehand_give_the_same(network, night_inputs):
-    made = network.view().features(night_inputs)
+    made = network.view().features.show(night_inputs)
     assert torch.equal(network.view()(night_inputs, made).rho, network(night_inputs).rho)
 
 
