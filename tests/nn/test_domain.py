@@ -79,7 +79,7 @@ def network(night_inputs, night_truth):
 def judged(network, inputs):
     """Columns and the flags of those that arcs have, as arrays of numpy."""
     features = network.features
-    raw, present = features.raw(inputs), features.present(inputs) > 0.0
+    raw, present = features.columns(inputs)[0], features.present(inputs) > 0.0
     return np.asarray(raw), np.asarray(present)
 
 
