@@ -64,12 +64,12 @@ def inner(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """The same, written into the functions that call it.
+    """Part of the one or two compiled functions that call it, and compiled in their place.
 
-    For what is called in one place or two: a call hands over every array of its arguments anew,
-    and the code of a function is compiled once more with each one that calls its callers.
+    A call hands over every array of its arguments anew, and the code of a function by itself is
+    compiled once more with each one that calls its callers.
     """
-    return _kept(function, _nrt=False, inline="always")
+    return numba.njit(inline="always", error_model="numpy")(function)
 
 
 def _kept(function: Function, **options: Any) -> Function:

@@ -113,7 +113,8 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
     fit, path = tangent_fit(arcs), path_fit(arcs)
     # the law of the errors waits for the orbits, about which the observations scatter
     least_bend = LEAST_USUAL_SHARE * exclusion
-    roots, equation = _solve(arcs.plain, fit, path, max_iterations, least_bend)
+    n, room, equation = _solve(arcs.plain, fit, path, max_iterations, least_bend)
+    roots = first_roots(room, n)
 
     def errors(law: ErrorLaw) -> tuple[FloatArray, FloatArray]:
         """Variance of the equation of each arc (M, 3), and covariance of each root."""
@@ -126,8 +127,8 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
 @compiled
 def _solve(
     o: Observations, fit: TangentFit, path: PathFit, max_iterations: int, least_bend: float
-) -> tuple[Roots, RangeEquation]:
-    """Roots of all arcs, and the equation they solve.
+) -> tuple[int, Roots, RangeEquation]:
+    """Number of roots of all arcs, room with them, and the equation they solve.
 
     Arcs that bend by no more than ``least_bend`` claimed standard errors are not refined.
     """
@@ -160,7 +161,7 @@ def _solve(
             roots.v[n, 0], roots.v[n, 1], roots.v[n, 2] = orbit.v
             roots.epoch[n], roots.converged[n] = fit.epoch[k] + orbit.epoch, settled
             n += 1
-    return first_roots(roots, n), equation
+    return n, roots, equation
 
 
 @compiled
