@@ -303,13 +303,8 @@ class _Run:
         self.train, self.validation = (
             arcs.map(lambda x: x.to(device, dtype)) for arcs in (train, validation)
         )
-        self.batch = min(config.batch_size, len(train))
+        self.batch = processes.require_batch(min(config.batch_size, len(train)))
         self.steps_per_epoch = len(train) // self.batch
-        if self.batch < processes.count:
-            raise TrainingError(
-                f"a batch of {self.batch} arcs cannot be divided among {processes.count} "
-                "processes: start fewer, or take a larger batch"
-            )
         # on the CPU whatever the device, so that the initial weights do not depend on it
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)

@@ -38,6 +38,21 @@ class Processes:
         """True in the process that writes."""
         return self.number == 0
 
+    def require_batch(self, size: int) -> int:
+        """Size of a batch of which every process gets a part.
+
+        Raises
+        ------
+        TrainingError
+            If the processes outnumber the arcs.
+        """
+        if size < self.count:
+            raise TrainingError(
+                f"a batch of {size} arcs cannot be divided among {self.count} processes: start "
+                "fewer, or take a larger batch"
+            )
+        return size
+
     def part(self, batch: Tensor) -> Tensor:
         """Rows of a batch that this process takes."""
         return batch[self.number :: self.count]

@@ -16,7 +16,7 @@ from neoranging.exceptions import TrainingError
 from neoranging.files import FolderLock
 from neoranging.lab.training.config import TrainingConfig
 from neoranging.lab.training.fit import fit_on_set
-from neoranging.lab.training.processes import is_first, pick_device
+from neoranging.lab.training.processes import Processes, is_first, pick_device
 
 SHAPE = ("--width", "8", "--blocks", "1", "--drawings", "1", "--batch-size", "65", "--epochs", "3")
 
@@ -128,6 +128,16 @@ def cmdline(process):
             return file.read()
     except OSError:
         return b""
+
+
+def test_parts_make_up_the_batch():
+    batch = torch.arange(7)
+    parts = [Processes(number, 3).part(batch) for number in range(3)]
+    assert sorted(torch.cat(parts).tolist()) == batch.tolist()
+    assert [len(part) for part in parts] == [3, 2, 2]
+    assert Processes(0, 3).require_batch(3) == 3
+    with pytest.raises(TrainingError, match="a batch of 2 arcs cannot be divided among 3"):
+        Processes(0, 3).require_batch(2)
 
 
 @pytest.fixture
