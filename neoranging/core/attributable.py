@@ -160,7 +160,7 @@ class ParabolaFit:
 
 
 class PathFit(NamedTuple):
-    """Parabolas of M arcs as an operator: what they leave of the n values that they are fitted to."""
+    """Parabolas of M arcs as an operator: what they leave of the n values they are fitted to."""
 
     basis: FloatArray
     """Powers of the time since the epoch, in units of the arc, shape (n, 3)."""
