@@ -83,7 +83,7 @@ def energy_coefficients(
 def heliocentric_distance(c: FloatArray, rho: npt.ArrayLike) -> FloatArray:
     """Distance from the Sun [au] at range ``rho`` [au]."""
     rho = np.asarray(rho, dtype=np.float64)
-    return _distance(c[..., 0], c[..., 5], rho)
+    return _distance(_by_column(c), rho)
 
 
 def sun_energy(
@@ -92,7 +92,7 @@ def sun_energy(
     """Heliocentric two-body energy per mass [au^2/d^2] (Milani & Gronchi 2010, sec. 8.1)."""
     rho = np.asarray(rho, dtype=np.float64)
     rho_dot = np.asarray(rho_dot, dtype=np.float64)
-    return _sun_energy(*np.moveaxis(c, -1, 0), rho, rho_dot, mu)
+    return _sun_energy(_by_column(c), rho, rho_dot, mu)
 
 
 def earth_energy(
@@ -104,7 +104,7 @@ def earth_energy(
     """
     rho = np.asarray(rho, dtype=np.float64)
     rho_dot = np.asarray(rho_dot, dtype=np.float64)
-    return _earth_energy(c[..., 2], rho, rho_dot, mu)
+    return _earth_energy(_by_column(c), rho, rho_dot, mu)
 
 
 def is_admissible(
@@ -152,7 +152,7 @@ def range_rate_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Lowest and highest range-rate [au/d] bound to the Sun at range ``rho``; NaN where none is."""
     rho = np.asarray(rho, dtype=np.float64)
-    square = _strip_square(*np.moveaxis(c, -1, 0), rho, mu)
+    square = _strip_square(_by_column(c), rho, mu)
     half_width = np.sqrt(np.where(square >= 0.0, square, np.nan))
     centre = -0.5 * c[..., 1]
     return centre - half_width, centre + half_width
@@ -279,30 +279,33 @@ def phase_magnitude(cos_phase: FloatArray, slope: float = 0.15) -> FloatArray:
     return -2.5 * np.log10(bright)
 
 
+def _by_column(c: FloatArray) -> tuple[FloatArray, ...]:
+    """The six coefficients as the formulae below index them; a row of them serves as it is."""
+    return tuple(c[..., i] for i in range(6))
+
+
 @formula
-def _distance(c0: Any, c5: Any, rho: Any) -> Any:
+def _distance(c: Any, rho: Any) -> Any:
     """``sqrt(S(rho))``: distance from the Sun [au]."""
     # rounding may carry the square below zero for a line of sight through the Sun
-    return np.sqrt(np.maximum((rho + c5) * rho + c0, 0.0))
+    return np.sqrt(np.maximum((rho + c[5]) * rho + c[0], 0.0))
 
 
 @formula
-def _transverse_square(c1: Any, c2: Any, c3: Any, c4: Any, rho: Any) -> Any:
+def _transverse_square(c: Any, rho: Any) -> Any:
     """P(rho): square of the heliocentric velocity across the line of sight [au^2/d^2]."""
-    return (c2 * rho + c3) * rho + (c4 - 0.25 * c1 * c1)
+    return (c[2] * rho + c[3]) * rho + (c[4] - 0.25 * c[1] * c[1])
 
 
 @formula
-def _sun_energy(
-    c0: Any, c1: Any, c2: Any, c3: Any, c4: Any, c5: Any, rho: Any, rho_dot: Any, mu: float
-) -> Any:
-    kinetic = (rho_dot + c1) * rho_dot + (c2 * rho + c3) * rho + c4
-    return 0.5 * kinetic - mu / _distance(c0, c5, rho)
+def _sun_energy(c: Any, rho: Any, rho_dot: Any, mu: float) -> Any:
+    kinetic = (rho_dot + c[1]) * rho_dot + (c[2] * rho + c[3]) * rho + c[4]
+    return 0.5 * kinetic - mu / _distance(c, rho)
 
 
 @formula
-def _earth_energy(c2: Any, rho: Any, rho_dot: Any, mu: float) -> Any:
-    return 0.5 * (rho_dot * rho_dot + c2 * rho * rho) - mu / rho
+def _earth_energy(c: Any, rho: Any, rho_dot: Any, mu: float) -> Any:
+    return 0.5 * (rho_dot * rho_dot + c[2] * rho * rho) - mu / rho
 
 
 @compiled
@@ -310,16 +313,16 @@ def is_inside(c: FloatArray, rho: float, rho_dot: float, energy: float) -> bool:
     """`is_admissible` for one row of coefficients (6,)."""
     return (
         rho > R_EARTH
-        and _sun_energy(c[0], c[1], c[2], c[3], c[4], c[5], rho, rho_dot, GM_SUN) <= 0.0
-        and _earth_energy(c[2], rho, rho_dot, GM_EARTH) >= 0.0
+        and _sun_energy(c, rho, rho_dot, GM_SUN) <= 0.0
+        and _earth_energy(c, rho, rho_dot, GM_EARTH) >= 0.0
         and energy <= 0.0
     )
 
 
 @formula
-def _strip_square(c0: Any, c1: Any, c2: Any, c3: Any, c4: Any, c5: Any, rho: Any, mu: float) -> Any:
+def _strip_square(c: Any, rho: Any, mu: float) -> Any:
     """Square of half the width of the strip of bound range-rates; negative where it is closed."""
-    return 2.0 * mu / _distance(c0, c5, rho) - _transverse_square(c1, c2, c3, c4, rho)
+    return 2.0 * mu / _distance(c, rho) - _transverse_square(c, rho)
 
 
 @compiled
@@ -421,8 +424,8 @@ def open_ranges(
 @compiled
 def _closure(c: FloatArray, rho: float, mu: float) -> tuple[float, float]:
     """``f = P sqrt(S) - 2 mu``, negative where the strip is open, and its derivative by range."""
-    distance = _distance(c[0], c[5], rho)
-    transverse = _transverse_square(c[1], c[2], c[3], c[4], rho)
+    distance = _distance(c, rho)
+    transverse = _transverse_square(c, rho)
     slope = (2.0 * c[2] * rho + c[3]) * distance + transverse * (rho + 0.5 * c[5]) / distance
     return transverse * distance - 2.0 * mu, slope
 
@@ -521,7 +524,7 @@ def _zero_between(c: FloatArray, low: float, high: float, rising: bool, mu: floa
 @compiled
 def strip(c: FloatArray, rho: float, mu: float) -> tuple[float, float]:
     """Lowest and highest range-rate bound to the Sun: `range_rate_interval` of one attributable."""
-    square = _strip_square(c[0], c[1], c[2], c[3], c[4], c[5], rho, mu)
+    square = _strip_square(c, rho, mu)
     half_width = math.sqrt(square) if square >= 0.0 else np.nan
     return -0.5 * c[1] - half_width, -0.5 * c[1] + half_width
 
@@ -559,7 +562,7 @@ def _widest_range(c: FloatArray, near: float, far: float, mu: float, grid: Float
                 grid[i] = start + (stop - start) * (i / (n - 1))
         best, widest = 0, -np.inf
         for i in range(n):
-            square = _strip_square(c[0], c[1], c[2], c[3], c[4], c[5], grid[i], mu)
+            square = _strip_square(c, grid[i], mu)
             if square > widest:
                 best, widest = i, square
     return grid[best]

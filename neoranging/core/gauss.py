@@ -167,8 +167,12 @@ def solved(arcs: Arcs, attributables: Attributables, thresholds: Thresholds) -> 
 def _solved(*arguments: Any) -> tuple[Roots, FloatArray, RangeEquation]:
     """Roots, their ranges at the three sightings (K, 3), and the equation they solve."""
     n, room, ranges, equation = _solve(*arguments)
-    # most arcs have one root where three have room: copies let go of the rest
-    return Roots(*(column[:n].copy() for column in room)), ranges[:n].copy(), equation
+    return first_roots(room, n), ranges[:n].copy(), equation
+
+
+def first_roots(room: Roots, n: int) -> Roots:
+    """First n of roots; most arcs have one where three have room, and copies let go of the rest."""
+    return Roots(*(column[:n].copy() for column in room))
 
 
 class _Sightings(NamedTuple):
@@ -376,7 +380,7 @@ def _solve(
     """
     m = len(triplet)
     equation = RangeEquation(np.empty(m), np.empty(m), np.empty(m), np.empty(m), mu)
-    roots, ranges = _room(MOST_ROOTS * m), np.empty((MOST_ROOTS * m, 3))
+    roots, ranges = room_for_roots(MOST_ROOTS * m), np.empty((MOST_ROOTS * m, 3))
     rho, n = np.empty(MOST_ROOTS), 0
     for k in range(m):
         middle = triplet[k, 1]
@@ -402,7 +406,7 @@ def _solve(
 
 
 @inlined
-def _room(n: int) -> Roots:
+def room_for_roots(n: int) -> Roots:
     """Room for roots, their covariances not known yet."""
     return Roots(
         np.empty(n, dtype=np.int64),

@@ -88,7 +88,7 @@ def sight(
     position, velocity : ndarray, shape (N, 3)
         State of the observer at ``t`` [au, au/d].
     """
-    seen = _sights(*map(plain, (r, v, t - epoch, position, velocity)), mu)
+    seen = _sights(plain(r), plain(v), plain(t - epoch), plain(position), plain(velocity), mu)
     return Sighting(seen[:, :3], seen[:, 3], seen[:, 4], seen[:, 5:])
 
 
