@@ -219,7 +219,7 @@ class _Judged(NamedTuple):
     NaN where a parabola fits better, or no orbit was reached."""
 
 
-@announced("the judging of orbits", 10)
+@announced("the judging of orbits", 5)
 @compiled
 def _judge(
     o: Observations,
@@ -389,7 +389,7 @@ class _Chosen(NamedTuple):
     (M,); NaN where it rests on more."""
 
 
-@announced("the verdict on ranges", 10)
+@announced("the verdict on ranges", 6)
 @compiled
 def _verdicts(
     o: Observations,

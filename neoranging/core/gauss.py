@@ -172,7 +172,7 @@ def _solved(*arguments: Any) -> tuple[Roots, FloatArray, RangeEquation]:
 
 def first_roots(room: Roots, n: int) -> Roots:
     """First n of roots; most arcs have one where three have room, and copies let go of the rest."""
-    return Roots(*(column[:n].copy() for column in room))
+    return Roots._make(column[:n].copy() for column in room)
 
 
 class _Sightings(NamedTuple):
@@ -363,7 +363,7 @@ def _claimed_noise(s: _Sightings, rows: IntArray, o: Observations) -> float:
     return math.sqrt(square)
 
 
-@announced("Gauss's method", 10)
+@announced("Gauss's method", 6)
 @compiled
 def _solve(
     triplet: IntArray,
@@ -428,7 +428,7 @@ _SHARE_OF_KIND: Final = (0, 0, 2, 1, 1)
 """Column of a variance that each kind adds to: scatter, offsets or errors of time."""
 
 
-@announced("the errors of Gauss's method", 5)
+@announced("the errors of Gauss's method", 4)
 @compiled
 def _linear_errors(
     triplet: IntArray,
