@@ -128,7 +128,7 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
 def _solve(
     o: Observations, fit: TangentFit, path: PathFit, max_iterations: int, least_bend: float
 ) -> tuple[int, Roots, RangeEquation]:
-    """Number of the roots of all arcs, room that begins with them, and the equation they solve.
+    """Number of roots of all arcs, room with them, and the equation they solve.
 
     Arcs that bend by no more than ``least_bend`` claimed standard errors are not refined.
     """
