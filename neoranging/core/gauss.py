@@ -363,7 +363,7 @@ def _claimed_noise(s: _Sightings, rows: IntArray, o: Observations) -> float:
     return math.sqrt(square)
 
 
-@announced("Gauss's method", 10)
+@announced("Gauss's method", 6)
 @compiled
 def _solve(
     triplet: IntArray,
@@ -428,7 +428,7 @@ _SHARE_OF_KIND: Final = (0, 0, 2, 1, 1)
 """Column of a variance that each kind adds to: scatter, offsets or errors of time."""
 
 
-@announced("the errors of Gauss's method", 5)
+@announced("the errors of Gauss's method", 4)
 @compiled
 def _linear_errors(
     triplet: IntArray,
