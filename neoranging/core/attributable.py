@@ -26,7 +26,7 @@ from neoranging.core.admissible import (
     widest_strip,
 )
 from neoranging.core.arcs import Arcs, Observations
-from neoranging.core.compiled import announced, compiled
+from neoranging.core.compiled import announced, compiled, inlined
 from neoranging.core.geometry import (
     dot,
     line_of_sight,
@@ -120,10 +120,7 @@ class TangentFit(NamedTuple):
 
 
 class PathFit(NamedTuple):
-    """Parabolas of M arcs as an operator: what they leave of the n values that they are fitted to.
-
-    In arrays alone, so that the arcs can keep it.
-    """
+    """Parabolas of M arcs as an operator on n values, and what they leave of the observations."""
 
     basis: FloatArray
     """Powers of the time since the epoch, in units of the arc, shape (n, 3)."""
@@ -133,16 +130,6 @@ class PathFit(NamedTuple):
     """Unit of time of each arc [d], shape (M,)."""
     rest: FloatArray
     """Residuals of the observations on the plane, east and north [rad], shape (n, 2)."""
-
-    @property
-    def independence(self) -> FloatArray:
-        """Part of each value that the fit of its arc leaves free, shape (n,)."""
-        return np.maximum(1.0 - np.einsum("nk,nk->n", self.basis, self.operator), 0.0)
-
-    def beyond(self, arcs: Arcs, values: FloatArray) -> FloatArray:
-        """Values without the parabolas fitted to them, shape (n, c)."""
-        coefficients = arcs.sum(values[:, :, None] * self.operator[:, None, :])
-        return values - np.einsum("nk,nck->nc", self.basis, coefficients[arcs.owner])
 
 
 def tangent_fit(arcs: Arcs) -> TangentFit:
@@ -340,7 +327,7 @@ def _fit_arcs(
     return fit, path, found
 
 
-@compiled
+@inlined
 def _weigh(o: Observations, k: int, n_epochs: int, fit: TangentFit, path: PathFit) -> None:
     """Basis and operator of one arc: the inverse of its normal matrix times weighted powers."""
     begin, end = o.offsets[k], o.offsets[k + 1]
@@ -355,14 +342,13 @@ def _weigh(o: Observations, k: int, n_epochs: int, fit: TangentFit, path: PathFi
         path.operator[i, 0] = weight
         m0, m1, m2 = m0 + weight, m1 + weight * x, m2 + weight * x * x
         m3, m4 = m3 + weight * x * x * x, m4 + weight * x * x * x * x
-    # rows and columns that the epochs leave undetermined are zero in the inverse
+    # rows and columns that the epochs leave undetermined are zero in the inverse, by cofactors
     moving, curved = n_epochs >= 2 and span > 0.0, n_epochs >= 3
     a, b, c, d, e, f = m0, m1, 0.5 * m2, m2, 0.5 * m3, 0.25 * m4
     if not moving:
         b, d, e = 0.0, 1.0, 0.0
     if not curved:
         c, e, f = 0.0, 0.0, 1.0
-    # by cofactors
     ia, ib, ic = d * f - e * e, c * e - b * f, b * e - c * d
     determinant = a * ia + b * ib + c * ic
     ia, ib, ic = ia / determinant, ib / determinant, ic / determinant
@@ -379,7 +365,7 @@ def _weigh(o: Observations, k: int, n_epochs: int, fit: TangentFit, path: PathFi
         path.operator[i, 2] = weight * (ic + ie * x + if_ * half)
 
 
-@compiled
+@inlined
 def _fit_arc(
     o: Observations,
     direction: FloatArray,
@@ -482,7 +468,7 @@ def motion_along(fit: TangentFit, k: int, sky: FloatArray) -> tuple[Triple, Trip
     return direction, rate, plus3(bend, -(x * x + y * y), direction)
 
 
-@compiled
+@inlined
 def _complete(fit: TangentFit, k: int, curved: bool, found: Attributables) -> None:
     """Attributable of one arc from its parabola."""
     direction, rate, _ = fitted_motion(fit, k)
@@ -512,7 +498,7 @@ def _complete(fit: TangentFit, k: int, curved: bool, found: Attributables) -> No
     found.curvature_covariance[k, 0, 1] = found.curvature_covariance[k, 1, 0] = mixed
 
 
-@compiled
+@inlined
 def _cover(
     plane: FloatArray,
     sin_dec: float,

@@ -57,6 +57,14 @@ def compiled(function: Function) -> Function:
     return dispatcher
 
 
+def inlined(function: Function) -> Function:
+    """Part of the one compiled function that calls it, and compiled in its place.
+
+    By itself it would be compiled twice, and be handed all arrays of the other.
+    """
+    return numba.njit(inline="always", error_model="numpy")(function)
+
+
 def formula(function: Function) -> Function:
     """Arithmetic that stands in one place: of arrays where Python calls it, of numbers in kernels.
 

@@ -227,3 +227,14 @@ def _coordinate_covariance(plane, dec, ra_rate, dec_rate):
     jacobian[:, 3, 0] = -ra_rate * sin_dec
     with np.errstate(invalid="ignore"):
         return jacobian @ source @ np.swapaxes(jacobian, 1, 2)
+
+
+def independence(path):
+    """Part of each value that the fit of its arc leaves free, shape (n,)."""
+    return np.maximum(1.0 - np.einsum("nk,nk->n", path.basis, path.operator), 0.0)
+
+
+def beyond(path, arcs, values):
+    """Values without the parabolas fitted to them, shape (n, c)."""
+    coefficients = arcs.sum(values[:, :, None] * path.operator[:, None, :])
+    return values - np.einsum("nk,nck->nc", path.basis, coefficients[arcs.owner])
