@@ -168,7 +168,7 @@ def _solved(*arguments: Any) -> tuple[Roots, FloatArray, RangeEquation]:
     """Roots, their ranges at the three sightings (K, 3), and the equation they solve."""
     n, room, ranges, equation = _solve(*arguments)
     # most arcs have one root where three have room: copies let go of the rest
-    return Roots(*(column[:n].copy() for column in room)), ranges[:n].copy(), equation
+    return Roots._make(column[:n].copy() for column in room), ranges[:n].copy(), equation
 
 
 class _Sightings(NamedTuple):

@@ -115,7 +115,7 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
     least_bend = LEAST_USUAL_SHARE * exclusion
     n, room, equation = _solve(arcs.plain, fit, path, max_iterations, least_bend)
     # most arcs have one root where three have room: copies let go of the rest
-    roots = Roots(*(column[:n].copy() for column in room))
+    roots = Roots._make(column[:n].copy() for column in room)
 
     def errors(law: ErrorLaw) -> tuple[FloatArray, FloatArray]:
         """Variance of the equation of each arc (M, 3), and covariance of each root."""
