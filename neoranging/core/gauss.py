@@ -405,7 +405,7 @@ def _solve(
     return n, roots, ranges, equation
 
 
-@inlined
+@compiled
 def room_for_roots(n: int) -> Roots:
     """Room for roots, their covariances not known yet."""
     return Roots(

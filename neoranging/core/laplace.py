@@ -39,8 +39,8 @@ from neoranging.core.attributable import (
     tangent_fit,
 )
 from neoranging.core.candidates import ClassicalRoots
-from neoranging.core.compiled import announced, compiled
-from neoranging.core.gauss import first_roots, room_for_roots
+from neoranging.core.compiled import announced, compiled, inlined
+from neoranging.core.gauss import room_for_roots
 from neoranging.core.noise import INDEPENDENT, LEAST_USUAL_SHARE, ErrorLaw
 from neoranging.core.prediction import light_path, range_rate_along
 from neoranging.core.range_equation import (
@@ -128,7 +128,7 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
 def _solve(
     o: Observations, fit: TangentFit, path: PathFit, max_iterations: int, least_bend: float
 ) -> tuple[int, Roots, RangeEquation]:
-    """Number of roots of all arcs, room with them, and the equation they solve.
+    """Number of the roots of all arcs, room that begins with them, and the equation they solve.
 
     Arcs that bend by no more than ``least_bend`` claimed standard errors are not refined.
     """
@@ -192,7 +192,7 @@ def _orbit(p: _Problem, rho: float, rho_dot: float) -> _Orbit:
     return _Orbit(r, scaled3(1.0 / (1.0 - rho_dot / C_AU_PER_DAY), apparent), -rho / C_AU_PER_DAY)
 
 
-@compiled
+@inlined
 def _refined(
     o: Observations,
     fit: TangentFit,
@@ -228,7 +228,7 @@ def _refined(
     return False, orbit
 
 
-@compiled
+@inlined
 def _correct(
     o: Observations, fit: TangentFit, path: PathFit, k: int, orbit: _Orbit, sky: FloatArray
 ) -> float:
@@ -253,7 +253,7 @@ def _correct(
     return total
 
 
-@compiled
+@inlined
 def _seen(o: Observations, fit: TangentFit, k: int, orbit: _Orbit) -> tuple[float, float]:
     """Range and range-rate of an orbit at the reference epoch."""
     middle = o.offsets[k]
@@ -293,7 +293,7 @@ def _linear_errors(
     return variance, covariance
 
 
-@compiled
+@inlined
 def _cover(
     p: _Problem,
     motion: tuple[float, float],
@@ -339,7 +339,7 @@ class _Room(NamedTuple):
     """Of each visit: sums over both weights of offsets east and north, and its observations."""
 
 
-@compiled
+@inlined
 def _find_variances(
     o: Observations,
     fit: TangentFit,
@@ -385,7 +385,7 @@ def _find_variances(
             _add_square(sky[kind], many * variances[kind], terms[j, 3], terms[j, 4])
 
 
-@compiled
+@inlined
 def _add_shared(
     order: int,
     rows: tuple[int, int],

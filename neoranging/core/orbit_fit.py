@@ -20,7 +20,7 @@ from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core.admissible import set_coefficients, strip
 from neoranging.core.arcs import Arcs, Observations
 from neoranging.core.attributable import Attributables
-from neoranging.core.compiled import announced, compiled, plain
+from neoranging.core.compiled import announced, compiled, inlined, plain
 from neoranging.core.prediction import light_path, sky_offset
 from neoranging.core.triples import Triple, combined3, length3, plus3, row
 from neoranging.typing import FloatArray, IntArray
@@ -183,7 +183,7 @@ def fit_arc(
     return math.exp(x[4]), chi2
 
 
-@compiled
+@inlined
 def _frame(o: Observations, middle: int, start: FloatArray, space: _Space) -> _Frame:
     """Frame of the attributable at the ``start``, whose energy it puts into ``space``."""
     ra, dec, ra_rate, dec_rate = start[0], start[1], start[2], start[3]
@@ -233,7 +233,7 @@ def _miss(
     return chi2 if math.isfinite(chi2) else np.inf
 
 
-@compiled
+@inlined
 def _set_normal(
     o: Observations,
     direction: FloatArray,
@@ -271,7 +271,7 @@ def _set_normal(
             normal[p, 6] = 0.0
 
 
-@compiled
+@inlined
 def _step(damping: float, space: _Space) -> None:
     """Put what a damped step leads to into the parameters to be tried."""
     x, tried, unit, normal = space.x[0], space.x[1], space.x[2], space.normal[1]

@@ -23,7 +23,7 @@ import numpy as np
 
 from neoranging.core.arcs import Arcs, Observations
 from neoranging.core.attributable import TangentFit, path_fit, tangent_fit
-from neoranging.core.compiled import compiled
+from neoranging.core.compiled import compiled, inlined
 from neoranging.core.triples import dot3, minus3, plus3, row
 from neoranging.typing import FloatArray, IntArray
 
@@ -87,7 +87,7 @@ def _parallaxes(
     return found
 
 
-@compiled
+@inlined
 def _sums(
     o: Observations, fit: TangentFit, rest: FloatArray, k: int, middle: int
 ) -> tuple[float, float, float, float]:
