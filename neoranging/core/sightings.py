@@ -450,16 +450,25 @@ def differentiate(night: Nights, arc: int, rho: float, rho_dot: float, space: Sp
 
 @inner
 def differentiate_paths(
-    night: Nights, arc: int, rho: float, rho_dot: float, n_bodies: int, space: Space
+    night: Nights,
+    arc: int,
+    rho: float,
+    rho_dot: float,
+    n_bodies: int,
+    n_free: int | np.int64,
+    space: Space,
 ) -> None:
-    """Partial derivatives by differences of whole paths, where the Earth bends them strongly."""
+    """Partial derivatives by differences of whole paths, where the Earth bends them strongly.
+
+    They are those by the first ``n_free`` numbers of a fit.
+    """
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     axes, sight, base, slope = night.axes, space.sight, space.base, space.slope
     for i in range(n):
         for j in range(4):
             base[i, j] = sight[i, j]
     span = max(night.time[first + n - 1] - night.time[first], 1.0e-3)
-    for p in range(5):
+    for p in range(n_free):
         step = 1.0e-6 if p < 2 else 1.0e-6 / span
         rate = rho_dot
         if p < 4:

@@ -60,6 +60,9 @@ _CUSP: Final = 10.0
 """What an observation may add to a maximum beyond the lines of `needs_between`: twice the logarithm
 of the ratio of the largest scale of its errors to the least. With known scales they are bounds."""
 
+_HOPELESS: Final = 1000.0
+"""Logarithm of the likelihood below all that counts from which a fit need not settle."""
+
 _EDGE_DEPTH: Final = 7.0
 """Logarithm of the mass of the outermost column, below the largest, at which a posterior ends."""
 
@@ -309,6 +312,9 @@ def add_column(
             low, high = strip(night, arc, rho, space)
             if is_settled and low < rate < high:
                 break
+            # next to the Earth it takes many long fits to learn by how much they all fail
+            if not is_settled and best < columns.tops[3] - _HOPELESS:
+                break
         elif round_ == 0:
             rate = 0.5 * (low + high)
         if error == np.inf and (round_ == 0 or best == -np.inf):
@@ -420,8 +426,9 @@ def range_arc(
     far, close = math.log(_FARTHEST_AU), math.log(_NEAREST_AU)
     proposed = len(starts) > 0
     depth = _DEPTH_PROPOSED if proposed else _DEPTH
+    margin = depth + _CUSP * (night.offsets[arc + 1] - night.offsets[arc])
     n_planned = first_columns(starts, far, close, planned, near)
-    n = 0
+    n, top, tops[3] = 0, -np.inf, -np.inf
     while n_planned > 0:
         for k in range(n_planned):
             add_column(night, arc, n + k, planned[k], near[k], columns, space)
@@ -431,14 +438,12 @@ def range_arc(
                 order[j] = order[j - 1]
                 j -= 1
             order[j] = n + k
+            top = max(top, columns.best[n + k])
+            tops[3] = top - margin
         n += n_planned
-        top = -np.inf
-        for k in range(n):
-            top = max(top, columns.best[k])
         for k in range(n):
             if columns.filled[k] == 0 and columns.best[k] > top - depth:
                 fill_column(night, arc, k, magnitude, prior, columns, space)
-        tops[3] = top - depth - _CUSP * (night.offsets[arc + 1] - night.offsets[arc])
         tops[0] = tops[1] = tops[2] = -np.inf
         for k in range(n):
             tops[0] = max(tops[0], columns.mass[k, 0])
