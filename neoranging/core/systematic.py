@@ -28,7 +28,7 @@ from neoranging.core.compiled import announced, compiled, inlined, inner
 from neoranging.core.likelihood import begin_arc, fit_node, largest_errors
 from neoranging.core.posterior import Posterior
 from neoranging.core.priors import PriorTable, log_density
-from neoranging.core.sightings import Nights, Space, make_space, node_state
+from neoranging.core.sightings import Nights, Space, magnitude_shift, make_space, node_state
 from neoranging.typing import FloatArray, IntArray
 
 N_RATES: Final = 20
@@ -201,22 +201,6 @@ def log_prior(
     else:
         density = log_density(prior.log_density, prior.start, prior.step, *orbit, size)
     return density + in_phase_space
-
-
-@inlined
-def magnitude_shift(night: Nights, arc: int, rho: float, space: Space) -> float:
-    """Apparent minus absolute magnitude of a node, by the H-G system with the slope 0.15."""
-    state, place = space.state, night.place
-    distance, toward = 0.0, 0.0
-    for axis in range(3):
-        r = place[arc, 0, axis] + rho * state[2, axis]
-        distance += r * r
-        toward += r * state[2, axis]
-    distance = math.sqrt(distance)
-    cos_phase = min(max(toward / distance, -1.0), 1.0)
-    tan_half = math.sqrt((1.0 - cos_phase) / (1.0 + cos_phase + 1.0e-15))
-    bright = 0.85 * math.exp(-3.33 * tan_half**0.63) + 0.15 * math.exp(-1.87 * tan_half**1.22)
-    return 5.0 * math.log10(rho * distance) - 2.5 * math.log10(bright)
 
 
 @inlined
@@ -605,16 +589,3 @@ def systematic(
     counts = _range_all(night, magnitude, prior, starts, n_rates, longest, rows)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     return Posterior(offsets, *rows[: offsets[-1]].T.copy())
-
-
-def simple_prior(kind: str) -> PriorTable:
-    """Prior without a population, the simplest table: it has one node.
-
-    Parameters
-    ----------
-    kind : {"uniform", "log-uniform", "phase space"}
-        Constant in range and range-rate, divided by the range, or constant in phase space.
-    """
-    node = np.zeros((1, 1, 1, 1), dtype=np.float32)
-    powers = {"uniform": (0.0, 0.0), "log-uniform": (-1.0, 0.0), "phase space": (0.0, 1.0)}
-    return PriorTable(node, node, np.array([*powers[kind], 0.0, 0.0]), np.ones(4))
