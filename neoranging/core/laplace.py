@@ -40,7 +40,7 @@ from neoranging.core.attributable import (
 )
 from neoranging.core.candidates import ClassicalRoots
 from neoranging.core.compiled import announced, compiled, inlined
-from neoranging.core.gauss import room_for_roots
+from neoranging.core.gauss import first_roots, room_for_roots
 from neoranging.core.noise import INDEPENDENT, LEAST_USUAL_SHARE, ErrorLaw
 from neoranging.core.prediction import light_path, range_rate_along
 from neoranging.core.range_equation import (

@@ -406,7 +406,7 @@ def fit_node(
             differentiate(night, arc, rho, rho_dot, space)
             # two directions are met exactly, whatever the derivatives
             if pull > _STRONG_PULL and n > 2:
-                differentiate_paths(night, arc, rho, rho_dot, n_bodies, space)
+                differentiate_paths(night, arc, rho, rho_dot, n_bodies, n_free, space)
         if not solve_normal(night, arc, n_free, space):
             return -np.inf, rho_dot, False
         shift = take_step(night, arc, n_free, space)

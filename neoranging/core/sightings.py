@@ -317,6 +317,22 @@ def node_state(night: Nights, arc: int, rho: float, rho_dot: float, space: Space
 
 
 @inlined
+def magnitude_shift(night: Nights, arc: int, rho: float, space: Space) -> float:
+    """Apparent minus absolute magnitude of a node, by the H-G system with the slope 0.15."""
+    state, place = space.state, night.place
+    distance, toward = 0.0, 0.0
+    for axis in range(3):
+        r = place[arc, 0, axis] + rho * state[2, axis]
+        distance += r * r
+        toward += r * state[2, axis]
+    distance = math.sqrt(distance)
+    cos_phase = min(max(toward / distance, -1.0), 1.0)
+    tan_half = math.sqrt((1.0 - cos_phase) / (1.0 + cos_phase + 1.0e-15))
+    bright = 0.85 * math.exp(-3.33 * tan_half**0.63) + 0.15 * math.exp(-1.87 * tan_half**1.22)
+    return 5.0 * math.log10(rho * distance) - 2.5 * math.log10(bright)
+
+
+@inlined
 def predict_by_sun(night: Nights, arc: int, rho: float, rho_dot: float, space: Space) -> None:
     """Directions and distances of a node at all epochs of a short arc, under the Sun alone.
 
@@ -450,16 +466,25 @@ def differentiate(night: Nights, arc: int, rho: float, rho_dot: float, space: Sp
 
 @inner
 def differentiate_paths(
-    night: Nights, arc: int, rho: float, rho_dot: float, n_bodies: int, space: Space
+    night: Nights,
+    arc: int,
+    rho: float,
+    rho_dot: float,
+    n_bodies: int,
+    n_free: int | np.int64,
+    space: Space,
 ) -> None:
-    """Partial derivatives by differences of whole paths, where the Earth bends them strongly."""
+    """Partial derivatives by differences of whole paths, where the Earth bends them strongly.
+
+    They are those by the first ``n_free`` numbers of a fit.
+    """
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     axes, sight, base, slope = night.axes, space.sight, space.base, space.slope
     for i in range(n):
         for j in range(4):
             base[i, j] = sight[i, j]
     span = max(night.time[first + n - 1] - night.time[first], 1.0e-3)
-    for p in range(5):
+    for p in range(n_free):
         step = 1.0e-6 if p < 2 else 1.0e-6 / span
         rate = rho_dot
         if p < 4:

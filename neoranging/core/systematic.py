@@ -28,7 +28,7 @@ from neoranging.core.compiled import announced, compiled, inlined, inner
 from neoranging.core.likelihood import begin_arc, fit_node, largest_errors
 from neoranging.core.posterior import Posterior
 from neoranging.core.priors import PriorTable, log_density
-from neoranging.core.sightings import Nights, Space, make_space, node_state
+from neoranging.core.sightings import Nights, Space, magnitude_shift, make_space, node_state
 from neoranging.typing import FloatArray, IntArray
 
 N_RATES: Final = 20
@@ -59,6 +59,9 @@ _RESOLVED: Final = 1.0
 _CUSP: Final = 10.0
 """What an observation may add to a maximum beyond the lines of `needs_between`: twice the logarithm
 of the ratio of the largest scale of its errors to the least. With known scales they are bounds."""
+
+_HOPELESS: Final = 1000.0
+"""Logarithm of the likelihood below all that counts from which a fit need not settle."""
 
 _EDGE_DEPTH: Final = 7.0
 """Logarithm of the mass of the outermost column, below the largest, at which a posterior ends."""
@@ -201,22 +204,6 @@ def log_prior(
 
 
 @inlined
-def magnitude_shift(night: Nights, arc: int, rho: float, space: Space) -> float:
-    """Apparent minus absolute magnitude of a node, by the H-G system with the slope 0.15."""
-    state, place = space.state, night.place
-    distance, toward = 0.0, 0.0
-    for axis in range(3):
-        r = place[arc, 0, axis] + rho * state[2, axis]
-        distance += r * r
-        toward += r * state[2, axis]
-    distance = math.sqrt(distance)
-    cos_phase = min(max(toward / distance, -1.0), 1.0)
-    tan_half = math.sqrt((1.0 - cos_phase) / (1.0 + cos_phase + 1.0e-15))
-    bright = 0.85 * math.exp(-3.33 * tan_half**0.63) + 0.15 * math.exp(-1.87 * tan_half**1.22)
-    return 5.0 * math.log10(rho * distance) - 2.5 * math.log10(bright)
-
-
-@inlined
 def fill_column(
     night: Nights,
     arc: int,
@@ -308,6 +295,9 @@ def add_column(
             rate, error = optimum, math.sqrt(space.inverse[4, 4])
             low, high = strip(night, arc, rho, space)
             if is_settled and low < rate < high:
+                break
+            # next to the Earth it takes many long fits to learn by how much they all fail
+            if not is_settled and best < columns.tops[3] - _HOPELESS:
                 break
         elif round_ == 0:
             rate = 0.5 * (low + high)
@@ -420,8 +410,9 @@ def range_arc(
     far, close = math.log(_FARTHEST_AU), math.log(_NEAREST_AU)
     proposed = len(starts) > 0
     depth = _DEPTH_PROPOSED if proposed else _DEPTH
+    margin = depth + _CUSP * (night.offsets[arc + 1] - night.offsets[arc])
     n_planned = first_columns(starts, far, close, planned, near)
-    n = 0
+    n, top, tops[3] = 0, -np.inf, -np.inf
     while n_planned > 0:
         for k in range(n_planned):
             add_column(night, arc, n + k, planned[k], near[k], columns, space)
@@ -431,14 +422,12 @@ def range_arc(
                 order[j] = order[j - 1]
                 j -= 1
             order[j] = n + k
+            top = max(top, columns.best[n + k])
+            tops[3] = top - margin
         n += n_planned
-        top = -np.inf
-        for k in range(n):
-            top = max(top, columns.best[k])
         for k in range(n):
             if columns.filled[k] == 0 and columns.best[k] > top - depth:
                 fill_column(night, arc, k, magnitude, prior, columns, space)
-        tops[3] = top - depth - _CUSP * (night.offsets[arc + 1] - night.offsets[arc])
         tops[0] = tops[1] = tops[2] = -np.inf
         for k in range(n):
             tops[0] = max(tops[0], columns.mass[k, 0])
@@ -600,16 +589,3 @@ def systematic(
     counts = _range_all(night, magnitude, prior, starts, n_rates, longest, rows)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     return Posterior(offsets, *rows[: offsets[-1]].T.copy())
-
-
-def simple_prior(kind: str) -> PriorTable:
-    """Prior without a population, the simplest table: it has one node.
-
-    Parameters
-    ----------
-    kind : {"uniform", "log-uniform", "phase space"}
-        Constant in range and range-rate, divided by the range, or constant in phase space.
-    """
-    node = np.zeros((1, 1, 1, 1), dtype=np.float32)
-    powers = {"uniform": (0.0, 0.0), "log-uniform": (-1.0, 0.0), "phase space": (0.0, 1.0)}
-    return PriorTable(node, node, np.array([*powers[kind], 0.0, 0.0]), np.ones(4))

@@ -59,7 +59,7 @@ class PosteriorEstimator(SystematicRangingEstimator):
     from simulated nights. Its quantiles are the ranges at which exact likelihood and prior are
     worked out, with more ranges between and beyond wherever the posterior asks for them. So the
     answer is the posterior under any prior of `SystematicRangingEstimator`, mostly within a few
-    percent of probability and in a third of the time, whatever the network was trained on; a
+    percent of probability and in half the time, whatever the network was trained on; a
     network that is wrong costs time. Where the weights of the nodes are so uneven that fewer than 8
     would do as well, `SystematicRangingEstimator` takes over, and ``diagnostics`` says so. Statuses
     mean the same as there.

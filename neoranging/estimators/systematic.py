@@ -121,9 +121,10 @@ class SystematicRangingEstimator(RangingEstimator):
 
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         # numba takes half a second to import: methods without it do not wait for it
+        from neoranging.core.priors import simple_prior
         from neoranging.core.sightings import nights
         from neoranging.core.summaries import summarise
-        from neoranging.core.systematic import complete, simple_prior
+        from neoranging.core.systematic import complete
 
         night = nights(arcs, attributables, attractors(attributables.epoch, arcs.span))
         if self._table is not None:

@@ -15,7 +15,8 @@ from neoranging.constants import ARCSEC
 from neoranging.core.geometry import radec
 from neoranging.core.likelihood import LOG_SCALES, begin_arc, fit_node, largest_errors
 from neoranging.core.noise import LARGEST_SHARE, SHARE_OF_CLAIM, SHARE_SPREAD
-from neoranging.core.systematic import complete, simple_prior, systematic
+from neoranging.core.priors import simple_prior
+from neoranging.core.systematic import complete, systematic
 from neoranging.lab.simulation.astrometric_errors import displaced
 
 FOUR = np.int64(4)

@@ -6,8 +6,9 @@ import simulated_arcs
 from compiled_nights import prepared
 
 from neoranging.core.posterior import Posterior
+from neoranging.core.priors import simple_prior
 from neoranging.core.summaries import summarise
-from neoranging.core.systematic import simple_prior, systematic
+from neoranging.core.systematic import systematic
 
 LEVELS = [0.005, 0.25, 0.5, 0.9, 0.995]
 POWERS = [0.0, -1.0, 3.0]
