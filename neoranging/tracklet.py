@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from html import escape
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
@@ -334,9 +333,11 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
         new[1:] = code[1:] != code[:-1]
         new[starts] = True
         rows = np.flatnonzero(new)
-        codes, bounds = code[rows].tolist(), np.searchsorted(rows, self._offsets).tolist()
-        joined = [",".join(dict.fromkeys(codes[a:b])) for a, b in pairwise(bounds)]
-        return _frozen(np.array(joined, dtype=np.str_))
+        bounds = np.searchsorted(rows, self._offsets)
+        names = code[rows[bounds[:-1]]].tolist()
+        for k in np.flatnonzero(np.diff(bounds) > 1).tolist():
+            names[k] = ",".join(dict.fromkeys(code[rows[bounds[k] : bounds[k + 1]]].tolist()))
+        return _frozen(np.array(names, dtype=np.str_))
 
     @property
     def arc_length(self) -> u.Quantity:
