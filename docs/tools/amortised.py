@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
-import torch
 from next_night import table
 
 from neoranging.core.answers import Answers
@@ -117,7 +116,6 @@ def main() -> None:
     parser.add_argument("--weights", default="default")
     parser.add_argument("--arcs", type=int, default=2000)
     options = parser.parse_args()
-    torch.set_num_threads(1)
     sets = {"simulated": (Selection("test", cap=1), options.twin)}
     if options.real:
         sets["real"] = (Selection(None, cap=1), options.real)

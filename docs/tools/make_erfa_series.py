@@ -7,7 +7,7 @@ the same, in numbers that are rounded to what a place on the Earth can notice::
     python docs/tools/make_erfa_series.py
 
 Against ERFA at epochs at random the pole is then off by less than 0.7 mm on the surface of the
-Earth (0.1 mm rms), TDB - TT by less than 10 ns. The command prints both.
+Earth (0.1 mm rms), TDB - TT by less than 5 ns. The command prints both.
 
 The file is a NumPy archive. ``pole`` holds X, Y and s + XY / 2, which varies more slowly than s;
 both hold Chebyshev coefficients as integers, of shape (terms, components, cells), in units of
@@ -30,7 +30,7 @@ from neoranging.ephemeris import states
 from neoranging.typing import FloatArray
 
 UNITS = {"pole": 2.0e-11, "tdb_tt": 1.0e-9}
-DEGREES = {"pole": 8, "tdb_tt": 3}
+DEGREES = {"pole": 8, "tdb_tt": 4}
 NODES = 12
 
 

@@ -52,7 +52,28 @@ def compiled(function: Function) -> Function:
     NaN stays NaN, and two machines differ by rounding of the elementary functions alone. The lock
     of the interpreter is released while it runs.
     """
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    return _kept(function)
+
+
+def inner(function: Function) -> Function:
+    """Compiled function that others call, and that makes no arrays: views of those it is given.
+
+    The references to these are not counted, which is half the time of a function with many.
+    """
+    return _kept(function, _nrt=False)
+
+
+def inlined(function: Function) -> Function:
+    """Part of the one or two compiled functions that call it, and compiled in their place.
+
+    A call hands over every array of its arguments anew, and the code of a function by itself is
+    compiled once more with each one that calls its callers.
+    """
+    return numba.njit(inline="always", error_model="numpy")(function)
+
+
+def _kept(function: Function, **options: Any) -> Function:
+    dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
     if hasattr(dispatcher, "stats"):  # a plain function where NUMBA_DISABLE_JIT is set
         REGISTER.append(dispatcher)
         try:

@@ -19,7 +19,7 @@ emissions from the middle one.
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from neoranging.core.answers import Answers, Roots
 from neoranging.core.arcs import Arcs, Observations
 from neoranging.core.attributable import Attributables
 from neoranging.core.candidates import ClassicalRoots, Thresholds, solve
-from neoranging.core.compiled import announced, compiled, plain
+from neoranging.core.compiled import announced, compiled, inlined, plain
 from neoranging.core.kepler import lagrange_of
 from neoranging.core.noise import LEAST_USUAL_SHARE, ErrorLaw
 from neoranging.core.prediction import range_rate_along
@@ -116,8 +116,7 @@ def gauss_orbits(
     nothing = np.zeros(3 * m)
     columns = plain(triplets.t.reshape(-1)), nothing, nothing, nothing, nothing, position, position
     observations = Observations(rows[:, 0].copy(), *columns)
-    found = _solve(rows, observations, direction, mu, light_speed, max_iterations, 0.0)
-    roots, ranges, _ = found
+    roots, ranges, _ = _solved(rows, observations, direction, mu, light_speed, max_iterations, 0.0)
     return GaussOrbits(roots.arc, ranges, roots.r, roots.v, roots.converged)
 
 
@@ -141,7 +140,7 @@ def gauss(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Class
     # the law of the errors waits for the orbits, about which the observations scatter
     least_bend = LEAST_USUAL_SHARE * exclusion
     columns = arcs.triplet, arcs.plain, arcs.direction
-    roots, ranges, equation = _solve(*columns, GM_SUN, C_AU_PER_DAY, max_iterations, least_bend)
+    roots, ranges, equation = _solved(*columns, GM_SUN, C_AU_PER_DAY, max_iterations, least_bend)
 
     def errors(law: ErrorLaw) -> tuple[FloatArray, FloatArray]:
         """Variance of the equation of each arc (M, 3), and covariance of each root."""
@@ -163,6 +162,17 @@ def solved(arcs: Arcs, attributables: Attributables, thresholds: Thresholds) -> 
         When a solution counts as determined.
     """
     return solve(arcs, attributables, gauss(arcs, exclusion=thresholds.exclusion), thresholds)
+
+
+def _solved(*arguments: Any) -> tuple[Roots, FloatArray, RangeEquation]:
+    """Roots, their ranges at the three sightings (K, 3), and the equation they solve."""
+    n, room, ranges, equation = _solve(*arguments)
+    return first_roots(room, n), ranges[:n].copy(), equation
+
+
+def first_roots(room: Roots, n: int) -> Roots:
+    """First n of roots; most arcs have one where three have room, and copies let go of the rest."""
+    return Roots._make(column[:n].copy() for column in room)
 
 
 class _Sightings(NamedTuple):
@@ -210,7 +220,7 @@ def _sightings(
     rows: IntArray, t: FloatArray, direction: FloatArray, position: FloatArray
 ) -> _Sightings:
     """Sightings of one object, in rows ``rows`` of the columns."""
-    first, middle, last = rows
+    first, middle, last = rows[0], rows[1], rows[2]
     L1, L2, L3 = row(direction, first), row(direction, middle), row(direction, last)
     return _Sightings(
         # differences first: an epoch near MJD 60000 has a rounding error of a microsecond
@@ -265,7 +275,7 @@ def _orbit(
     return _Orbit(rho1, rho, rho3, r2, combined3(f1 / determinant, r3, -f3 / determinant, r1))
 
 
-@compiled
+@inlined
 def _classical_orbit(s: _Sightings, rho: float, mu: float) -> _Orbit:
     """Orbit by the series of the area ratios, as textbooks have it."""
     series = _series(s.before, s.after)
@@ -275,7 +285,7 @@ def _classical_orbit(s: _Sightings, rho: float, mu: float) -> _Orbit:
     return _orbit(s, rho, series.A1 + series.B1 * u, series.A3 + series.B3 * u, f1, g1, f3, g3)
 
 
-@compiled
+@inlined
 def _tolerance(s: _Sightings, rho: float) -> float:
     """Relative change at which a range has settled.
 
@@ -287,7 +297,7 @@ def _tolerance(s: _Sightings, rho: float) -> float:
     return min(_TOLERANCE + 4.0 * blur * max(nearness, 1.0), 1.0e-6)
 
 
-@compiled
+@inlined
 def _refined(
     s: _Sightings, first: _Orbit, mu: float, light_speed: float, max_iterations: int
 ) -> tuple[bool, _Orbit]:
@@ -328,7 +338,7 @@ def _refined(
     return False, first
 
 
-@compiled
+@inlined
 def _secant(rho: float, mapped: float, earlier: float, earlier_mapped: float) -> float:
     """Next middle range by the secant through the last two steps (Wegstein 1958).
 
@@ -339,7 +349,7 @@ def _secant(rho: float, mapped: float, earlier: float, earlier_mapped: float) ->
     return rho + (mapped - rho) / (1.0 - slope)
 
 
-@compiled
+@inlined
 def _claimed_noise(s: _Sightings, rows: IntArray, o: Observations) -> float:
     """Standard error of the bend by the claimed errors of the three sightings."""
     square = 0.0
@@ -363,14 +373,14 @@ def _solve(
     light_speed: float,
     max_iterations: int,
     least_bend: float,
-) -> tuple[Roots, FloatArray, RangeEquation]:
-    """Roots, their ranges at the three sightings (K, 3), and the equation they solve.
+) -> tuple[int, Roots, FloatArray, RangeEquation]:
+    """Number of the roots, room that begins with them, and the equation they solve; see `_solved`.
 
     Arcs that bend by no more than ``least_bend`` claimed standard errors are not refined.
     """
     m = len(triplet)
     equation = RangeEquation(np.empty(m), np.empty(m), np.empty(m), np.empty(m), mu)
-    roots, ranges = _room(MOST_ROOTS * m), np.empty((MOST_ROOTS * m, 3))
+    roots, ranges = room_for_roots(MOST_ROOTS * m), np.empty((MOST_ROOTS * m, 3))
     rho, n = np.empty(MOST_ROOTS), 0
     for k in range(m):
         middle = triplet[k, 1]
@@ -392,11 +402,11 @@ def _solve(
             roots.r[n, 0], roots.r[n, 1], roots.r[n, 2] = orbit.r
             roots.v[n, 0], roots.v[n, 1], roots.v[n, 2] = orbit.v
             n += 1
-    return _first(roots, n), ranges[:n].copy(), equation
+    return n, roots, ranges, equation
 
 
-@compiled
-def _room(n: int) -> Roots:
+@inlined
+def room_for_roots(n: int) -> Roots:
     """Room for roots, their covariances not known yet."""
     return Roots(
         np.empty(n, dtype=np.int64),
@@ -407,21 +417,6 @@ def _room(n: int) -> Roots:
         np.empty((n, 3)),
         np.empty(n),
         np.empty(n, dtype=np.bool_),
-    )
-
-
-@compiled
-def _first(roots: Roots, n: int) -> Roots:
-    """First n of roots, without the room of the others."""
-    return Roots(
-        roots.arc[:n].copy(),
-        roots.rho[:n].copy(),
-        roots.rho_dot[:n].copy(),
-        roots.covariance[:n].copy(),
-        roots.r[:n].copy(),
-        roots.v[:n].copy(),
-        roots.epoch[:n].copy(),
-        roots.converged[:n].copy(),
     )
 
 
@@ -484,7 +479,7 @@ def _square(a: FloatArray, b: FloatArray, together: FloatArray, are_shared: bool
     return total
 
 
-@compiled
+@inlined
 def _displace(
     s: _Sightings,
     rows: IntArray,
@@ -515,7 +510,7 @@ def _displace(
             together[j, other] = math.exp(-0.5 * apart * apart) if is_same else 0.0
 
 
-@compiled
+@inlined
 def _add_noise(
     s: _Sightings, shift: FloatArray, together: FloatArray, variance: FloatArray
 ) -> None:
@@ -530,7 +525,7 @@ def _add_noise(
         variance[_SHARE_OF_KIND[kind]] += square / (s.volume * s.volume)
 
 
-@compiled
+@inlined
 def _find_effects(
     s: _Sightings, ranges: Triple, r: Triple, v: Triple, velocity: Triple, effect: FloatArray
 ) -> None:
@@ -574,7 +569,7 @@ def _find_effects(
                 effect[j, q, axis] *= ranges[j]
 
 
-@compiled
+@inlined
 def _velocity_weights(tau1: float, tau3: float, u: float) -> tuple[float, float]:
     """Weights of the outer positions in the velocity of the middle one [1/d]."""
     f1, f3 = 1.0 - 0.5 * u * tau1**2, 1.0 - 0.5 * u * tau3**2

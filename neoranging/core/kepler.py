@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neoranging.constants import GM_SUN
-from neoranging.core.compiled import compiled
+from neoranging.core.compiled import compiled, inlined
 from neoranging.core.geometry import dot, norm
 from neoranging.typing import FloatArray
 
@@ -105,7 +105,7 @@ def _laguerre_step(
     return residual, rounding, -5.0 * residual / (slope + root)
 
 
-@compiled
+@inlined
 def _bracket(beta: float, dt: float, mu: float) -> float:
     """Bound on the size of s on any orbit, given that ellipses go no further than half a turn.
 
@@ -122,7 +122,7 @@ def _bracket(beta: float, dt: float, mu: float) -> float:
     return 1.000001 * bound
 
 
-@compiled
+@inlined
 def _bracketed_anomaly(r0: float, eta: float, beta: float, dt: float, mu: float) -> float:
     """Universal anomaly by bracketed Laguerre iteration."""
     bound = math.copysign(_bracket(beta, dt, mu), dt)
@@ -196,7 +196,7 @@ def _half_turn(angle: float) -> float:
     return angle - 2.0 * math.pi * float(np.round(angle / (2.0 * math.pi)))
 
 
-@compiled
+@inlined
 def _true_anomaly_of(mean: float, ecc: float) -> float:
     """True anomaly of one orbit, of unit perihelion distance and unit mu, timed from there."""
     beta = 1.0 - ecc if ecc >= 0.0 else math.nan
@@ -208,7 +208,7 @@ def _true_anomaly_of(mean: float, ecc: float) -> float:
     return 2.0 * math.atan2(math.sqrt(1.0 + ecc) * g1, g0)
 
 
-@compiled
+@inlined
 def _mean_anomaly_of(true: float, ecc: float) -> float:
     """Mean anomaly of one orbit; ``M = E - e sin E`` without cancellation."""
     half = 0.5 * _half_turn(true)

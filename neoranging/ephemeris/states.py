@@ -126,7 +126,7 @@ _POLE: Final = _series(
 )
 # at the geocentre [s]
 _TDB_TT: Final = _series(
-    functools.partial(_tabulated, "tdb_tt"), degree=3, n_components=1, name="TDB - TT"
+    functools.partial(_tabulated, "tdb_tt"), degree=4, n_components=1, name="TDB - TT"
 )
 
 

@@ -265,37 +265,31 @@ class LearnedEstimator(RangingEstimator):
         network = self.network
         inputs = arc_inputs(arcs, root=network.config.root)
         features = network.features
-        raw = features.raw(inputs)
-        state, log_error = network.estimate(inputs, features.finish(raw, inputs))
-        rho, rho_dot = state
-        covariance = np.full((len(arcs), 2, 2), np.nan)
-        if log_error is not None:
-            deviation = network.output.deviations(log_error, state.rho)
-            covariance = deviation[:, :, None] ** 2 * np.eye(2)
-        outside = features.outside(inputs, self.slack, raw)
-        compared, present = features.compared(raw), features.present(inputs) > 0.0
+        shown = features.show(inputs)
+        (rho, rho_dot), log_error = network.estimate(inputs, shown)
+        outside = features.outside(shown, self.slack)
+        beyond = outside.any(axis=1)
+        compared, present = features.compared(shown.raw), shown.present > 0.0
         unlike = network.domain.outside(compared, present, self.level)
-        rows = unlike & ~outside.any(axis=1)
-        conflicts = network.domain.conflicts(compared[rows], present[rows])
         short = arcs.n_epochs < (_TRIPLET if self.representation == "paper" else 2)
         missing = short | ~(np.isfinite(rho) & np.isfinite(rho_dot))
-        rho, rho_dot = (np.where(missing, np.nan, x) for x in (rho, rho_dot))
+        rho[missing] = rho_dot[missing] = np.nan
         answers = Answers.of(attributables, rho, rho_dot, RangeStatus.OK)
-        status = np.select(
-            [short, outside.any(axis=1) | unlike | missing, ~answers.admissible],
-            [
-                RangeStatus.TOO_FEW_OBSERVATIONS.code,
-                RangeStatus.OUTSIDE_TRAINING_DOMAIN.code,
-                RangeStatus.INADMISSIBLE.code,
-            ],
-            RangeStatus.OK.code,
-        ).astype(np.int8)
-        names = network.features.scaling.names
-        remarks = _outside_domain(outside, names)
-        remarks[rows] = _unlike_training(conflicts, names)
-        covariance[missing] = np.nan
-        texts = remarks.astype(np.str_)
-        return replace(answers, status=status, remarks=texts, covariance=covariance)
+        if log_error is not None:
+            covariance = answers.covariance
+            covariance[:, (0, 1), (0, 1)] = network.output.deviations(log_error, rho) ** 2
+            covariance[:, (0, 1), (1, 0)] = np.where(missing, np.nan, 0.0)[:, None]
+        status = answers.status
+        status[~answers.admissible] = RangeStatus.INADMISSIBLE.code
+        status[beyond | unlike | missing] = RangeStatus.OUTSIDE_TRAINING_DOMAIN.code
+        status[short] = RangeStatus.TOO_FEW_OBSERVATIONS.code
+        if (beyond | unlike).any():
+            rows, names = unlike & ~beyond, features.scaling.names
+            texts = _outside_domain(outside, names)
+            conflicts = network.domain.conflicts(compared[rows], present[rows])
+            texts[rows] = _unlike_training(conflicts, names)
+            answers = replace(answers, remarks=texts.astype(np.str_))
+        return answers
 
     def __repr__(self) -> str:
         return (

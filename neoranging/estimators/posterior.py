@@ -191,8 +191,8 @@ class PosteriorEstimator(SystematicRangingEstimator):
         """Mixtures in units of the scaling, and the regions that they are mapped from."""
         network = self._trained.network
         inputs = arc_inputs(arcs, root=network.config.root)
-        heads = network.raw(network.features(inputs))
-        turned = self._output.turned(heads, network.features.arrow(inputs))
+        shown = network.features.show(inputs)
+        turned = self._output.turned(network.raw(shown.scaled), shown.arrow)
         return self._output.mixture(turned), Plane.of(inputs, network.origin)
 
     def _columns(self, arcs: Arcs) -> FloatArray:

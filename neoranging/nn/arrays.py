@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import array_api_compat.numpy
 import numpy as np
-from array_api_compat import array_namespace, is_torch_array
+from array_api_compat import array_namespace, device, is_torch_array
 
 Array: TypeAlias = Any
 """An array of any library that follows the array API: of numpy, or a tensor of torch."""
@@ -28,6 +28,13 @@ def joined(*columns: Array) -> Array:
 def constant(array: Array) -> Array:
     """Array that is constant to all derivatives."""
     return array.detach() if is_torch_array(array) else array
+
+
+def like(numbers: Array, values: Array) -> Array:
+    """Numbers in the library and the precision of values, where these are."""
+    if type(values) is np.ndarray:
+        return np.asarray(numbers, dtype=values.dtype)
+    return namespace_of(values).asarray(numbers, dtype=values.dtype, device=device(values))
 
 
 def clipped(x: Array, low: float, high: float) -> Array:

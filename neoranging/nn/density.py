@@ -130,7 +130,9 @@ class Mixture(NamedTuple):
         share /= share[:, -1:]
         at = rng.random((len(share), n), dtype=share.dtype)
         # how many components end below: as many as the number of the one that it falls in
-        which = np.stack([np.searchsorted(*pair, side="right") for pair in zip(share, at, strict=True)])
+        which = np.stack(
+            [np.searchsorted(*pair, side="right") for pair in zip(share, at, strict=True)]
+        )
         which += len(share[0]) * np.arange(len(share))[:, None]
         noise = rng.standard_normal((2, *which.shape), dtype=share.dtype)
         mean, width = (

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from neoranging.core.compiled import announced, compiled
 from neoranging.nn.arrays import log_sum_exp
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
@@ -35,8 +36,6 @@ MOST_LEVEL: Final = 0.1
 """Limits of the share of training arcs that is called outside."""
 _LEVELS: Final = np.logspace(-4.0, -1.0, 31)
 _LOG_LEVELS: Final = np.log(_LEVELS)
-_ROWS: Final = 256
-"""Arcs judged at once, so that their distances from all components stay in the cache."""
 ARRAYS: Final = ("center", "spread", "log_weight", "mean", "covariance", "patterns", "quantiles")
 """Names of the numbers of a domain in files of weights."""
 
@@ -150,21 +149,27 @@ class Domain:
         """
         result = np.zeros(values.shape)
         for pattern, rows in self._patterns_of(measured):
-            own, factor, *_ = self._factor(pattern)
-            white, log_p = self._by_component(values[rows], pattern)
-            nearest = np.argmax(log_p, axis=1)
-            inverse, white = factor[nearest], white[np.arange(len(white)), nearest]
+            own, packed, mean, _ = self._factor(pattern)
+            x = self._coordinates(values[rows], own)
+            nearest = np.argmax(self._by_component(values[rows], pattern), axis=1)
+            inverse = np.moveaxis(packed, 2, 0)[nearest]
+            white = np.einsum("bij,bj->bi", inverse, x) - mean.T[nearest]
             pull = np.einsum("bij,bi->bj", inverse, white)
             # the diagonal of the precision is one over the variance of a column given the others
-            result[np.ix_(rows, own)] = pull**2 / np.sum(inverse**2, axis=1)
+            squares = np.zeros((len(x), values.shape[1]))
+            squares[:, own] = pull**2 / np.sum(inverse**2, axis=1)
+            result[rows] = squares
         return result
 
-    def _patterns_of(self, measured: BoolArray) -> Iterator[tuple[int, IntArray]]:
+    def _patterns_of(self, measured: BoolArray) -> Iterator[tuple[int, IntArray | slice]]:
         """Patterns that occur, and the rows of each."""
-        same = np.all(measured[:, None] == (self.patterns > 0.0), axis=2)
-        for pattern, here in enumerate(same.T):
-            if len(rows := np.flatnonzero(here)):
-                yield pattern, rows
+        for pattern, columns in enumerate(self.patterns > 0.0):
+            here = np.all(measured == columns, axis=1)
+            if here.all():
+                yield pattern, slice(None)
+                return
+            if here.any():
+                yield pattern, np.flatnonzero(here)
 
     def _factor(self, pattern: int) -> _Factor:
         if pattern not in self._factors:
@@ -174,29 +179,26 @@ class Domain:
             log_scale = np.sum(np.log(np.diagonal(lower, axis1=1, axis2=2)), axis=1)
             self._factors[pattern] = _Factor(
                 own,
-                inverse,
-                np.einsum("kij,kj->ki", inverse, self.mean[:, own]),
+                np.ascontiguousarray(np.moveaxis(inverse, 0, 2)),
+                np.ascontiguousarray(np.einsum("kij,kj->ik", inverse, self.mean[:, own])),
                 self.log_weight - log_scale - 0.5 * len(own) * math.log(2.0 * math.pi),
             )
         return self._factors[pattern]
 
-    def _by_component(self, values: FloatArray, pattern: int) -> tuple[FloatArray, FloatArray]:
-        """Whitened deviations (B, K, f) from every component, and log weight times density (B, K)."""
+    def _coordinates(self, values: FloatArray, own: IntArray) -> FloatArray:
+        """Columns by their usual value and spread, linear about it and logarithmic far away.
+
+        Some columns reach hundreds of their spreads, where a few arcs would be all that counts.
+        """
+        return np.arcsinh((values[:, own] - self.center[own]) / self.spread[own])
+
+    def _by_component(self, values: FloatArray, pattern: int) -> FloatArray:
+        """Logarithm of weight times density of every component, (B, K)."""
         own, inverse, mean, log_norm = self._factor(pattern)
-        k, size, _ = inverse.shape
-        # Some columns reach hundreds of their spreads, where a few arcs would be all that counts:
-        # linear about the usual value and logarithmic far away.
-        x = np.arcsinh((values[:, own] - self.center[own]) / self.spread[own])
-        white = (x @ inverse.reshape(k * size, size).T).reshape(len(x), k, size)
-        white -= mean
-        return white, log_norm - 0.5 * np.einsum("bki,bki->bk", white, white)
+        return _log_normals(self._coordinates(values, own), inverse, mean, log_norm)
 
     def _log_density(self, values: FloatArray, pattern: int) -> FloatArray:
-        result = np.empty(len(values))
-        for start in range(0, len(values), _ROWS):
-            part = slice(start, start + _ROWS)
-            result[part] = log_sum_exp(self._by_component(values[part], pattern)[1])
-        return result
+        return log_sum_exp(self._by_component(values, pattern))
 
 
 class _Factor(NamedTuple):
@@ -205,11 +207,34 @@ class _Factor(NamedTuple):
     own: IntArray
     """The columns, (f,)."""
     inverse: FloatArray
-    """Inverses of the Cholesky factors of the covariances, (K, f, f)."""
+    """Inverses of the Cholesky factors of the covariances, lower triangles, (f, f, K)."""
     mean: FloatArray
-    """Means times these, (K, f)."""
+    """Means times these, (f, K)."""
     log_norm: FloatArray
     """Logarithms of the weights and normalisations, (K,)."""
+
+
+@announced("the density of training arcs", 1)
+@compiled
+def _log_normals(
+    x: FloatArray, inverse: FloatArray, mean: FloatArray, log_norm: FloatArray
+) -> FloatArray:
+    """Logarithms (B, K) of normal densities at x (B, f); components lie side by side in memory."""
+    n, size, k = len(x), len(mean), len(log_norm)
+    result = np.empty((n, k))
+    white = np.empty(k)
+    for b in range(n):
+        total = result[b]
+        total[:] = log_norm
+        for i in range(size):
+            white[:] = -mean[i]
+            for j in range(i + 1):
+                factor, row = x[b, j], inverse[i, j]
+                for c in range(k):
+                    white[c] += factor * row[c]
+            for c in range(k):
+                total[c] -= 0.5 * white[c] * white[c]
+    return result
 
 
 def _lower_quantiles(values: FloatArray, levels: FloatArray) -> FloatArray:

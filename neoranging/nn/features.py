@@ -7,13 +7,13 @@ scene is turned: they are measured in the frame of the motion (line of sight, al
 from __future__ import annotations
 
 from itertools import product
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from neoranging.exceptions import DatasetError
-from neoranging.nn.arrays import Array, joined, namespace_of, smallest
-from neoranging.nn.geometry import MotionFrame, dot, speed
+from neoranging.nn.arrays import Array, joined, like, namespace_of, smallest
+from neoranging.nn.geometry import dot, in_frame, speed
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.scaling import Scaling
 from neoranging.typing import FloatArray
@@ -45,6 +45,20 @@ _PARALLAX_UNIT_PER_AU: Final = 1.0
 """Inverse range [1/au] below which the feature of the parallax is linear."""
 
 
+class Shown(NamedTuple):
+    """Arcs as a network is shown them."""
+
+    raw: Array
+    """Columns in their own units, (B, columns of the scaling)."""
+    present: Array
+    """1 for every column that an arc has, 0 for one that it lacks, (B, columns)."""
+    arrow: Array
+    """Direction of time, 1, or -1 for arcs that are shown backwards: range-rates change sign; (B,).
+    """
+    scaled: Array
+    """Features, (B, F), in the precision of the inputs."""
+
+
 class Features:
     """A map from inputs to scaled features.
 
@@ -67,31 +81,30 @@ class Features:
         """Fit the scaling on training arcs."""
         raise NotImplementedError
 
-    def raw(self, inputs: ArcInputs) -> Array:
-        """Columns of the scaling in their own units, (B, F)."""
+    def columns(self, inputs: ArcInputs) -> tuple[Array, Array]:
+        """Raw columns (B, F) and direction of time (B,), as `Shown` has them."""
         raise NotImplementedError
 
-    def __call__(self, inputs: ArcInputs) -> Array:
-        """Scaled features, (B, F), in the precision of the inputs."""
-        return self.finish(self.raw(inputs), inputs)
+    def show(self, inputs: ArcInputs) -> Shown:
+        """Arcs as a network is shown them."""
+        raw, arrow = self.columns(inputs)
+        present = self.present(inputs)
+        return Shown(raw, present, arrow, self.finish(raw, present, inputs))
 
-    def finish(self, raw: Array, inputs: ArcInputs) -> Array:  # noqa: ARG002
-        """Features from columns in their own units."""
+    def __call__(self, inputs: ArcInputs) -> Array:
+        """Features, (B, F), in the precision of the inputs."""
+        return self.show(inputs).scaled
+
+    def finish(self, raw: Array, present: Array, inputs: ArcInputs) -> Array:  # noqa: ARG002
+        """Features from raw columns."""
         return self.scaling(raw)
 
     def finish_rate(self, rate: Array, inputs: ArcInputs) -> Array:  # noqa: ARG002
         """Derivatives of features from those of the columns."""
         return self.scaling.rate(rate)
 
-    def arrow(self, inputs: ArcInputs) -> Array:
-        """Direction of time, 1 or -1, in which the features present an arc, (B,).
-
-        Range-rates change sign with it. Always 1 but for `InvariantFeatures`.
-        """
-        return namespace_of(inputs.dt1).ones_like(inputs.dt1)
-
     def present(self, inputs: ArcInputs) -> Array:
-        """1 for every column that an arc has, 0 for one that it lacks, (B, columns)."""
+        """Columns that arcs have, as `Shown` has them."""
         xp = namespace_of(inputs.dt1)
         return xp.ones((len(inputs.dt1), len(self.scaling.names)), dtype=inputs.dt1.dtype)
 
@@ -104,19 +117,12 @@ class Features:
         """Columns by which the domain compares arcs, under the names of the scaling."""
         return raw
 
-    def outside(
-        self,
-        inputs: ArcInputs,
-        slack: float = 0.0,
-        raw: Array | None = None,
-    ) -> Array:
+    def outside(self, shown: Shown, slack: float = 0.0) -> Array:
         """Mask of the columns outside the range of training, (B, columns of the scaling).
 
-        ``raw`` are the raw features of the inputs if computed already. What an arc lacks is never
-        outside.
+        What an arc lacks is never outside.
         """
-        outside = self.scaling.outside(self.raw(inputs) if raw is None else raw, slack)
-        return outside & (self.present(inputs) > 0.0)
+        return self.scaling.outside(shown.raw, slack) & (shown.present > 0.0)
 
 
 class PaperFeatures(Features):
@@ -133,15 +139,16 @@ class PaperFeatures(Features):
     def fit(self, inputs: ArcInputs) -> None:
         """Fit the scaling on training arcs."""
         times = [_PAPER.index("dt1"), _PAPER.index("dt3")]
-        self.scaling.fit_range(self.raw(inputs), symmetric=times)
+        self.scaling.fit_range(self.columns(inputs)[0], symmetric=times)
 
-    def raw(self, inputs: ArcInputs) -> Array:
-        """The inputs in days, radians and au, (B, 11)."""
+    def columns(self, inputs: ArcInputs) -> tuple[Array, Array]:
+        """The inputs in days, radians and au, (B, 11), never backwards."""
+        xp = namespace_of(inputs.dt1)
         (ra1, ra2, ra3), (dec1, dec2, dec3) = (
             (angle[..., 0], angle[..., 1], angle[..., 2]) for angle in (inputs.ra, inputs.dec)
         )
         times = joined(inputs.dt1, ra1, dec1, ra2, dec2, inputs.dt3, ra3, dec3)
-        return namespace_of(times).concat([times, inputs.earth], axis=-1)
+        return xp.concat([times, inputs.earth], axis=-1), xp.ones_like(inputs.dt1)
 
     def compared(self, raw: Array) -> Array:
         """Columns with the outer directions as differences from the middle one.
@@ -149,7 +156,14 @@ class PaperFeatures(Features):
         The motion is a thousandth of the directions, and would be no difference beside them.
         """
         middle, rest = raw[:, 3:5], raw[:, 8:]
-        columns = [raw[:, :1], raw[:, 1:3] - middle, middle, raw[:, 5:6], raw[:, 6:8] - middle, rest]
+        columns = [
+            raw[:, :1],
+            raw[:, 1:3] - middle,
+            middle,
+            raw[:, 5:6],
+            raw[:, 6:8] - middle,
+            rest,
+        ]
         return namespace_of(raw).concat(columns, axis=-1)
 
 
@@ -189,12 +203,15 @@ class InvariantFeatures(Features):
         names = (*_STRAIGHT, *_CURVED, *("magnitude",) * magnitude, *_ROOT * root)
         super().__init__(Scaling(names), len(names) + 1 + magnitude + root)
         self.magnitude, self.root = magnitude, root
+        # one row for what every arc has, and one for each kind of columns that it may lack
+        sizes = (len(_STRAIGHT), len(_CURVED), *(1,) * magnitude, *(len(_ROOT),) * root)
+        self._kinds = np.repeat(np.eye(len(sizes)), sizes, axis=1)
 
     def fit(self, inputs: ArcInputs) -> None:
         """Fit the scaling on training arcs; those with two epochs are left out."""
         xp = namespace_of(inputs.dt1)
         curved = inputs.map(lambda x: x[inputs.curved > 0.0])
-        values, present = self.raw(curved), self.present(curved)
+        values, present = self.columns(curved)[0], self.present(curved)
         if self.magnitude and not bool(xp.any(curved.has_magnitude > 0.0)):
             raise DatasetError(
                 f"none of {len(values)} arcs has a magnitude: train without (--no-magnitude)"
@@ -208,21 +225,24 @@ class InvariantFeatures(Features):
         mean = xp.sum(values * present, axis=0) / count
         self.scaling.fit_moments(xp.where(present > 0.0, values, mean))
 
-    def raw(self, inputs: ArcInputs) -> Array:
-        """All features but the flags, in their own units, (B, columns of the scaling)."""
+    def columns(self, inputs: ArcInputs) -> tuple[Array, Array]:
+        """All features but the flags, in their own units, (B, columns), and direction of time."""
         xp = namespace_of(inputs.dt1)
-        frame = MotionFrame.of(inputs.sky, inputs.sky_rate)
-        ahead, aside = (_sign(dot(inputs.observer, axis)) for axis in frame[1:])
+        along_path = speed(inputs.sky_rate)
+        heading = inputs.sky_rate / along_path[..., None]
+        observer = inputs.observer, inputs.observer_rate, inputs.observer_acc
+        seen = in_frame(inputs.sky, heading, *observer)
         # the axes point to the side of the observer: see the class
-        along, across = ahead[..., None] * frame.along, aside[..., None] * frame.across
-        frame = MotionFrame(frame.sight, along, across)
+        sides = _sign(seen[..., 1:, 0])
+        one = xp.ones_like(sides[..., :1])
+        signs, arrow = xp.concat([one, sides], axis=-1), sides[..., :1]
         parallax, error = inputs.parallax, xp.exp(inputs.log_sigma_parallax)
         columns = [
-            joined(xp.log(speed(inputs.sky_rate)), inputs.log_span),
-            frame.components(inputs.observer),
-            ahead[..., None] * frame.components(inputs.observer_rate),
-            *_curvature(inputs, joined(ahead, aside)),
-            frame.components(inputs.observer_acc),
+            joined(xp.log(along_path), inputs.log_span),
+            signs * seen[..., 0],
+            arrow * signs * seen[..., 1],
+            *_curvature(inputs, heading, sides),
+            signs * seen[..., 2],
             joined(
                 xp.asinh(parallax / xp.sqrt(error**2 + _PARALLAX_UNIT_PER_AU**2)),
                 xp.asinh(parallax / error),
@@ -234,28 +254,24 @@ class InvariantFeatures(Features):
         if self.root:
             trust = 1.0 / (1.0 + xp.exp(2.0 * inputs.log_error_root))
             columns.append(joined(inputs.root, inputs.log_error_root, trust * inputs.root))
-        return xp.concat(columns, axis=-1)
+        return xp.concat(columns, axis=-1), arrow[..., 0]
 
-    def arrow(self, inputs: ArcInputs) -> Array:
-        """Direction of time, -1 for arcs that are presented backwards, (B,)."""
-        frame = MotionFrame.of(inputs.sky, inputs.sky_rate)
-        return _sign(dot(inputs.observer, frame.along))
-
-    def finish(self, raw: Array, inputs: ArcInputs) -> Array:
+    def finish(self, raw: Array, present: Array, inputs: ArcInputs) -> Array:
         """Scaled features and the flags, (B, F)."""
-        flags = (2.0 * flag - 1.0 for flag in self._flags(inputs))
-        columns = [self.scaling(raw) * self.present(inputs), *flags]
-        return namespace_of(raw).concat(columns, axis=-1)
+        flags = 2.0 * joined(*self._flags(inputs)) - 1.0
+        return namespace_of(raw).concat([self.scaling(raw) * present, flags], axis=-1)
 
     def finish_rate(self, rate: Array, inputs: ArcInputs) -> Array:
         """Derivatives of the scaled features; those of the flags are zero."""
-        still = (0.0 * flag for flag in self._flags(inputs))
-        columns = [self.scaling.rate(rate) * self.present(inputs), *still]
-        return namespace_of(rate).concat(columns, axis=-1)
+        still = 0.0 * joined(*self._flags(inputs))
+        scaled = self.scaling.rate(rate) * self.present(inputs)
+        return namespace_of(rate).concat([scaled, still], axis=-1)
 
     def present(self, inputs: ArcInputs) -> Array:
-        """1 for every column that an arc has, 0 for one that it lacks, (B, columns)."""
-        return self._columns(self._flags(inputs))
+        """Columns that arcs have, as `Shown` has them."""
+        flags = self._flags(inputs)
+        always = namespace_of(inputs.dt1).ones_like(inputs.dt1)
+        return joined(always, *flags) @ like(self._kinds, always)
 
     @property
     def patterns(self) -> FloatArray:
@@ -263,23 +279,16 @@ class InvariantFeatures(Features):
         kinds = list(product((1.0, 0.0), repeat=1 + self.magnitude + self.root))
         if self.root:  # which needs three epochs
             kinds = [kind for kind in kinds if kind[0] >= kind[-1]]
-        return self._columns(list(np.array(kinds).T[..., None]))
+        return np.array([(1.0, *kind) for kind in kinds]) @ self._kinds
 
     def _flags(self, inputs: ArcInputs) -> list[Array]:
-        """1 or 0 for every kind of features that an arc may lack, each (B, 1)."""
+        """1 or 0 for every kind of features that an arc may lack, each (B,)."""
         flags = [inputs.curved]
         if self.magnitude:
             flags.append(inputs.has_magnitude)
         if self.root:
             flags.append(inputs.has_root)
-        return [flag[..., None] for flag in flags]
-
-    def _columns(self, flags: list[Array]) -> Array:
-        """The flag of every column, (B, columns), from those of the kinds of columns."""
-        xp = namespace_of(flags[0])
-        sizes = (len(_CURVED), *(1,) * self.magnitude, *(len(_ROOT),) * self.root)
-        pairs = [(xp.ones_like(flags[0]), len(_STRAIGHT)), *zip(flags, sizes, strict=True)]
-        return xp.concat([xp.broadcast_to(flag, (len(flag), n)) for flag, n in pairs], axis=-1)
+        return flags
 
 
 def _sign(value: Array) -> Array:
@@ -287,21 +296,16 @@ def _sign(value: Array) -> Array:
     return 1.0 - 2.0 * namespace_of(value).astype(value < 0.0, value.dtype)
 
 
-def _curvature(inputs: ArcInputs, sides: Array) -> tuple[Array, Array, Array]:
+def _curvature(inputs: ArcInputs, heading: Array, sides: Array) -> tuple[Array, Array, Array]:
     """Size, significance and log error of the curvature, each (B, 2) along and across.
 
     ``sides`` (B, 2) are the signs of the two axes.
     """
     xp = namespace_of(sides)
-    heading = inputs.sky_rate / speed(inputs.sky_rate)[..., None]
-    east, north = heading[..., 0], heading[..., 1]
-    acc_east, acc_north = inputs.sky_acc[..., 0], inputs.sky_acc[..., 1]
-    bend = sides * joined(
-        acc_east * east + acc_north * north, acc_north * east - acc_east * north
-    )
-    own, turned = heading**2, joined(north, east) ** 2
-    error_square = xp.exp(inputs.log_sigma_acc) ** 2
-    variance = joined(dot(error_square, own), dot(error_square, turned))
+    turned = joined(-heading[..., 1], heading[..., 0])
+    bend = sides * joined(dot(inputs.sky_acc, heading), dot(inputs.sky_acc, turned))
+    square = xp.exp(2.0 * inputs.log_sigma_acc)
+    variance = joined(dot(square, heading**2), dot(square, turned**2))
     size = xp.asinh(bend / xp.sqrt(variance + _CURVATURE_UNIT_RAD_D2**2))
     # a motion too slow to have a direction leaves the variance at zero
     error = xp.sqrt(xp.maximum(variance, smallest(variance)))

@@ -30,10 +30,12 @@ class Axes(NamedTuple):
     north: Array
 
     @classmethod
-    def at(cls, ra: Array, dec: Array) -> Axes:
-        """Axes at (ra, dec) [rad]."""
-        xp = namespace_of(ra)
-        sin_ra, cos_ra, sin_dec, cos_dec = xp.sin(ra), xp.cos(ra), xp.sin(dec), xp.cos(dec)
+    def at(cls, sky: Array) -> Axes:
+        """Axes at directions (ra, dec) [rad], ``(..., 2)``."""
+        xp = namespace_of(sky)
+        sines, cosines = xp.sin(sky), xp.cos(sky)
+        sin_ra, sin_dec = sines[..., 0], sines[..., 1]
+        cos_ra, cos_dec = cosines[..., 0], cosines[..., 1]
         return cls(
             joined(cos_dec * cos_ra, cos_dec * sin_ra, sin_dec),
             joined(-sin_ra, cos_ra, xp.zeros_like(sin_ra)),
@@ -51,26 +53,18 @@ def speed(rate: Array) -> Array:
     return xp.sqrt(xp.maximum(dot(rate, rate), _STILL_RAD_D**2))
 
 
-class MotionFrame(NamedTuple):
-    """Right-handed axes of the motion on the sky; each ``(..., 3)``."""
+def in_frame(sky: Array, heading: Array, *vectors: Array) -> Array:
+    """Components of vectors (B, 3) in the frame of the motion, (B, axes, vectors).
 
-    sight: Array
-    along: Array
-    across: Array
-
-    @classmethod
-    def of(cls, sky: Array, sky_rate: Array) -> MotionFrame:
-        """Frame of the direction (ra, dec) and its (east, north) rate, each ``(..., 2)``."""
-        axes = Axes.at(sky[..., 0], sky[..., 1])
-        heading = sky_rate / speed(sky_rate)[..., None]
-        along = axes.tangential(heading)
-        # the vector product of sight and motion, by the axes
-        across = axes.tangential(joined(-heading[..., 1], heading[..., 0]))
-        return cls(axes.sight, along, across)
-
-    def components(self, vector: Array) -> Array:
-        """Components of vectors along the three axes."""
-        return joined(*(dot(vector, axis) for axis in self))
+    The right-handed axes are those of sight, along the motion and across it; ``heading`` (B, 2) are
+    the components of the second to east and north.
+    """
+    xp, axes = namespace_of(sky), Axes.at(sky)
+    # the vector product of sight and motion, by the axes of the sky
+    across = axes.tangential(joined(-heading[..., 1], heading[..., 0]))
+    frame = (axes.sight, axes.tangential(heading), across)
+    rows = xp.concat([axis[..., None, :] for axis in frame], axis=-2)
+    return rows @ joined(*vectors)
 
 
 class TripletMotion(NamedTuple):

@@ -107,7 +107,8 @@ class ArcInputs(NamedTuple):
         observer_jerk : Array, shape (B, 3), optional
             Change of ``observer_acc`` [au/d^3]. An arc determines neither third derivative;
             without them it follows its own parabola. Where the range is known, as in training,
-            `neoranging.lab.training.physics.jerks` gives all three: give all or none, for they cancel.
+            `neoranging.lab.training.physics.jerks` gives all three: give all or none, for they
+            cancel.
         parallax_rate : Array, shape (B,), optional
             Change of ``parallax`` [1/au/d]; zero by default. The errors of an arc are carried along
             unchanged.

@@ -13,14 +13,14 @@ from neoranging.exceptions import DatasetError
 from neoranging.nn.arrays import Array, namespace_of
 from neoranging.nn.density import MixtureOutput
 from neoranging.nn.domain import Domain
-from neoranging.nn.features import FEATURES, Features
+from neoranging.nn.features import FEATURES, Features, Shown
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.outputs import OUTPUTS, Output
 from neoranging.nn.scaling import Scaling
 from neoranging.nn.trunks import ACTIVATIONS, Layer, PaperTrunk, ResidualTrunk
 
 _ROWS: Final = 256
-"""Arcs that go through the layers at once, so that what is between two layers stays in the cache."""
+"""Arcs that go through the layers at once: what is between two layers stays in the cache."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,9 @@ class RangingNetwork:
     @property
     def arrays(self) -> dict[str, Array]:
         """Weights, scalings and domain by name, as a file holds them."""
-        parts = {**self._scalings, "domain.": self.domain}
-        named = ((p + name, x) for p, part in parts.items() for name, x in part.arrays.items())
+        parts = {name: scaling.arrays for name, scaling in self._scalings.items()}
+        parts["domain."] = self.domain.arrays
+        named = ((part + name, x) for part, own in parts.items() for name, x in own.items())
         return {**self.weights, **dict(named)}
 
     @property
@@ -145,29 +146,30 @@ class RangingNetwork:
 
     def fit_domain(self, inputs: ArcInputs) -> None:
         """Fit the domain on the training arcs, without a change to the answers."""
-        features, xp = self.features, namespace_of(inputs.dt1)
-        whole = inputs.map(lambda x: x[xp.all(features.present(inputs) > 0.0, axis=1)])
-        if not len(whole.dt1):
+        shown = self.features.show(inputs)
+        whole = namespace_of(shown.raw).all(shown.present > 0.0, axis=1)
+        compared = np.asarray(self.features.compared(shown.raw[whole]))
+        if not len(compared):
             raise DatasetError(
                 f"none of {len(inputs.dt1)} arcs has all features that the network is shown: add "
                 "such arcs, or show it fewer"
             )
-        self.domain.fit(np.asarray(features.compared(features.raw(whole))), features.patterns)
+        self.domain.fit(compared, self.features.patterns)
 
-    def __call__(self, inputs: ArcInputs, features: Array | None = None) -> RangingState:
+    def __call__(self, inputs: ArcInputs, shown: Shown | None = None) -> RangingState:
         """Range and range-rate; parameters are those of `estimate`."""
-        return self.estimate(inputs, features)[0]
+        return self.estimate(inputs, shown)[0]
 
     def estimate(
-        self, inputs: ArcInputs, features: Array | None = None
+        self, inputs: ArcInputs, shown: Shown | None = None
     ) -> tuple[RangingState, Array | None]:
         """Range and range-rate, and the logarithms of the mean absolute errors expected.
 
         Parameters
         ----------
         inputs : ArcInputs
-        features : Array, shape (B, F), optional
-            ``self.features(inputs)`` if computed already; features have no parameters.
+        shown : Shown, optional
+            ``self.features.show(inputs)`` if computed already; features have no parameters.
 
         Returns
         -------
@@ -175,9 +177,9 @@ class RangingNetwork:
         log_error : Array, shape (B, 2), or None
             In the normalised space of the output; None without the second output.
         """
-        features = self.features(inputs) if features is None else features
-        raw, n = self.raw(features), self.output.n_heads
-        heads = self.output.turned(raw[..., :n], self.features.arrow(inputs))
+        shown = self.features.show(inputs) if shown is None else shown
+        raw, n = self.raw(shown.scaled), self.output.n_heads
+        heads = self.output.turned(raw[..., :n], shown.arrow)
         state = RangingState(*self.output(heads, inputs))
         return state, raw[..., n:] if self.config.second_output else None
 
@@ -187,7 +189,8 @@ class RangingNetwork:
         Of a network with the output "mixture".
         """
         assert isinstance(self.output, MixtureOutput)
-        heads = self.output.turned(self.raw(self.features(inputs)), self.features.arrow(inputs))
+        shown = self.features.show(inputs)
+        heads = self.output.turned(self.raw(shown.scaled), shown.arrow)
         return self.output.log_density(heads, inputs, rho, rho_dot)
 
     def raw(self, features: Array) -> Array:

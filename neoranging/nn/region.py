@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+import numpy as np
 from array_api_compat import device
 
 from neoranging.constants import GM_EARTH, GM_SUN, R_EARTH
+from neoranging.core.admissible import closing_ranges
 from neoranging.nn.arrays import Array, constant, joined, namespace_of, smallest
 from neoranging.nn.geometry import Axes, dot, three_point
 from neoranging.nn.inputs import ArcInputs
@@ -33,14 +35,15 @@ class Attributable(NamedTuple):
     def of(cls, inputs: ArcInputs, origin: str) -> Attributable:
         """Attributable of triplet and Earth ("geocenter"), or of fit and observer."""
         if origin == "geocenter":
-            ra, dec = inputs.ra[..., 1], inputs.dec[..., 1]
+            sky = joined(inputs.ra[..., 1], inputs.dec[..., 1])
             motion = three_point(inputs.dt1, inputs.dt3, inputs.ra, inputs.dec)
-            rate = joined(motion.ra_rate * namespace_of(dec).cos(dec), motion.dec_rate)
+            cos_dec = namespace_of(sky).cos(sky[..., 1])
+            rate = joined(motion.ra_rate * cos_dec, motion.dec_rate)
             position, velocity = inputs.earth, inputs.earth_rate
         else:
-            ra, dec, rate = inputs.sky[..., 0], inputs.sky[..., 1], inputs.sky_rate
+            sky, rate = inputs.sky, inputs.sky_rate
             position, velocity = inputs.observer, inputs.observer_velocity
-        axes = Axes.at(ra, dec)
+        axes = Axes.at(sky)
         return cls(axes.sight, axes.tangential(rate), position, velocity)
 
 
@@ -112,15 +115,17 @@ def range_limits(c: Array) -> Array:
 
     All lie outside the Earth; with one component the three are equal.
 
-    The zeros are bracketed on a grid in log range and refined by Newton's method held within the
-    brackets. A second component narrower than the grid is overlooked: the region is then smaller,
-    never too large.
-
     Notes
     -----
-    Exact to rounding where the roots are simple; differentiable by the coefficients, because the
-    last step of Newton's method is taken with them (implicit function theorem).
+    Of numpy's arrays it is the compiled form of the core. Otherwise the zeros are bracketed on a
+    grid in log range and refined by Newton's method held within the brackets. A second component
+    narrower than the grid, as one arc of some ten thousand has, is then overlooked: the region is
+    smaller, never too large. Exact to rounding where the roots are simple; differentiable by the
+    coefficients, because the last step of Newton's method is taken with them (implicit function
+    theorem).
     """
+    if type(c) is np.ndarray:
+        return closing_ranges(c)
     xp, plain = namespace_of(c), constant(c)
     edges = _grid(plain)
     closed = strip_square(plain[..., None, :], edges) <= 0.0

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
-from array_api_compat import device
 
 from neoranging.exceptions import DatasetError
-from neoranging.nn.arrays import Array, namespace_of
+from neoranging.nn.arrays import Array, like, namespace_of
 
 ARRAYS: Final = ("center", "scale", "low", "high")
 """Names of the numbers of a scaling in files of weights."""
@@ -48,7 +47,9 @@ class Scaling:
     def arrays(self, given: Mapping[str, Array]) -> None:
         for name in ARRAYS:
             if given[name].shape != (len(self.names),):
-                raise ValueError(f"{name} of shape {given[name].shape} for {len(self.names)} columns")
+                raise ValueError(
+                    f"{name} of shape {given[name].shape} for {len(self.names)} columns"
+                )
             setattr(self, name, given[name])
 
     def fit_range(self, values: Array, symmetric: Sequence[int] = ()) -> None:
@@ -96,19 +97,19 @@ class Scaling:
 
     def __call__(self, values: Array) -> Array:
         """Scaled values, shape (..., F), in the precision of ``values``."""
-        return (values - _like(self.center, values)) / _like(self.scale, values)
+        return (values - like(self.center, values)) / like(self.scale, values)
 
     def rate(self, values: Array) -> Array:
         """Scaled derivatives: no centre."""
-        return values / _like(self.scale, values)
+        return values / like(self.scale, values)
 
     def spread(self, scaled: Array) -> Array:
         """Inverse of scaling of differences: no centre."""
-        return scaled * _like(self.scale, scaled)
+        return scaled * like(self.scale, scaled)
 
     def restore(self, scaled: Array) -> Array:
         """Inverse of scaling."""
-        return scaled * _like(self.scale, scaled) + _like(self.center, scaled)
+        return scaled * like(self.scale, scaled) + like(self.center, scaled)
 
     def outside(self, values: Array, slack: float = 0.0) -> Array:
         """Mask of the values outside the range of training by more than ``slack`` of its extent.
@@ -125,14 +126,7 @@ class Scaling:
             True also for values that are not finite.
         """
         xp = namespace_of(values)
-        low, high = _like(self.low, values), _like(self.high, values)
+        low, high = like(self.low, values), like(self.high, values)
         extent = high - low
         margin = slack * xp.where(xp.isfinite(extent), extent, 0.0)
         return ~((values >= low - margin) & (values <= high + margin))
-
-
-def _like(numbers: Array, values: Array) -> Array:
-    """Numbers of a scaling in the library and the precision of values, where these are."""
-    if type(values) is np.ndarray:
-        return np.asarray(numbers, dtype=values.dtype)
-    return namespace_of(values).asarray(numbers, dtype=values.dtype, device=device(values))

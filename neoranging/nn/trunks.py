@@ -132,7 +132,12 @@ _P1, _P3, _P5, _P7, _P9, _P11, _P13 = (
 )
 _Q0, _Q2, _Q4, _Q6 = (
     np.float32(x)
-    for x in (4.89352518554385e-03, 2.26843463243900e-03, 1.18534705686654e-04, 1.19825839466702e-06)
+    for x in (
+        4.89352518554385e-03,
+        2.26843463243900e-03,
+        1.18534705686654e-04,
+        1.19825839466702e-06,
+    )
 )
 """Coefficients of the rational function by which Eigen and XLA evaluate the hyperbolic tangent in
 single precision, right to a few units of the last digit: without a branch or a table, so that the

@@ -20,9 +20,9 @@ from neoranging.exceptions import (
     NotTrainedError,
     TrackletError,
 )
+from neoranging.lab.training.network import TrainableNetwork
 from neoranging.nn import checkpoint
 from neoranging.nn.domain import Domain
-from neoranging.lab.training.network import TrainableNetwork
 from neoranging.nn.network import NetworkConfig
 from neoranging.tracklet import TrackletSet
 
@@ -176,18 +176,18 @@ class TestVerdicts:
 
     def test_a_combination_that_was_not_seen_is_named(self, weights, night, monkeypatch):
         estimator = MLPEstimator.from_pretrained(weights["invariant"])
-        raw = estimator.network.features.raw
+        columns = estimator.network.features.columns
         names = list(estimator.network.features.scaling.names)
         two = [names.index(f"log_error_{side}") for side in ("along", "across")]
 
         def crossed(inputs):
             # the errors of both sides go together; each alone stays where it was seen
-            values = raw(inputs)
+            values, arrow = columns(inputs)
             low, high = np.quantile(values[:, two], (0.02, 0.98), axis=0)
             values[0, two] = low[0], high[1]
-            return values
+            return values, arrow
 
-        monkeypatch.setattr(estimator.network.features, "raw", crossed)
+        monkeypatch.setattr(estimator.network.features, "columns", crossed)
         estimate = night.estimate(estimator)
         assert estimate.status[0] == Status.OUTSIDE_TRAINING_DOMAIN
         assert "in the combination of log_error_" in estimate.diagnostics[0]

@@ -12,8 +12,8 @@ from neoranging.core.status import RangeStatus
 from neoranging.estimators import PosteriorEstimator, SystematicRangingEstimator, get_estimator
 from neoranging.estimators.network_inputs import arc_inputs
 from neoranging.exceptions import NeoRangingError, NotTrainedError
-from neoranging.nn import checkpoint
 from neoranging.lab.training.network import TrainableNetwork
+from neoranging.nn import checkpoint
 from neoranging.nn.network import NetworkConfig
 
 SMALL = NetworkConfig(width=16, blocks=1, root=True, output="mixture", components=4)
@@ -200,7 +200,9 @@ class TestOptions:
 
     def test_weights_of_another_method(self, weights, tmp_path):
         network, card = checkpoint.load(weights["fair"])
-        checkpoint.save(network.exported(), tmp_path / "other.safetensors", {**card, "model": "mlp"})
+        checkpoint.save(
+            network.exported(), tmp_path / "other.safetensors", {**card, "model": "mlp"}
+        )
         with pytest.raises(NotTrainedError, match="was trained as 'mlp'"):
             _ = PosteriorEstimator(weights=tmp_path / "other.safetensors").card
 

@@ -9,8 +9,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from neoranging.exceptions import CheckpointError, NotTrainedError
-from neoranging.nn import checkpoint
 from neoranging.lab.training.network import TrainableNetwork
+from neoranging.nn import checkpoint
 from neoranging.nn.network import NetworkConfig
 
 CARD = {"method": "pinn", "seed": 0, "metrics": {"median_relative_error": 0.2}}
@@ -60,9 +60,10 @@ def test_the_digest_is_that_of_the_first_files(path):
 def test_the_domain_seen_comes_back(path, night_inputs):
     loaded, _ = checkpoint.load(path)
     inputs = night_inputs.map(np.asarray)
-    assert not loaded.features.outside(inputs).any()
+    # the extremes were found by torch, and are rounded otherwise
+    assert not loaded.features.outside(loaded.features.show(inputs), slack=1e-9).any()
     beyond = inputs._replace(sky_rate=1e3 * inputs.sky_rate, earth=9.0 * inputs.earth)
-    assert loaded.features.outside(beyond).any()
+    assert loaded.features.outside(loaded.features.show(beyond)).any()
 
 
 def test_saving_again_replaces_and_leaves_nothing_beside(network, path):

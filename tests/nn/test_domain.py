@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from neoranging.lab.training.network import TrainableNetwork
 from neoranging.nn import checkpoint
 from neoranging.nn.domain import Domain
 from neoranging.nn.features import InvariantFeatures
-from neoranging.lab.training.network import TrainableNetwork
 from neoranging.nn.network import NetworkConfig, RangingNetwork
 
 ALL = np.array([[True, True, True]])
@@ -79,7 +79,7 @@ def network(night_inputs, night_truth):
 def judged(network, inputs):
     """Columns and the flags of those that arcs have, as arrays of numpy."""
     features = network.features
-    raw, present = features.raw(inputs), features.present(inputs) > 0.0
+    raw, present = features.columns(inputs)[0], features.present(inputs) > 0.0
     return np.asarray(raw), np.asarray(present)
 
 
@@ -106,7 +106,9 @@ def test_arcs_without_curvature_or_magnitude(night_inputs, night_truth):
         magnitude=20.0 + torch.randn(n, generator=generator, dtype=torch.float64),
         has_magnitude=torch.ones(n, dtype=torch.float64),
     )
-    network = TrainableNetwork(dataclasses.replace(NetworkConfig(width=8, blocks=1), magnitude=True))
+    network = TrainableNetwork(
+        dataclasses.replace(NetworkConfig(width=8, blocks=1), magnitude=True)
+    )
     network = network.fit(inputs, *night_truth).exported()
     assert len(network.domain.patterns) == 4
     zero = torch.zeros(n, dtype=torch.float64)

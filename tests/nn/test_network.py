@@ -124,8 +124,8 @@ def test_numpy_answers_as_torch_does(network, night_inputs):
         network(night_inputs), exported(night_inputs.map(np.asarray)), strict=True
     ):
         assert found.dtype == np.float64
-        expected = expected.detach().numpy()
-        np.testing.assert_allclose(found, expected, rtol=3e-5, atol=3e-6 * np.abs(expected).max())
+        by_torch = expected.detach().numpy()
+        np.testing.assert_allclose(found, by_torch, rtol=3e-5, atol=3e-6 * np.abs(by_torch).max())
 
 
 def test_output_is_double_and_parameters_are_float(network, night_inputs):
@@ -137,7 +137,7 @@ def test_output_is_double_and_parameters_are_float(network, night_inputs):
 
 
 def test_features_made_beforehand_give_the_same(network, night_inputs):
-    made = network.view().features(night_inputs)
+    made = network.view().features.show(night_inputs)
     assert torch.equal(network.view()(night_inputs, made).rho, network(night_inputs).rho)
 
 
@@ -223,7 +223,9 @@ def test_two_observations_are_enough_for_the_invariant_form(simulate, to_inputs,
 
 
 def test_names_and_order_of_the_tensors():
-    names = [name for name, _ in TrainableNetwork(NetworkConfig(width=8, blocks=1)).named_parameters()]
+    names = [
+        name for name, _ in TrainableNetwork(NetworkConfig(width=8, blocks=1)).named_parameters()
+    ]
     layers = ("trunk.entry", "trunk.inner.0", "trunk.outer.0", "heads.0", "heads.1")
     factors = ("log_scale", "direction", "bias")
     # resumed runs know the moments of the optimiser by this order

@@ -41,7 +41,7 @@ def test_log_output_says_log_range_and_velocity_along_the_line_of_sight(night_in
     zero = torch.zeros(500, 2).double()
     rho, rho_dot = output(zero, night_inputs)
     torch.testing.assert_close(rho, night_truth[0].log().mean().exp().expand(500))
-    sight = Axes.at(*night_inputs.sky.T).sight
+    sight = Axes.at(night_inputs.sky).sight
     torch.testing.assert_close(rho_dot, -(sight * night_inputs.observer_velocity).sum(-1))
     one = output(zero + 1.0, night_inputs)
     torch.testing.assert_close(one[1] - rho_dot, torch.full((500,), (2 * GM_SUN) ** 0.5).double())

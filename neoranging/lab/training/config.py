@@ -48,7 +48,8 @@ class TrainingConfig:
     patience : int
         Epochs without a better validation loss after which training stops.
     data_loss : str
-        Loss of errors in the normalised space; a name of ``neoranging.lab.training.losses.DATA_LOSSES``.
+        Loss of errors in the normalised space; a name of
+        ``neoranging.lab.training.losses.DATA_LOSSES``.
     weights : LossWeights
         Weights of the terms of the PINN's loss.
     error_size_weight : float

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from neoranging.nn.outputs import LOG_ERROR_LIMITS
 from neoranging.lab.training.physics import Residuals
+from neoranging.nn.outputs import LOG_ERROR_LIMITS
 
 _LEVELS: Final = 51  # quantiles at 0, 2, ... 100 %
 _TENTH: Final = 5  # place of the 10th percentile among them

@@ -89,7 +89,7 @@ def initial_weights(config: NetworkConfig) -> dict[str, Tensor]:
     starts smaller: every block adds to the variance of the sum, and together they are to add about
     one.
     """
-    weights = {}
+    weights: dict[str, Tensor] = {}
     for name, (n_in, n_out) in layer_sizes(config).items():
         weight = nn.init.xavier_normal_(torch.empty(n_out, n_in))
         log_scale = torch.normal(1.0, 0.1, (n_out,))

@@ -79,7 +79,7 @@ class SightGeometry(NamedTuple):
         if origin == "geocenter":
             dec, motion = inputs.dec[..., 1], inputs.motion()
             return cls(
-                Axes.at(inputs.ra[..., 1], dec).sight,
+                Axes.at(torch.stack([inputs.ra[..., 1], dec], dim=-1)).sight,
                 (motion.ra_rate * torch.cos(dec)) ** 2 + motion.dec_rate**2,
                 inputs.earth,
                 free_fall,
@@ -88,7 +88,7 @@ class SightGeometry(NamedTuple):
             )
         is_straight = inputs.curved[..., None] == 0.0
         return cls(
-            Axes.at(*inputs.sky.unbind(-1)).sight,
+            Axes.at(inputs.sky).sight,
             dot(inputs.sky_rate, inputs.sky_rate),
             inputs.observer,
             torch.where(is_straight, free_fall, inputs.observer_acc),
@@ -176,7 +176,7 @@ def jerks(inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> tuple[Tensor, Tens
     geometry = SightGeometry.of(inputs, "topocenter")
     parallax_rate = torch.where(inputs.parallax != 0.0, -rho_dot / rho**2, 0.0)
     sight, rho, rho_dot = geometry.direction, rho[..., None], rho_dot[..., None]
-    axes = Axes.at(*inputs.sky.unbind(-1))
+    axes = Axes.at(inputs.sky)
     rate, bend = axes.tangential(inputs.sky_rate), axes.tangential(inputs.sky_acc)
     station_velocity = inputs.observer_rate - inputs.earth_rate
     observer_jerk = -(EARTH_ROTATION_RATE**2) * station_velocity

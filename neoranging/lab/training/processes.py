@@ -181,10 +181,12 @@ def joined(device: torch.device) -> Iterator[Processes]:
         return
     began = not distributed.is_initialized()  # else a program of the user's has set it up
     if began:
-        if device.type == "cuda":
-            torch.cuda.set_device(device)
         with _company():
-            distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+            if device.type == "cuda":
+                torch.cuda.set_device(device)
+                distributed.init_process_group("nccl", device_id=device)
+            else:
+                distributed.init_process_group("gloo")
     yield Processes(distributed.get_rank(), distributed.get_world_size())
     if began:  # after an error the process ends, and the others notice
         distributed.destroy_process_group()

@@ -65,8 +65,9 @@ def features_with_tangent(
     ``inputs`` and ``tangent`` are those of `with_tangent`.
     """
     tangent = inputs.tangent() if tangent is None else tangent
-    raw, rate = jvp(features.raw, (inputs,), (tangent,))
-    return features.finish(raw, inputs), features.finish_rate(rate, inputs)
+    raw, rate = jvp(lambda x: features.columns(x)[0], (inputs,), (tangent,))
+    scaled = features.finish(raw, features.present(inputs), inputs)
+    return scaled, features.finish_rate(rate, inputs)
 
 
 def heads_with_tangent(
@@ -102,7 +103,7 @@ def with_tangent(
     features = features_with_tangent(network.features, inputs, tangent)
     value, rate = heads_with_tangent(network, *features)
     heads = torch.stack([value[..., :2], rate[..., :2]])
-    pair = network.output.turned(heads, network.features.arrow(inputs))
+    pair = network.output.turned(heads, network.features.columns(inputs)[1])
     state, state_rate = jvp(network.output, (pair[0], inputs), (pair[1], tangent))
     log_error = value[..., 2:] if network.config.second_output else None
     return RangingState(*state), RangingState(*state_rate), log_error

@@ -16,8 +16,8 @@ from neoranging.estimators.pinn import PINNEstimator
 from neoranging.lab.sets.splits import split_set
 from neoranging.lab.simulation.twin import Twin, make_twin
 from neoranging.lab.study.calibration import calibrate
-from neoranging.nn import checkpoint
 from neoranging.lab.training.network import TrainableNetwork
+from neoranging.nn import checkpoint
 from neoranging.nn.network import NetworkConfig
 
 

@@ -326,7 +326,11 @@ def test_the_best_epoch_is_that_of_the_validation_arcs(parts, tmp_path):
     told = result.card["metrics"]["validation"]["total"]
     with torch.no_grad():
         of_validation, of_training = (
-            float(objective(TrainableNetwork(result.network), arcs.map(lambda x: x.double()))[0]["total"])
+            float(
+                objective(TrainableNetwork(result.network), arcs.map(lambda x: x.double()))[0][
+                    "total"
+                ]
+            )
             for arcs in (validation, train)
         )
     assert told == pytest.approx(of_validation, rel=1e-5)

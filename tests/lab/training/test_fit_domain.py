@@ -6,9 +6,9 @@ import pytest
 from neoranging.exceptions import TrainingError
 from neoranging.lab.training.data import load_arcs
 from neoranging.lab.training.domain import fit_domain
+from neoranging.lab.training.network import TrainableNetwork
 from neoranging.nn import checkpoint
 from neoranging.nn.domain import Domain
-from neoranging.lab.training.network import TrainableNetwork
 from neoranging.nn.network import NetworkConfig
 
 

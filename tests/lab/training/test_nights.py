@@ -250,9 +250,7 @@ def test_a_resumed_run_sees_the_same_nights(twin_set, tmp_path):
     resumed = fit_on_set(config, twin_set, tmp_path / "killed", device="cpu", resume=True)
     for one, other in zip(straight.history, resumed.history, strict=True):
         assert {**one, "seconds": 0.0} == {**other, "seconds": 0.0}
-    for a, b in zip(
-        straight.network.arrays.values(), resumed.network.arrays.values(), strict=True
-    ):
+    for a, b in zip(straight.network.arrays.values(), resumed.network.arrays.values(), strict=True):
         assert np.array_equal(a, b)
     losses = [row["val_total"] for row in straight.history]
     assert losses[-1] < losses[0]

@@ -10,12 +10,6 @@ from neoranging.core.geometry import norm, radec
 from neoranging.core.kepler import propagate
 from neoranging.ephemeris.states import planet_position
 from neoranging.lab.training.network import TrainableNetwork
-from neoranging.lab.training.tangents import (
-    features_with_tangent,
-    heads_with_tangent,
-    with_tangent,
-)
-from neoranging.nn.network import NetworkConfig
 from neoranging.lab.training.physics import (
     MAX_RESIDUAL,
     VELOCITY,
@@ -24,6 +18,12 @@ from neoranging.lab.training.physics import (
     range_acceleration,
     residuals,
 )
+from neoranging.lab.training.tangents import (
+    features_with_tangent,
+    heads_with_tangent,
+    with_tangent,
+)
+from neoranging.nn.network import NetworkConfig
 from neoranging.observations import observatories
 
 H = 0.004

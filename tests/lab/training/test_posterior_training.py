@@ -24,7 +24,10 @@ def test_the_density_at_the_truth_grows(arc_set, tmp_path):
     result = fit_network(config, train, validation, tmp_path / "run", device="cpu", threads=1)
     losses = [row["val_total"] for row in result.history]
     assert losses[-1] < losses[0] - 0.5
-    columns = (validation.inputs.map(np.asarray), *map(np.asarray, (validation.rho, validation.rho_dot)))
+    columns = (
+        validation.inputs.map(np.asarray),
+        *map(np.asarray, (validation.rho, validation.rho_dot)),
+    )
     own = result.network.log_density(*columns)
     assert -float(own.mean()) == pytest.approx(min(losses), rel=1e-3)
 
