@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from astropy import units as u
-from astropy.coordinates import SkyCoord
 from astropy.table import QTable
 from astropy.time import Time
 from scipy.special import ndtri
@@ -29,6 +28,8 @@ from neoranging.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from astropy.coordinates import SkyCoord
 
     from neoranging.orbits.samples import OrbitSamples
     from neoranging.orbits.solution import OrbitSolution
@@ -98,6 +99,8 @@ class RangeEstimate(FollowUpView):
     @property
     def coord(self) -> SkyCoord:
         """Direction at the epoch with the range as its distance, ICRS axes; from the origin."""
+        from astropy.coordinates import SkyCoord
+
         a = self.attributable
         return SkyCoord(a.ra, a.dec, distance=self.range, obstime=self.epoch, frame="icrs")
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 import numpy.typing as npt
 from astropy import units as u
-from astropy.coordinates import EarthLocation, SkyCoord
 from astropy.time import Time
 
 from neoranging import ephemeris
@@ -35,6 +34,7 @@ from neoranging.records import many
 from neoranging.typing import AnyArray, FloatArray, IntArray, StrArray
 
 if TYPE_CHECKING:
+    from astropy.coordinates import EarthLocation, SkyCoord
     from astropy.table import QTable
 
     from neoranging.estimate import RangeEstimate
@@ -59,6 +59,8 @@ class _Observed:
     @property
     def coord(self) -> SkyCoord:
         """Directions, ICRS, shape (n,)."""
+        from astropy.coordinates import SkyCoord
+
         c = self._set._columns
         return SkyCoord(c.ra << u.deg, c.dec << u.deg, frame="icrs")
 
@@ -75,6 +77,8 @@ class _Observed:
     @property
     def location(self) -> EarthLocation:
         """Place of each observation, shape (n,); NaN for spacecraft and unknown codes."""
+        from astropy.coordinates import EarthLocation
+
         return EarthLocation.from_geocentric(*self._set._columns.itrf.T, unit=u.m)
 
     @property

@@ -37,7 +37,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import astropy.units as u
 import erfa
 import numpy as np
-from astropy.coordinates import EarthLocation
 from astropy.time import Time
 from astropy.utils import iers
 from jplephem.spk import SPK
@@ -50,6 +49,8 @@ from neoranging.exceptions import EphemerisError, NeoRangingWarning
 from neoranging.typing import AnyArray, FloatArray, IntArray, StrArray
 
 if TYPE_CHECKING:
+    from astropy.coordinates import EarthLocation
+
     from neoranging.core.flight import Almanac
 
 KERNEL: Final = Path(__file__).parents[1] / "data" / "ephemeris" / "de440_1950_2060.bsp"
@@ -482,7 +483,7 @@ def observer_posvel(
 
 def _itrf(location: EarthLocation | str | Sequence[str] | StrArray) -> FloatArray:
     """Earth-fixed positions ``(..., 3)`` [m]."""
-    if isinstance(location, EarthLocation):
+    if hasattr(location, "geocentric"):  # an EarthLocation
         return np.stack([axis.to_value(u.m) for axis in location.geocentric], axis=-1)
     from neoranging.observations import observatories
     from neoranging.observations.stations import require_codes
@@ -503,6 +504,8 @@ def zenith(
     """
     epoch = tdb_mjd(time)
     itrf = np.zeros(3) if location is None else _itrf(location)
+    from astropy.coordinates import EarthLocation
+
     site = EarthLocation.from_geocentric(*np.moveaxis(itrf, -1, 0), unit=u.m)
     lon, lat = (angle.to_value(u.rad) for angle in (site.lon, site.lat))
     normal = np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
