@@ -119,47 +119,6 @@ class TangentFit(NamedTuple):
         return _motions(self)
 
 
-def logarithm(
-    pole: FloatArray, east: FloatArray, north: FloatArray, direction: FloatArray
-) -> FloatArray:
-    """Tangent-plane coordinates (east, north) [rad] of directions, shape (n, 2)."""
-    x, y, z = dot(direction, east), dot(direction, north), dot(direction, pole)
-    sine = np.hypot(x, y)
-    angle = np.arctan2(sine, z)
-    scale = np.divide(angle, sine, out=np.ones_like(sine), where=sine > 0.0)
-    return np.stack([x * scale, y * scale], axis=-1)
-
-
-# the six different entries of a symmetric matrix, and where each stands
-_ROW, _COLUMN = np.triu_indices(3)
-_PAIR = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
-
-
-class ParabolaFit:
-    """The linear operator that turns values along arcs into their derivatives at the epoch.
-
-    It depends on epochs and weights only, so the same operator serves the sky coordinates, the
-    observer's positions and any prediction: what it smooths away in one it smooths away in all.
-    The derivatives of an arc with two epochs are those of a straight line, acceleration zero.
-    """
-
-    def __init__(self, arcs: Arcs) -> None:
-        self.arcs = arcs
-        self._fit, self._path = tangent_fit(arcs), path_fit(arcs)
-        # derivatives by the time in days, where the operator has it in units of the arc
-        self._powers = self._path.scale[:, None] ** np.arange(3.0)
-
-    def derivatives(self, values: FloatArray) -> FloatArray:
-        """Value, rate and acceleration at the epoch: (n, c) -> (M, c, 3)."""
-        coefficients = self.arcs.sum(values[:, :, None] * self._path.operator[:, None, :])
-        return coefficients / self._powers[:, None]
-
-    def plane(self, direction: FloatArray) -> FloatArray:
-        """Tangent-plane coordinates of one direction for each observation, shape (n, 2)."""
-        fit, owner = self._fit, self.arcs.owner
-        return logarithm(fit.pole[owner], fit.east[owner], fit.north[owner], direction)
-
-
 class PathFit(NamedTuple):
     """Parabolas of M arcs as an operator: what they leave of the n values that they are fitted to.
 
@@ -184,39 +143,6 @@ class PathFit(NamedTuple):
         """Values without the parabolas fitted to them, shape (n, c)."""
         coefficients = arcs.sum(values[:, :, None] * self.operator[:, None, :])
         return values - np.einsum("nk,nck->nc", self.basis, coefficients[arcs.owner])
-
-    def covariance(self, arcs: Arcs, variance: FloatArray) -> FloatArray:
-        """Covariance of (value, rate, acceleration) of independent values, (M, c, 3, 3).
-
-        ``variance``, of shape (n, c), is that of the values.
-        """
-        pairs = self.operator[:, _ROW] * self.operator[:, _COLUMN]
-        covariance = arcs.sum(variance[:, :, None] * pairs[:, None, :])[:, :, _PAIR]
-        return covariance / self._powers
-
-    def covariance_of_shared(self, arcs: Arcs, error: FloatArray, visit: IntArray) -> FloatArray:
-        """Covariance of (value, rate, acceleration) of values that err alike, (M, c, 3, 3).
-
-        ``error``, of shape (n, c), is what one cause, of its own for each ``visit``, adds to each.
-        """
-        effect = error[:, :, None] * self.operator[:, None, :]
-        if visit is arcs.owner:
-            together = arcs.sum(effect)
-            return together[:, :, :, None] * together[:, :, None, :] / self._powers
-        first = np.unique(visit, return_index=True)[1]
-        flat = effect.reshape(len(visit), -1).T
-        together = np.stack([np.bincount(visit, column) for column in flat], axis=1)
-        together = together.reshape(len(first), *effect.shape[1:])
-        square = together[:, :, :, None] * together[:, :, None, :]
-        covariance = np.zeros((len(arcs), *square.shape[1:]))
-        np.add.at(covariance, arcs.owner[first], square)
-        return covariance / self._powers
-
-    @property
-    def _powers(self) -> FloatArray:
-        """Units of the entries of a covariance, shape (M, 1, 3, 3)."""
-        power = self.scale[:, None] ** np.arange(3.0)
-        return power[:, None, :, None] * power[:, None, None, :]
 
 
 def tangent_fit(arcs: Arcs) -> TangentFit:
@@ -510,7 +436,7 @@ def _fit_arc(
 def plane_point(
     pole: Triple, east: Triple, north: Triple, direction: Triple
 ) -> tuple[float, float]:
-    """Tangent-plane coordinates (east, north) [rad] of one direction; see `logarithm`."""
+    """Tangent-plane coordinates (east, north) [rad] of one direction: the map of this module."""
     x, y, z = dot3(direction, east), dot3(direction, north), dot3(direction, pole)
     sine = math.sqrt(x * x + y * y)
     scale = math.atan2(sine, z) / sine if sine > 0.0 else 1.0
@@ -533,8 +459,14 @@ def _motions(fit: TangentFit) -> tuple[FloatArray, FloatArray, FloatArray]:
 @compiled
 def fitted_motion(fit: TangentFit, k: int) -> tuple[Triple, Triple, Triple]:
     """Line of sight of one arc and its two derivatives at the epoch; see `TangentFit.motion`."""
+    return motion_along(fit, k, fit.sky[k])
+
+
+@compiled
+def motion_along(fit: TangentFit, k: int, sky: FloatArray) -> tuple[Triple, Triple, Triple]:
+    """`fitted_motion` where the plane coordinates have other derivatives, shape (2, 3)."""
     pole, east, north = row(fit.pole, k), row(fit.east, k), row(fit.north, k)
-    x, y = fit.sky[k, 0, 0], fit.sky[k, 1, 0]
+    x, y = sky[0, 0], sky[1, 0]
     angle = math.sqrt(x * x + y * y)
     sinc = math.sin(angle) / angle if angle > 0.0 else 1.0
     offset = combined3(sinc * x, east, sinc * y, north)
@@ -542,10 +474,10 @@ def fitted_motion(fit: TangentFit, k: int) -> tuple[Triple, Triple, Triple]:
     half = combined3(1.0, pole, 1.0, direction)
     share = 1.0 / (1.0 + dot3(pole, direction))
     # vectors of the plane, carried from the pole to the fitted direction
-    x, y = fit.sky[k, 0, 1], fit.sky[k, 1, 1]
+    x, y = sky[0, 1], sky[1, 1]
     rate = combined3(x, east, y, north)
     rate = plus3(rate, -share * dot3(rate, direction), half)
-    bend = combined3(fit.sky[k, 0, 2], east, fit.sky[k, 1, 2], north)
+    bend = combined3(sky[0, 2], east, sky[1, 2], north)
     bend = plus3(bend, -share * dot3(bend, direction), half)
     return direction, rate, plus3(bend, -(x * x + y * y), direction)
 

@@ -370,7 +370,7 @@ def _solve(
     """
     m = len(triplet)
     equation = RangeEquation(np.empty(m), np.empty(m), np.empty(m), np.empty(m), mu)
-    roots, ranges = _room(MOST_ROOTS * m), np.empty((MOST_ROOTS * m, 3))
+    roots, ranges = room_for_roots(MOST_ROOTS * m), np.empty((MOST_ROOTS * m, 3))
     rho, n = np.empty(MOST_ROOTS), 0
     for k in range(m):
         middle = triplet[k, 1]
@@ -392,11 +392,11 @@ def _solve(
             roots.r[n, 0], roots.r[n, 1], roots.r[n, 2] = orbit.r
             roots.v[n, 0], roots.v[n, 1], roots.v[n, 2] = orbit.v
             n += 1
-    return _first(roots, n), ranges[:n].copy(), equation
+    return first_roots(roots, n), ranges[:n].copy(), equation
 
 
 @compiled
-def _room(n: int) -> Roots:
+def room_for_roots(n: int) -> Roots:
     """Room for roots, their covariances not known yet."""
     return Roots(
         np.empty(n, dtype=np.int64),
@@ -411,7 +411,7 @@ def _room(n: int) -> Roots:
 
 
 @compiled
-def _first(roots: Roots, n: int) -> Roots:
+def first_roots(roots: Roots, n: int) -> Roots:
     """First n of roots, without the room of the others."""
     return Roots(
         roots.arc[:n].copy(),

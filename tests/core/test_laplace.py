@@ -1,15 +1,20 @@
 """Laplace's method: the textbook equation, exact orbits from all observations, errors."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import simulated_arcs
 from claimed_errors import claimed_errors
+from reference import laplace as reference
+from reference.attributable import ParabolaFit
 
 from neoranging.constants import GM_SUN
-from neoranging.core.attributable import ParabolaFit, from_fit, tangent_fit
+from neoranging.core.attributable import from_fit, tangent_fit
 from neoranging.core.candidates import Thresholds, solve
 from neoranging.core.geometry import cross, dot, norm
 from neoranging.core.laplace import laplace
+from neoranging.core.noise import error_law
 from neoranging.core.prediction import sight
 from neoranging.core.status import RangeStatus
 
@@ -34,6 +39,32 @@ def test_roots_of_the_series_satisfy_the_equation_of_motion(five_days):
     assert np.abs(dot(force, rate) / norm(rate) / size).max() < 1e-9
     assert np.abs(dot(rate, L)).max() < 1e-15
     np.testing.assert_allclose(found.roots.r, r, atol=1e-14)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_roots_and_errors_are_those_of_numpy(simulate, several):
+    s = simulate(300, 0.6, seed=36, n_observations=(3, 9)).with_noise(np.random.default_rng(6), 0.3)
+    arcs = s.arcs
+    if several:  # visits of three stations that take turns
+        visit = np.random.default_rng(7).integers(0, 3, len(arcs.t))
+        arcs = dataclasses.replace(arcs, visit=visit)
+    found, expected = laplace(arcs), reference.laplace(arcs)
+    np.testing.assert_array_equal(found.roots.arc, expected.roots.arc)
+    same = found.roots.converged == expected.roots.converged
+    assert same.mean() > 0.99
+    for name in ("rho", "rho_dot", "r", "v"):
+        values, others = getattr(found.roots, name)[same], getattr(expected.roots, name)[same]
+        np.testing.assert_allclose(values, others, rtol=1e-7, atol=1e-9)
+    law = error_law(arcs)
+    (variance, covariance), (other, another) = found.errors(law), expected.errors(law)
+    np.testing.assert_allclose(variance, other, rtol=1e-7)
+    size = np.sqrt(np.einsum("kaii->ki", another)[:, None])
+    np.testing.assert_allclose(
+        (covariance / size[..., None] / size[..., None, :])[same],
+        (another / size[..., None] / size[..., None, :])[same],
+        rtol=1e-5,
+        atol=1e-8,
+    )
 
 
 def test_a_converged_orbit_has_the_observed_parabola(five_days):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from neoranging.core.attributable import Attributables, PathFit, TangentFit, logarithm
+from neoranging.core.attributable import Attributables, PathFit, TangentFit
 from neoranging.core.geometry import dot, norm, radec, sky_basis
 
 # normal matrix of the basis (1, x, x^2 / 2) from the moments of x
@@ -18,6 +18,15 @@ _FACTOR = np.array([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 0.25]])
 # the six different entries of a symmetric matrix, and where each stands
 _ROW, _COLUMN = np.triu_indices(3)
 _PAIR = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+
+
+def logarithm(pole, east, north, direction):
+    """Tangent-plane coordinates (east, north) of directions, shape (n, 2)."""
+    x, y, z = dot(direction, east), dot(direction, north), dot(direction, pole)
+    sine = np.hypot(x, y)
+    angle = np.arctan2(sine, z)
+    scale = np.divide(angle, sine, out=np.ones_like(sine), where=sine > 0.0)
+    return np.stack([x * scale, y * scale], axis=-1)
 
 
 def exponential(pole, east, north, plane):

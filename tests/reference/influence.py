@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from reference.attributable import logarithm
 
 from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import logarithm
 from neoranging.core.geometry import norm, sky_basis
 from neoranging.core.influence import Deletion
 from neoranging.typing import FloatArray

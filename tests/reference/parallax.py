@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from reference.attributable import logarithm
 
 from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import logarithm, tangent_fit
+from neoranging.core.attributable import tangent_fit
 from neoranging.core.geometry import dot
 from neoranging.core.parallax import LARGEST_ERROR, Parallax
 from neoranging.typing import FloatArray, IntArray
