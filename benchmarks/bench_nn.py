@@ -135,7 +135,10 @@ def estimates(name: str, count: int) -> None:
 def steps(count: int) -> None:
     """Ratios of the steps of training."""
     from neoranging.lab.training import TrainingConfig
+    from neoranging.lab.training.data import TrainingArcs
+    from neoranging.lab.training.memory import keep_freed_memory
     from neoranging.lab.training.network import TrainableNetwork
+    from neoranging.lab.training.objective import Objective
 
     keep_freed_memory()
     torch.set_num_threads(1)
