@@ -221,19 +221,21 @@ def _log_normals(
 ) -> FloatArray:
     """Logarithms (B, K) of normal densities at x (B, f); components lie side by side in memory."""
     n, size, k = len(x), len(mean), len(log_norm)
-    result = np.empty((n, k))
-    white = np.empty(k)
+    result, white, total = np.empty((n, k)), np.empty(k), np.empty(k)
     for b in range(n):
-        total = result[b]
-        total[:] = log_norm
+        for c in range(k):
+            total[c] = log_norm[c]
         for i in range(size):
-            white[:] = -mean[i]
+            for c in range(k):
+                white[c] = -mean[i, c]
             for j in range(i + 1):
-                factor, row = x[b, j], inverse[i, j]
+                column = x[b, j]
                 for c in range(k):
-                    white[c] += factor * row[c]
+                    white[c] += column * inverse[i, j, c]
             for c in range(k):
                 total[c] -= 0.5 * white[c] * white[c]
+        for c in range(k):
+            result[b, c] = total[c]
     return result
 
 

@@ -15,7 +15,7 @@ from array_api_compat import device
 from neoranging.constants import GM_EARTH, GM_SUN, R_EARTH
 from neoranging.core.admissible import closing_ranges
 from neoranging.nn.arrays import Array, constant, joined, namespace_of, smallest
-from neoranging.nn.geometry import Axes, dot, three_point
+from neoranging.nn.geometry import Axes, three_point
 from neoranging.nn.inputs import ArcInputs
 
 _N_GRID: Final = 64
@@ -56,15 +56,18 @@ def energy_coefficients(inputs: ArcInputs, origin: str) -> Array:
     origin : {"geocenter", "topocenter"}
         See `Attributable.of`.
     """
-    sight, sight_rate, position, velocity = Attributable.of(inputs, origin)
-    twice = 2.0 * velocity
+    at = Attributable.of(inputs, origin)
+    xp = namespace_of(at.sight)
+    rows = xp.concat([vector[..., None, :] for vector in at], axis=-2)
+    products = rows @ rows.mT
+    u, du, r, v = range(4)
     return joined(
-        dot(position, position),
-        dot(twice, sight),
-        dot(sight_rate, sight_rate),
-        dot(twice, sight_rate),
-        dot(velocity, velocity),
-        2.0 * dot(position, sight),
+        products[..., r, r],
+        2.0 * products[..., v, u],
+        products[..., du, du],
+        2.0 * products[..., v, du],
+        products[..., v, v],
+        2.0 * products[..., r, u],
     )
 
 

@@ -11,7 +11,7 @@ from neoranging.lab.training.network import TrainableNetwork
 from neoranging.lab.training.physics import jerks
 from neoranging.lab.training.tangents import features_with_tangent
 from neoranging.nn.features import FEATURES, InvariantFeatures, PaperFeatures
-from neoranging.nn.geometry import in_frame
+from neoranging.nn.geometry import in_frame, speed
 from neoranging.nn.network import NetworkConfig
 
 
