@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parents[2] / "neoranging"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+COMPILED = {"compiled", "inner", "inlined", "formula"}
+"""Decorators of `neoranging.core.compiled`."""
 
 
 class House(NamedTuple):
@@ -27,7 +29,8 @@ class House(NamedTuple):
     private: list[str]
     """Private functions and methods."""
     called_once: list[str]
-    """Those of them that are mentioned in one place."""
+    """Those of them that are mentioned in one place; parts of a compiled kernel aside, which is one
+    function by its nature and cut where it would be too long to read."""
 
 
 def stubs(folder: Path) -> dict[str, list[str]]:
@@ -67,7 +70,8 @@ def survey(folder: Path = PACKAGE) -> House:
     sources = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))}
     lines: Counter[str] = Counter()
     uses: Counter[str] = Counter()
-    private = []
+    private: list[str] = []
+    compiled: set[str] = set()
     for path, source in sources.items():
         parts = path.relative_to(folder).parts[:-1]
         room = "/".join(parts[: 2 if parts[:1] == ("lab",) else 1]) or "(top)"
@@ -77,7 +81,9 @@ def survey(folder: Path = PACKAGE) -> House:
                 uses[node.id if isinstance(node, ast.Name) else node.attr] += 1
             elif isinstance(node, Function) and node.name.startswith("_"):
                 private += [] if node.name.startswith("__") else [node.name]
-    once = [name for name in private if uses[name] == 1]
+                names = {ast.unparse(decorator) for decorator in node.decorator_list}
+                compiled |= {node.name} if names & COMPILED else set()
+    once = [name for name in private if uses[name] == 1 and name not in compiled]
     return House(dict(lines.most_common()), public_names(folder), private, once)
 
 
