@@ -19,12 +19,13 @@ for _, calculation in calculations():
 
 pending, ready = [kernel for kernel in REGISTER if kernel.signatures], []
 while pending:
-    kernel = pending.pop()
-    if not any(kernel is other for other in ready):
-        ready.append(kernel)
-        code = kernel.py_func
+    function = pending.pop()
+    if not any(function is other for other in ready):
+        ready.append(function)
+        code = getattr(function, "py_func", function)
         named = [code.__globals__.get(name) for name in code.__code__.co_names]
-        pending += [value for value in named if any(value is other for other in REGISTER)]
+        # what it calls is compiled into it: kernels, parts of them, formulae
+        pending += [v for v in named if hasattr(v, "py_func") or hasattr(v, "__code__")]
 for kernel in REGISTER:
     if not any(kernel is other for other in ready):
         print(kernel.__module__, kernel.__name__)
