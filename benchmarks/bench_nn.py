@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 import torch
+from neoranging.nn.modules import RangingNetwork
 
 from neoranging.constants import GM_SUN
 from neoranging.lab.training import NetworkConfig, TrainingConfig
@@ -21,7 +22,6 @@ from neoranging.lab.training.data import TrainingArcs
 from neoranging.lab.training.memory import keep_freed_memory
 from neoranging.lab.training.objective import Objective
 from neoranging.nn.inputs import ArcInputs
-from neoranging.nn.modules import RangingNetwork
 from neoranging.nn.scaling import Scaling
 
 BATCH = TrainingConfig().batch_size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from astropy import units as u
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from neoranging.orbits.samples import OrbitSamples
     from neoranging.orbits.solution import OrbitSolution
     from neoranging.tracklet import Tracklet, TrackletSet
+
+
+_STATUSES: Final = np.array(list(RangeStatus), dtype=object)
+"""Statuses by their codes."""
 
 
 class RangeEstimate(FollowUpView):
@@ -115,7 +119,7 @@ class RangeEstimate(FollowUpView):
     @property
     def status(self) -> Any:
         """`RangeStatus`, or an array of them, shape (M,); ``.advice`` says what to try."""
-        return self._value(np.array(list(RangeStatus), dtype=object)[self._answers.status])
+        return self._value(_STATUSES[self._answers.status])
 
     @property
     def ok(self) -> Any:
@@ -133,7 +137,7 @@ class RangeEstimate(FollowUpView):
         remarks = self._answers.remarks
         if remarks is None:
             remarks = np.full(self._n_rows, "")
-        return self._value(remarks)
+        return self._value(remarks.astype(np.str_))
 
     @property
     def admissible(self) -> Any:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from neoranging.core.columns import ragged_rows
 from neoranging.core.compiled import compiled, plain
 from neoranging.core.geometry import line_of_sight
 from neoranging.typing import FloatArray, IntArray, StrArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _MANY_ARCS = 256  # arcs from which a sparse product beats a reduction
 
@@ -157,6 +159,8 @@ class Arcs:
     @cached_property
     def _summation(self) -> csr_array:
         """The sum over each arc as a sparse matrix: four times as fast on many columns."""
+        from scipy.sparse import csr_array  # a quarter of a second, for many arcs only
+
         n = len(self.t)
         return csr_array((np.ones(n), np.arange(n), self.offsets), shape=(len(self), n))
 
@@ -238,14 +242,14 @@ def visits(offsets: IntArray, t: FloatArray, station: StrArray) -> IntArray:
     """
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     changed = station[1:] != station[:-1]
-    order = np.arange(len(t))
+    order: slice | IntArray = slice(None)
     if np.any(changed & (owner[1:] == owner[:-1])):  # stations may take turns within a night
         code = np.unique(station, return_inverse=True)[1]
         order = np.lexsort((t, code, owner))
         changed = np.diff(code[order]) != 0
-    first = np.ones(len(t), dtype=np.int64)
     gap = np.diff(t[order]) > _LONGEST_VISIT_D
-    first[1:] = changed | gap | (np.diff(owner[order]) != 0)
-    label = np.empty(len(t), dtype=np.int64)
-    label[order] = np.cumsum(first) - 1
+    label = np.zeros(len(t), dtype=np.int64)
+    ordered = np.zeros(len(t), dtype=np.int64)
+    np.cumsum(changed | gap | (np.diff(owner[order]) != 0), out=ordered[1:])
+    label[order] = ordered
     return label

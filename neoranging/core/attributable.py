@@ -120,7 +120,7 @@ class TangentFit(NamedTuple):
 
 
 class PathFit(NamedTuple):
-    """Parabolas of M arcs as an operator on n values, and what they leave of the observations."""
+    """Parabolas of M arcs as an operator, and what they leave of the n values that are fitted."""
 
     basis: FloatArray
     """Powers of the time since the epoch, in units of the arc, shape (n, 3)."""

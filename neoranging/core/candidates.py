@@ -40,6 +40,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtr
 
 from neoranging.constants import ARCSEC, GM_EARTH, GM_SUN, R_EARTH
@@ -63,14 +64,14 @@ from neoranging.core.noise import (
     mix,
     quantile_of,
     rate_at,
+    squares_of_offsets,
     tail_of_one,
-    usual_scales,
 )
 from neoranging.core.prediction import light_path, sky_offset
 from neoranging.core.range_equation import MOST_ROOTS, RangeEquation
 from neoranging.core.status import RangeStatus
 from neoranging.core.triples import dot3, length3, row
-from neoranging.typing import BoolArray, CodeArray, FloatArray, IntArray, StrArray
+from neoranging.typing import BoolArray, CodeArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def solve(
         float(thresholds.misfit),
         2.0 * float(ndtr(-thresholds.exclusion)),
     )
-    tails = tail_of_one(limits.rare), usual_scales()
+    tails = tail_of_one(limits.rare), squares_of_offsets()
     place = o, arcs.direction, arcs.triplet, roots, classical.equation
     chosen = _verdicts(*place, judged, law, variance, parts, limits, *tails)
     candidates = Candidates(
@@ -181,7 +182,7 @@ def solve(
     )
 
 
-def _remarks(off: FloatArray) -> StrArray | None:
+def _remarks(off: FloatArray) -> npt.NDArray[np.object_] | None:
     """Remarks of arcs whose bend rests on one observation, ``off`` from the others [rad]."""
     alone = np.flatnonzero(np.isfinite(off))
     if not len(alone):
@@ -192,7 +193,7 @@ def _remarks(off: FloatArray) -> StrArray | None:
             f"the bend rests on one observation, {arcsec:.3g} arcsec off the line of the others: "
             "if that one is wrong so is the range"
         )
-    return remarks.astype(np.str_)
+    return remarks
 
 
 class _Judged(NamedTuple):
@@ -218,7 +219,7 @@ class _Judged(NamedTuple):
     NaN where a parabola fits better, or no orbit was reached."""
 
 
-@announced("the judging of orbits", 10)
+@announced("the judging of orbits", 5)
 @compiled
 def _judge(
     o: Observations,
@@ -388,7 +389,7 @@ class _Chosen(NamedTuple):
     (M,); NaN where it rests on more."""
 
 
-@announced("the verdict on ranges", 10)
+@announced("the verdict on ranges", 6)
 @compiled
 def _verdicts(
     o: Observations,
@@ -402,7 +403,7 @@ def _verdicts(
     parts: FloatArray,
     limits: _Limits,
     tails: FloatArray,
-    usual: FloatArray,
+    squares: FloatArray,
 ) -> _Chosen:
     """Answers to all arcs; ``parts`` is the covariance of each root by each kind of error."""
     m, n = len(triplet), len(roots.rho)
@@ -425,15 +426,17 @@ def _verdicts(
         scatter, offset, timing = variance[k, 0], variance[k, 1], variance[k, 2]
         noise, tail = math.sqrt(scatter + offset + timing), 1.0
         if pick < 0:
-            mix(0.0, 0.0, 0.0, law.scales[k], usual, found.scales[k])
+            mix(0.0, 0.0, 0.0, law.scales[k], squares, found.scales[k])
         else:
             _take_root(roots, pick, k, found)
             part = parts[pick]
-            mix(part[0, 0, 0], part[1, 0, 0], part[2, 0, 0], law.scales[k], usual, found.scales[k])
+            mix(
+                part[0, 0, 0], part[1, 0, 0], part[2, 0, 0], law.scales[k], squares, found.scales[k]
+            )
             sigma = math.sqrt(found.covariance[k, 0, 0])
             # a mixture's tail is longer: what its root mean square does not determine it does not
             if sigma <= limits.relative_error * found.rho[k] and noise * limits.exclusion < 1.0:
-                mix(scatter, offset, timing, law.scales[k], usual, levels)
+                mix(scatter, offset, timing, law.scales[k], squares, levels)
                 tail = quantile_of(levels, limits.rare, tails) / limits.exclusion
         noise *= tail
         # also where the noise is no number: an object that does not move
@@ -533,14 +536,15 @@ def _excludes_rivals(
 ) -> bool:
     """Flag of a root whose arc excludes every range beyond a factor, other roots excepted."""
     P, pull, E = equation.P[k], equation.Q[k] * equation.mu, equation.E[k]
-    square_of_observer = equation.R[k] * equation.R[k]
+    square_of_observer, least = equation.R[k] * equation.R[k], limits.exclusion * noise
     for step in range(len(_RIVAL_RANGES_AU)):
         rival = _RIVAL_RANGES_AU[step]
         if not (rival > rho * limits.factor or rival < rho / limits.factor):
             continue
+        # the equation fails by a part of the range, here times the cube of the distance
         square = rival * (rival + 2.0 * E) + square_of_observer
-        misfit = (rival - P - pull / (square * math.sqrt(square))) / rival
-        if not abs(misfit) / noise > limits.exclusion:
+        cube = square * math.sqrt(square)
+        if not abs((rival - P) * cube - pull) > least * rival * cube:
             is_root = False
             for root in range(first, end):
                 nearest = np.rint(math.log(roots.rho[root] / _RIVAL_RANGES_AU[0]) / _RIVAL_STEP)

@@ -18,7 +18,8 @@ import hashlib
 import logging
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -37,6 +38,9 @@ _IMPORT: Final = re.compile(r"^from (neoranging[.\w]*) import \(?([\w,\s]+?)(?:\
 
 _LOG: Final = logging.getLogger("neoranging")
 
+REGISTER: Final[list[Any]] = []
+"""All compiled functions of the modules that are imported."""
+
 _announced: dict[Any, tuple[str, int]] = {}
 """Subject and seconds of the announcement, by compiled function that has one."""
 
@@ -48,21 +52,35 @@ def compiled(function: Function) -> Function:
     NaN stays NaN, and two machines differ by rounding of the elementary functions alone. The lock
     of the interpreter is released while it runs.
     """
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    return _kept(function)
+
+
+def inner(function: Function) -> Function:
+    """Compiled function that others call, and that makes no arrays: views of those it is given.
+
+    The references to these are not counted, which is half the time of a function with many.
+    """
+    return _kept(function, _nrt=False)
+
+
+def inlined(function: Function) -> Function:
+    """Part of the one or two compiled functions that call it, and compiled in their place.
+
+    A call hands over every array of its arguments anew, and the code of a function by itself is
+    compiled once more with each one that calls its callers.
+    """
+    return numba.njit(inline="always", error_model="numpy")(function)
+
+
+def _kept(function: Function, **options: Any) -> Function:
+    dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
     if hasattr(dispatcher, "stats"):  # a plain function where NUMBA_DISABLE_JIT is set
+        REGISTER.append(dispatcher)
         try:
             dispatcher._cache = _Cache(function)
         except RuntimeError:
             _LOG.debug("no folder to keep compiled code of %s", function.__name__)
     return dispatcher
-
-
-def inlined(function: Function) -> Function:
-    """Part of the one compiled function that calls it, and compiled in its place.
-
-    By itself it would be compiled twice, and be handed all arrays of the other.
-    """
-    return numba.njit(inline="always", error_model="numpy")(function)
 
 
 def formula(function: Function) -> Function:
@@ -98,6 +116,31 @@ def announced(subject: str, seconds: int) -> Callable[[Function], Function]:
         return function
 
     return remember
+
+
+def subject(dispatcher: Any) -> str:
+    """Thing that a compiled function is announced as, else its name."""
+    name = f"{dispatcher.__module__.removeprefix('neoranging.')}.{dispatcher.__name__}"
+    return _announced[dispatcher][0] if dispatcher in _announced else name
+
+
+@contextmanager
+def compilations() -> Iterator[list[tuple[Any, float]]]:
+    """Context that lists what is compiled in it, with the seconds that it took.
+
+    What is compiled as a part of another function, and what comes from the disk, is not listed.
+    """
+    finished: list[tuple[Any, float]] = []
+    with event.install_recorder("numba:compile") as recorder:
+        yield finished
+    begun: list[float] = []
+    for moment, report in recorder.buffer:
+        if report.is_start:
+            begun.append(moment)
+        elif len(begun) == 1:
+            finished.append((report.data["dispatcher"], moment - begun.pop()))
+        else:
+            begun.pop()
 
 
 class _Cache(FunctionCache):

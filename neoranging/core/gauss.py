@@ -167,8 +167,12 @@ def solved(arcs: Arcs, attributables: Attributables, thresholds: Thresholds) -> 
 def _solved(*arguments: Any) -> tuple[Roots, FloatArray, RangeEquation]:
     """Roots, their ranges at the three sightings (K, 3), and the equation they solve."""
     n, room, ranges, equation = _solve(*arguments)
-    # most arcs have one root where three have room: copies let go of the rest
-    return Roots._make(column[:n].copy() for column in room), ranges[:n].copy(), equation
+    return first_roots(room, n), ranges[:n].copy(), equation
+
+
+def first_roots(room: Roots, n: int) -> Roots:
+    """First n of roots; most arcs have one where three have room, and copies let go of the rest."""
+    return Roots._make(column[:n].copy() for column in room)
 
 
 class _Sightings(NamedTuple):
@@ -359,7 +363,7 @@ def _claimed_noise(s: _Sightings, rows: IntArray, o: Observations) -> float:
     return math.sqrt(square)
 
 
-@announced("Gauss's method", 10)
+@announced("Gauss's method", 6)
 @compiled
 def _solve(
     triplet: IntArray,
@@ -401,7 +405,7 @@ def _solve(
     return n, roots, ranges, equation
 
 
-@compiled
+@inlined
 def room_for_roots(n: int) -> Roots:
     """Room for roots, their covariances not known yet."""
     return Roots(
@@ -424,7 +428,7 @@ _SHARE_OF_KIND: Final = (0, 0, 2, 1, 1)
 """Column of a variance that each kind adds to: scatter, offsets or errors of time."""
 
 
-@announced("the errors of Gauss's method", 5)
+@announced("the errors of Gauss's method", 4)
 @compiled
 def _linear_errors(
     triplet: IntArray,

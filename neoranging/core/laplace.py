@@ -40,7 +40,7 @@ from neoranging.core.attributable import (
 )
 from neoranging.core.candidates import ClassicalRoots
 from neoranging.core.compiled import announced, compiled, inlined
-from neoranging.core.gauss import room_for_roots
+from neoranging.core.gauss import first_roots, room_for_roots
 from neoranging.core.noise import INDEPENDENT, LEAST_USUAL_SHARE, ErrorLaw
 from neoranging.core.prediction import light_path, range_rate_along
 from neoranging.core.range_equation import (
@@ -114,8 +114,7 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
     # the law of the errors waits for the orbits, about which the observations scatter
     least_bend = LEAST_USUAL_SHARE * exclusion
     n, room, equation = _solve(arcs.plain, fit, path, max_iterations, least_bend)
-    # most arcs have one root where three have room: copies let go of the rest
-    roots = Roots._make(column[:n].copy() for column in room)
+    roots = first_roots(room, n)
 
     def errors(law: ErrorLaw) -> tuple[FloatArray, FloatArray]:
         """Variance of the equation of each arc (M, 3), and covariance of each root."""
@@ -129,7 +128,7 @@ def laplace(arcs: Arcs, max_iterations: int = 50, exclusion: float = 3.0) -> Cla
 def _solve(
     o: Observations, fit: TangentFit, path: PathFit, max_iterations: int, least_bend: float
 ) -> tuple[int, Roots, RangeEquation]:
-    """Number of the roots of all arcs, room that begins with them, and the equation they solve.
+    """Number of roots of all arcs, room with them, and the equation they solve.
 
     Arcs that bend by no more than ``least_bend`` claimed standard errors are not refined.
     """

@@ -159,11 +159,17 @@ def quantile_of(scales: FloatArray, probability: float, starts: FloatArray) -> f
             root = math.sqrt(argument)
             tail += math.erfc(root) * LEVEL_WEIGHTS[level]
             slope += math.exp(-argument) * precision / root * LEVEL_WEIGHTS[level]
-        square += math.log(tail / probability) * tail / slope * math.sqrt(math.pi)
+        step = math.log(tail / probability) * tail / slope * math.sqrt(math.pi)
+        square += step
+        if step <= _LAST_STEP * square:
+            break
     return math.sqrt(square)
 
 
 _NEWTON_STEPS: Final = 5
+
+_LAST_STEP: Final = 1.0e-9
+"""Relative step after which, as it converges quadratically, none changes a digit."""
 
 
 @compiled
@@ -172,7 +178,7 @@ def mix(
     offset: float,
     timing: float,
     scales: FloatArray,
-    usual: FloatArray,
+    squares: FloatArray,
     mixture: FloatArray,
 ) -> None:
     """Standard errors of one number at each level relative to the root mean square of all, (10,).
@@ -183,8 +189,8 @@ def mix(
         Variance of the number by the scatter, by offsets and by all other errors.
     scales : ndarray, shape (10,)
         Those of the arc, `ErrorLaw.scales`.
-    usual : ndarray, shape (10,)
-        Those of visits that nothing is seen of, `usual_scales`.
+    squares : ndarray, shape (10,)
+        Those of offsets, `squares_of_offsets`.
     mixture : ndarray, shape (10,)
         Takes the standard errors.
     """
@@ -194,10 +200,8 @@ def mix(
     scatter = scatter if math.isfinite(scatter) else 1.0
     offset = offset if math.isfinite(offset) else 0.0
     timing = timing if math.isfinite(timing) else 0.0
-    mean = _mean_square(usual)
     for level in range(N_LEVELS):
-        by_offset = usual[level] * usual[level] / mean
-        square = scatter * scales[level] * scales[level] + offset * by_offset + timing
+        square = scatter * scales[level] * scales[level] + offset * squares[level] + timing
         mixture[level] = math.sqrt(square)
 
 
@@ -225,7 +229,7 @@ def largest_variance(sigma: Any, rate: Any) -> Any:
     return share * _claim(sigma) + (TIMING_D * rate) ** 2
 
 
-@compiled
+@inlined
 def rate_at(fit: TangentFit, k: int, axis: int, t: float) -> float:
     """Rate of a plane coordinate of arc k at an epoch [rad/d]."""
     return fit.sky[k, axis, 1] + (t - fit.epoch[k]) * fit.sky[k, axis, 2]
@@ -426,6 +430,13 @@ def _table() -> FloatArray:
 def usual_scales() -> FloatArray:
     """Scales of a visit that nothing is seen of, at their levels, shape (10,)."""
     return np.exp(_table()[0, 0])
+
+
+@cache
+def squares_of_offsets() -> FloatArray:
+    """Squares of the scales of offsets, which nothing is seen of, relative to their mean, (10,)."""
+    usual = usual_scales() ** 2
+    return usual / (usual @ LEVEL_WEIGHTS)
 
 
 @compiled

@@ -33,7 +33,7 @@ from neoranging.core.orbit_fit import nearest_orbits
 from neoranging.core.prediction import light_path, range_rate_along
 from neoranging.core.status import RangeStatus
 from neoranging.core.triples import dot3, length3, row
-from neoranging.typing import BoolArray, FloatArray, IntArray, StrArray
+from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 _LEAST_MOTION_SIGMAS: Final = 4.0
 """Standard errors of its motion by which an object has to move: normal ones, as rare as errors of
@@ -156,7 +156,7 @@ def _determined_ranges(arcs: Arcs, motion: Attributables, fitted: BoolArray) -> 
     return determined
 
 
-def _with_other_ranges(answers: Answers, rows: IntArray, determined: FloatArray) -> StrArray | None:
+def _with_other_ranges(answers: Answers, rows: IntArray, determined: FloatArray) -> AnyArray | None:
     """Remarks, those of ``rows`` naming the range that the observations determine instead."""
     if not len(rows):
         return answers.remarks

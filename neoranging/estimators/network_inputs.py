@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from neoranging import ephemeris
 from neoranging.core.arcs import Arcs
@@ -77,7 +76,7 @@ def arc_inputs(arcs: Arcs, *, root: bool = False) -> ArcInputs:
         *(np.nan_to_num(arcs.mean_mag), np.isfinite(arcs.mean_mag)),
         *(_root(arcs) if root else np.zeros((4, len(arcs)))),
     )
-    return ArcInputs(*(torch.as_tensor(column, dtype=torch.float64) for column in columns))
+    return ArcInputs(*(np.asarray(column, dtype=np.float64) for column in columns))
 
 
 @np.errstate(all="ignore")

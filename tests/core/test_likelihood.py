@@ -83,7 +83,7 @@ class TestScales:
         values = []
         for rho in (0.05, 0.08, 0.1, 0.12, 0.2):
             space.fit[:] = 0.0
-            likelihood, _ = fit_node(night, 0, rho, 0.0, FOUR, space)
+            likelihood, *_ = fit_node(night, 0, rho, 0.0, FOUR, space)
             values.append([likelihood, by_hand(night, space)])
         kernel, expected = np.array(values).T
         assert np.ptp(expected) > 0.05

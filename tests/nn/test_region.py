@@ -5,8 +5,8 @@ import torch
 from neoranging.constants import GM_EARTH, R_EARTH
 from neoranging.core import admissible
 from neoranging.core.attributable import from_fit, from_three_points
+from neoranging.lab.training.tangents import jvp
 from neoranging.nn import region
-from neoranging.nn.forward_mode import jvp
 
 
 @pytest.fixture(scope="module")
