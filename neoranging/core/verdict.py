@@ -86,9 +86,8 @@ def judged(
     limits = {"errors": largest(part), "bounds": near, "enough": enough}
     orbits = nearest_orbits(part, motion, rho, rho_dot, **limits)
     determined = _determined_ranges(part, motion, fitted)
-    with np.errstate(invalid="ignore"):
-        agrees = (determined >= near[:, 0]) & (determined <= near[:, 1])
-        agrees &= np.abs(np.log(determined / rho)) <= np.log(_AGREEMENT_FACTOR)
+    agrees = (determined >= near[:, 0]) & (determined <= near[:, 1])
+    agrees &= (determined <= rho * _AGREEMENT_FACTOR) & (rho <= determined * _AGREEMENT_FACTOR)
     status = np.full(len(k), RangeStatus.POPULATION.code, dtype=np.int8)
     status[agrees] = RangeStatus.OK.code
     status[fitted & (orbits.chi2 > enough)] = RangeStatus.MISFIT.code
