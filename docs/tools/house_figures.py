@@ -76,7 +76,11 @@ def survey(folder: Path = PACKAGE) -> House:
             if isinstance(node, ast.Name | ast.Attribute):
                 uses[node.id if isinstance(node, ast.Name) else node.attr] += 1
             elif isinstance(node, Function) and node.name.startswith("_"):
-                private += [] if node.name.startswith("__") else [node.name]
+                # parts of one compiled function, which its decorator says they are
+                is_part = any(
+                    isinstance(d, ast.Name) and d.id == "inlined" for d in node.decorator_list
+                )
+                private += [] if node.name.startswith("__") or is_part else [node.name]
     once = [name for name in private if uses[name] == 1]
     return House(dict(lines.most_common()), public_names(folder), private, once)
 
