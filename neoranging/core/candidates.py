@@ -407,18 +407,7 @@ def _verdicts(
 ) -> _Chosen:
     """Answers to all arcs; ``parts`` is the covariance of each root by each kind of error."""
     m, n = len(triplet), len(roots.rho)
-    found = _Chosen(
-        np.full(m, np.nan),
-        np.full(m, np.nan),
-        np.full((m, 2, 2), np.nan),
-        np.full((m, 3), np.nan),
-        np.full((m, 3), np.nan),
-        np.full(m, np.nan),
-        np.empty(m, dtype=np.int8),
-        np.empty((m, N_LEVELS)),
-        np.empty((n, 2, 2)),
-        np.full(m, np.nan),
-    )
+    found = _room_for_answers(m, n)
     levels = np.empty(N_LEVELS)
     for k in range(m):
         first, end, pick = judged.first[k], judged.first[k + 1], judged.pick[k]
@@ -462,6 +451,23 @@ def _verdicts(
             if math.isfinite(off) and off > _SMALLEST_BLUNDER_RAD + usual_bend:
                 found.status[k], found.off[k] = _UNDETERMINED, off
     return found
+
+
+@inlined
+def _room_for_answers(m: int, n: int) -> _Chosen:
+    """Room for answers to m arcs with n roots, of which there are none yet."""
+    return _Chosen(
+        np.full(m, np.nan),
+        np.full(m, np.nan),
+        np.full((m, 2, 2), np.nan),
+        np.full((m, 3), np.nan),
+        np.full((m, 3), np.nan),
+        np.full(m, np.nan),
+        np.empty(m, dtype=np.int8),
+        np.empty((m, N_LEVELS)),
+        np.empty((n, 2, 2)),
+        np.full(m, np.nan),
+    )
 
 
 @inlined
