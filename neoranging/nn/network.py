@@ -99,6 +99,7 @@ class RangingNetwork:
         self.config = config
         self.features, self.output = _parts(config)
         self.weights = _checked_weights(config, arrays)
+        self.activation = ACTIVATIONS[config.activation]
         for name, scaling in self._scalings.items():
             own = _under(name, arrays)
             if own:
@@ -205,7 +206,7 @@ class RangingNetwork:
         return result
 
     def _through(self, x: Array) -> Array:
-        hidden = self.trunk(x, ACTIVATIONS[self.config.activation])
+        hidden = self.trunk(x, self.activation)
         return hidden @ self.heads.weight.T + self.heads.bias
 
 

@@ -8,12 +8,18 @@ from typing import Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from neoranging.nn.arrays import Array
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.network import NetworkConfig, RangingNetwork, RangingState, layer_sizes
+from neoranging.nn.trunks import Activation
 
 _FACTORS = ("log_scale", "direction", "bias")
+_ACTIVATIONS: dict[str, Activation] = {
+    "tanh": lambda product, bias: torch.tanh(product + bias),
+    "silu": lambda product, bias: functional.silu(product + bias),
+}
 
 
 class TrainableNetwork(nn.Module):
@@ -56,7 +62,10 @@ class TrainableNetwork(nn.Module):
         """Network of the present tensors; made anew after each step of an optimiser."""
         tensors = {**dict(self.named_parameters()), **dict(self.named_buffers())}
         domain = {f"domain.{name}": array for name, array in self.domain.arrays.items()}
-        return RangingNetwork(self.config, {**tensors, **domain})
+        network = RangingNetwork(self.config, {**tensors, **domain})
+        # one operation with a gradient where the array API needs four: a seventh of a step
+        network.activation = _ACTIVATIONS[self.config.activation]
+        return network
 
     def exported(self, tensors: Mapping[str, Tensor] | None = None) -> RangingNetwork:
         """Network of numpy's arrays: of the present tensors, or of others of the same names."""
