@@ -7,8 +7,8 @@ import numpy as np
 from neoranging import ephemeris
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import from_fit, tangent_fit
-from neoranging.core.candidates import Thresholds
-from neoranging.core.gauss import solved
+from neoranging.core.candidates import Thresholds, solve
+from neoranging.core.gauss import gauss
 from neoranging.core.geometry import radec, sky_basis
 from neoranging.core.noise import SHARE_OF_CLAIM
 from neoranging.core.parallax import parallax
@@ -90,7 +90,8 @@ def _root(arcs: Arcs) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     bent = np.flatnonzero(arcs.n_epochs >= 3)
     if len(bent):
         part = arcs if len(bent) == len(arcs) else arcs.take(bent)
-        answers = solved(part, from_fit(part), _THRESHOLDS)
+        # refined from the default bend on, as in training
+        answers = solve(part, from_fit(part), gauss(part), _THRESHOLDS)
         rho = answers.rho
         present = np.isfinite(rho) & (rho > 0.0)
         rows, rho = bent[present], rho[present]
