@@ -1,0 +1,137 @@
+"""Our own methods, asked by ``run.py`` as the other programs are.
+
+    python ours.py gauss|nights|calls N
+
+``gauss`` has N simulated nights of three observations, ``nights`` the real nights and N copies of
+them in a batch, ``calls`` N single tracklets of five observations.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from nights import REAL, fresh, real, simulated
+from serve import serve
+
+import neoranging as nr
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from timing import python_loop
+
+METHODS = "gauss", "laplace", "mlp", "pinn", "posterior", "systematic"
+POSTERIORS = "posterior", "systematic"
+DRAWS = 1000
+SINGLES = 40
+LOOPS = 20
+
+Cases = dict[str, Callable[[], int]]
+
+
+def loops() -> int:
+    for _ in range(LOOPS):
+        python_loop()
+    return LOOPS
+
+
+def each(tracklets: list[nr.Tracklet], action: Callable[[nr.Tracklet], Any]) -> int:
+    for tracklet in tracklets:
+        action(tracklet)
+    return len(tracklets)
+
+
+def gauss(n: int) -> Cases:
+    """Gauss's method in a batch, where observers are and are not known, and one by one."""
+    simulation = simulated(n)
+    placed = simulation.tracklets()
+    placed.arcs()
+    singles = [placed[k] for k in range(SINGLES)]
+
+    def whole() -> int:
+        fresh(placed).estimate("gauss")
+        return n
+
+    def interval() -> int:
+        fresh(placed).estimate("gauss").interval(0.68)
+        return n
+
+    def known() -> int:
+        placed.estimate("gauss")
+        return n
+
+    return {
+        "whole": whole,
+        "interval": interval,
+        "known": known,
+        "single": lambda: each(singles, lambda one: one.estimate("gauss")),
+    }
+
+
+def nights(copies: int) -> Cases:
+    """Posteriors of the real nights: one by one, in a batch, with draws and with a probability."""
+    cases: Cases = {}
+    for n_observations in REAL:
+        tracklet = real(n_observations)
+        batch = nr.TrackletSet.from_tracklets([tracklet] * copies)
+        for method in POSTERIORS:
+
+            def single(one: nr.Tracklet = tracklet, method: str = method) -> int:
+                one.estimate(method)
+                return 1
+
+            def draws(one: nr.Tracklet = tracklet, method: str = method) -> int:
+                one.estimate(method).samples(DRAWS, rng=1)
+                return 1
+
+            def neo(one: nr.Tracklet = tracklet, method: str = method) -> int:
+                one.estimate(method).probability("neo")
+                return 1
+
+            def many(batch: nr.TrackletSet = batch, method: str = method) -> int:
+                fresh(batch).estimate(method)
+                return copies
+
+            def many_draws(batch: nr.TrackletSet = batch, method: str = method) -> int:
+                fresh(batch).estimate(method).samples(DRAWS, rng=1)
+                return copies
+
+            def many_neo(batch: nr.TrackletSet = batch, method: str = method) -> int:
+                fresh(batch).estimate(method).probability("neo")
+                return copies
+
+            actions = single, draws, neo, many, many_draws, many_neo
+            for action in actions:
+                cases[f"{method} {action.__name__} {n_observations}"] = action
+    return cases
+
+
+def calls(n: int) -> Cases:
+    """One tracklet by every method: made of astropy objects and asked once, and asked again."""
+    cases: Cases = {}
+    tracklets = simulated(n, n_observations=5, seed=3).tracklets()
+    singles = [tracklets[k] for k in range(n)]
+    columns = [(one.obstime, one.coord, one.station[0], one.sigma) for one in singles]
+
+    def made(method: str) -> int:
+        for obstime, coord, station, sigma in columns:
+            nr.Tracklet(obstime, coord, station=station, sigma=sigma).estimate(method)
+        return n
+
+    for method in METHODS:
+        cases[f"{method} made"] = partial(made, method)
+        cases[f"{method} again"] = partial(each, singles, lambda one, m=method: one.estimate(m))
+    return cases
+
+
+def main() -> None:
+    families = {"gauss": gauss, "nights": nights, "calls": calls}
+    cases = families[sys.argv[1]](int(sys.argv[2]))
+    serve({"loop": loops, **cases})
+
+
+if __name__ == "__main__":
+    main()
