@@ -20,7 +20,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from timing import cpu_seconds, forget_peak, megabytes, peak_megabytes
 
-BUDGET = 15.0
+BUDGET = 8.0
 """CPU seconds after which no further round begins."""
 
 

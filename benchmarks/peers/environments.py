@@ -2,11 +2,11 @@
 
     python benchmarks/peers/environments.py WORK [--git TEMPLATE]
 
-Nothing of them comes with this package. Packages come from the package index that pip asks; find_orb
-and its libraries are cloned from git, from where ``--git`` says: with ``{owner}`` and ``{name}`` in
-it, such as ``https://github.com/{owner}/{name}`` or a folder of clones. Each environment notes the
+Nothing of them comes with this package. Packages come from the index that pip asks; find_orb and
+its libraries are cloned from git, from where ``--git`` says: with ``{owner}`` and ``{name}`` in it,
+such as ``https://github.com/{owner}/{name}`` or a folder of clones. Each environment notes the
 version it holds, and one that is there is not built again. What cannot be built raises
-`Unavailable`, with the end of the log of its build.
+`UnavailableError`, with the end of the log of its build.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LIBRARIES = "lunar", "jpl_eph", "sat_code"
 """Libraries of find_orb, by the same author, in the order in which they need one another."""
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """A peer that cannot be had here, and why."""
 
 
@@ -54,7 +54,7 @@ class Work:
             done = subprocess.run(words, cwd=cwd, stdout=file, stderr=file, check=False)
         if done.returncode:
             last = log.read_text(errors="replace").strip().splitlines()[-1]
-            raise Unavailable(f"{words[0]} ended with {done.returncode}: {last} ({log})")
+            raise UnavailableError(f"{words[0]} ended with {done.returncode}: {last} ({log})")
 
     def install(self, name: str, *packages: str) -> None:
         """Make an environment of Python with the packages."""
@@ -114,7 +114,7 @@ def layup(work: Work, version: str) -> None:
 
 
 def find_orb(work: Work, _: str) -> None:
-    """Console program ``fo``; it looks for its files in the home folder, ours is the environment."""
+    """Console program ``fo``, which looks for its files in the home folder: the environment."""
     folder = work.environment("find_orb")
     folder.mkdir(parents=True)
     make = "make", f"PREFIX={folder}"
@@ -161,7 +161,8 @@ def prepared(name: str, work: Work) -> str:
         BUILDERS[name](work, version)
         if name == "find_orb":
             say = "git", "-C", work.environment(name) / name, "log", "-1", "--format=%h of %cs"
-            version += ", " + subprocess.run(say, capture_output=True, text=True).stdout.strip()
+            done = subprocess.run(say, stdout=subprocess.PIPE, text=True, check=True)
+            version = f"{version}, {done.stdout.strip()}"
         note.write_text(version)
     return note.read_text()
 
@@ -186,7 +187,7 @@ def main() -> None:
     for name in BUILDERS:
         try:
             print(f"{name} {prepared(name, work)}")
-        except Unavailable as problem:
+        except UnavailableError as problem:
             print(f"{name} cannot be had: {problem}")
 
 

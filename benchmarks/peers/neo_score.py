@@ -3,11 +3,11 @@
     python benchmarks/peers/neo_score.py --work WORK --out FOLDER
 
 digest2 is asked in an environment of its own in WORK, which is built if it is not there; the model
-is the file in its package. Tracklets are simulated: near-Earth objects on orbits of the catalogue of the
-package, objects of the main belt on orbits drawn from the bins of the model (its classes MB1, MB2
-and MB3), each at a date and a place in its orbit by chance, observed by the stations, cadences and
-errors of the twin. As many are taken of both in each half magnitude, so that brightness alone tells
-nothing. Every tracklet is of another object.
+is the file in its package. Tracklets are simulated: near-Earth objects on orbits of the catalogue
+of the package, objects of the main belt on orbits drawn from the bins of the model (its classes
+MB1, MB2 and MB3), each at a date and a place in its orbit by chance, observed by the stations,
+cadences and errors of the twin. As many are taken of both in each half magnitude, so that
+brightness alone tells nothing. Every tracklet is of another object.
 
 Both answers rest on the same model of the solar system: digest2 counts which of its bins can be
 reached by orbits through the end points of a tracklet, ours weighs all orbits by likelihood and
@@ -23,9 +23,9 @@ import sys
 import time
 from pathlib import Path
 
+import nights
 import numpy as np
 import pandas as pd
-import nights
 from environments import Work, prepared, script
 from scipy.stats import rankdata
 

@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from nights import REAL, fresh, real, simulated
 from serve import serve
 
 import neoranging as nr
+from neoranging.core.gauss import gauss as gauss_method
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from timing import python_loop
@@ -48,7 +48,7 @@ def gauss(n: int) -> Cases:
     """Gauss's method in a batch, where observers are and are not known, and one by one."""
     simulation = simulated(n)
     placed = simulation.tracklets()
-    placed.arcs()
+    arcs = placed.arcs()
     singles = [placed[k] for k in range(SINGLES)]
 
     def whole() -> int:
@@ -63,7 +63,12 @@ def gauss(n: int) -> Cases:
         placed.estimate("gauss")
         return n
 
+    def orbits() -> int:
+        gauss_method(arcs)
+        return n
+
     return {
+        "orbits": orbits,
         "whole": whole,
         "interval": interval,
         "known": known,

@@ -8,9 +8,9 @@ three observations of an object; and *near*, arcs of true ranges below 0.1 au wi
 observations, at most ten of an object. An arc is chosen by chance from a seed.
 
 kete is asked in an environment of its own in the folder of ``--work``, built if it is not there.
-What it draws stays in ``--out``, arc by arc, so that a second call asks
-only for the rest; without ``--work`` the draws that are there are judged. Quantiles of every method
-are written to ``answers.csv`` beside them, and ``--table`` writes the part of a page.
+What it draws stays in ``--out``, arc by arc, so that a second call asks only for the rest; without
+``--work`` the draws that are there are judged. Quantiles of every method are written to
+``answers.csv`` beside them, and ``--table`` writes the part of a page.
 
 kete as it comes divides chi2 by a temperature of 10. The other row is its likelihood as it is, and
 draws of orbits that are bound to the Sun only. Its prior is uniform in range, and in range-rate

@@ -3,8 +3,8 @@
     python benchmarks/peers/run.py --work FOLDER [--cases gauss,nights,...] [--tables docs/guide]
 
 FOLDER holds the environments of the other programs (``environments.py``, which builds what is not
-there), the tracklets that all are given, and ``results.json``. A case that is run again replaces its
-part of the results; ``--tables`` writes the parts of the page from all that are there, and with
+there), the tracklets that all are given, and ``results.json``. A case that is run again replaces
+its part of the results; ``--tables`` writes the parts of the page from all that are there, and with
 ``--cases none`` only that.
 
 ``gauss``   Gauss's method on simulated nights of three observations, beside layup and adam_core
@@ -33,8 +33,8 @@ from typing import Any
 
 import nights
 import numpy as np
-import tables
-from environments import BUILDERS, GITHUB, Unavailable, Work, one_thread, prepared, script
+import page
+from environments import BUILDERS, GITHUB, UnavailableError, Work, one_thread, prepared, script
 
 import neoranging as nr
 
@@ -43,10 +43,10 @@ MANY = 4000
 """Simulated nights for Gauss's method; where an answer takes longer, the first `FEW` of them."""
 
 FEW = 400
-COPIES = 64
+COPIES = 32
 """Copies of a real night in a batch."""
 
-FIND_ORB_COPIES = 20
+FIND_ORB_COPIES = 10
 ROUNDS = {"gauss": 7, "nights": 5, "calls": 7}
 NUMBERS = tuple(10**k for k in range(7))
 LARGEST = {"posterior": 10**4, "systematic": 10**3}
@@ -90,7 +90,7 @@ class Program:
             if line.startswith("cpu "):  # what else the program prints is no answer
                 return line.removeprefix("cpu ")
         words = self.log.read_text(errors="replace").strip().splitlines() or ["no word"]
-        raise Unavailable(f"ended with {self.process.wait()}: {words[-1]} ({self.log})")
+        raise UnavailableError(f"ended with {self.process.wait()}: {words[-1]} ({self.log})")
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -113,7 +113,7 @@ class Run:
             if peer != OURS:
                 prepared(peer, self.work)
             program = Program(command, self.work.folder / f"{peer}.log")
-        except Unavailable as problem:
+        except UnavailableError as problem:
             self.missing[peer] = str(problem)
             print(f"{peer} cannot be had: {problem}", file=sys.stderr)
             return
@@ -131,7 +131,7 @@ class Run:
             for case, ask in list(self.cases.items()):
                 try:
                     value = ask()
-                except (Unavailable, BrokenPipeError) as problem:
+                except (UnavailableError, BrokenPipeError) as problem:
                     self.missing[case] = str(problem)
                     print(f"{case}: {problem}", file=sys.stderr)
                     del self.cases[case], taken[case]
@@ -149,7 +149,7 @@ def gauss(work: Work) -> dict[str, Any]:
     nights.write_states(arcs, np.arange(MANY), files[0])
     nights.write_states(arcs.chunk(0, FEW), np.arange(FEW), files[1])
     run = Run(work)
-    run.ours("gauss", MANY, ["whole", "interval", "known", "single"])
+    run.ours("gauss", MANY, ["whole", "interval", "known", "orbits", "single"])
     run.start("layup", ["gauss"], work.environment("layup") / "layup_gauss", files[0])
     adam_core = work.python("adam_core"), script("adam_core_gauss.py"), files[1]
     run.start("adam_core", ["whole", "kernel"], *adam_core)
@@ -177,7 +177,7 @@ def real_nights(work: Work) -> dict[str, Any]:
     run.start("digest2", each("all", "neo"), *digest2)
     try:
         prepared("find_orb", work)
-    except Unavailable as problem:
+    except UnavailableError as problem:
         run.missing["find_orb"] = str(problem)
     else:
         for n in counts:
@@ -203,7 +203,7 @@ def find_orb(work: Work, path: Path) -> float:
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise Unavailable(f"fo ended with {process.returncode} on {path}")
+        raise UnavailableError(f"fo ended with {process.returncode} on {path}")
     return usage.ru_utime + usage.ru_stime
 
 
@@ -293,7 +293,7 @@ def main() -> None:
         results["peers"] = {name: version(name, work) for name in BUILDERS}
         file.write_text(json.dumps(results, indent=1))
         print(f"{case}: {time.monotonic() - begin:.0f} s", file=sys.stderr)
-    for name, part in tables.parts(results).items():
+    for name, part in page.parts(results).items():
         print(part)
         if options.tables:
             (options.tables / name).write_text(part)

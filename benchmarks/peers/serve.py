@@ -1,9 +1,9 @@
 """Cases of a program that waits to be asked, so that programs can take turns.
 
-Each peer runs in an environment of its own and stays there between turns: what it imports, reads and
-compiles is no part of a time. It answers every line of its standard input, the name of a case, with
-one line, ``cpu`` and the CPU seconds that the case took for each tracklet. This file and the scripts
-that run in foreign environments need nothing but those.
+Each peer runs in an environment of its own and stays there between turns: what it imports, reads
+and compiles is no part of a time. It answers every line of its standard input, the name of a case,
+with one line, ``cpu`` and the CPU seconds that the case took for each tracklet. This file needs
+nothing but Python.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 
 
 def serve(cases: Mapping[str, Callable[[], int]]) -> None:
-    """Run a case for each line that comes in; it returns the number of tracklets it went through."""
+    """Run a case for each line that comes in; it returns how many tracklets it went through."""
     print("cpu ready", flush=True)
     for line in sys.stdin:
         action = cases[line.strip()]

@@ -2,9 +2,9 @@
 
     python shares.py METHOD SET.pickle N
 
-Prints calls of functions and CPU seconds for each tracklet in a batch of N, or of single calls where
-N is 1, and the share of each module in its own time. Functions of C count for what called them; so
-does compiled code, which the profiler does not see.
+Prints calls of functions and CPU seconds for each tracklet in a batch of N, or of single calls
+where N is 1, and the share of each module in its own time. Functions of C count for what called
+them; so does compiled code, which the profiler does not see.
 """
 
 from __future__ import annotations
@@ -51,14 +51,9 @@ def shares(profile: cProfile.Profile) -> tuple[int, Counter[str]]:
 def main() -> None:
     method, path, n = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     tracklets = pickle.loads(path.read_bytes())[: max(n, SINGLES)]
-    tracklets[:1000].estimate(method)
-    if n == 1:
-        todo = [tracklets[k] for k in range(SINGLES)]
-        count = SINGLES
-    else:
-        todo, count = [fresh(tracklets)], n
-    todo[0].estimate(method)
-    todo = todo if n == 1 else [fresh(tracklets)]
+    tracklets[:1000].estimate(method)  # code is compiled, weights are read
+    todo = [tracklets[k] for k in range(SINGLES)] if n == 1 else [fresh(tracklets)]
+    count = len(todo) if n == 1 else n
     profile = cProfile.Profile(time.process_time)
     profile.enable()
     for one in todo:

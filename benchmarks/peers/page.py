@@ -16,6 +16,7 @@ GAUSS = {
     "neoranging whole": "neoranging, batch: observers, fit, orbits, verdict",
     "neoranging interval": "the same and the 68 % interval",
     "neoranging known": "the same without observers, which are known",
+    "neoranging orbits": "neoranging, orbits alone, with light time and covariance",
     "neoranging single": "neoranging, one call",
     "layup gauss": "layup {layup}, its C++ alone: series, observers given",
     "adam_core whole": "adam_core {adam_core}, ``gaussIOD``: observers given",
@@ -39,7 +40,7 @@ REAL = {
     "digest2 all": "digest2 {digest2}, all classes",
     "digest2 neo": "digest2, near-Earth objects alone",
     "find_orb one": "find_orb, a file of one object",
-    "find_orb more": "find_orb, a file of 20 objects, of each",
+    "find_orb more": "find_orb, a file of 10 objects, of each",
 }
 RATIOS = [
     ("kete ranging", f"neoranging {method} {form}")
@@ -55,6 +56,10 @@ RATIOS += [
     ("find_orb more", "neoranging systematic many_draws"),
 ]
 """Whose time is divided by whose, of real nights."""
+
+CALL_AIMS_MS = {"gauss": 1.5, "pinn": 2.5, "systematic": 6.0}
+LOOP_MS = 0.4
+"""The loop on the machine of the aims, while nothing else ran; it turns aims into loops."""
 
 Seconds = Mapping[str, Sequence[float]]
 
@@ -86,6 +91,8 @@ def ratios(seconds: Seconds, case: str, other: str) -> str:
     values = ratio(seconds, case, other)
     if values is None:
         return ABSENT
+    if case == other:
+        return "1"
     low, high = (number(float(value)) for value in (values.min(), values.max()))
     return f"{number(float(np.median(values)))} ({low} to {high})"
 
@@ -219,21 +226,23 @@ def targets(results: Mapping[str, Any]) -> str:
         adam = ratio(of_gauss, "adam_core whole", "neoranging single")
         row("adam_core in times of our single call", "at least 1", adam, lambda x: x >= 1)
     if seconds["nights"]:
-        for other, what in (
-            ("systematic single", "systematic, one call"),
-            ("posterior many", "posterior, batch"),
-        ):
-            parts = [
+        for other in ("systematic single", "posterior many", "posterior many_draws"):
+            of_nights = [
                 ratio(seconds["nights"], f"kete ranging {n}", f"neoranging {other} {n}")
                 for n in NIGHTS
             ]
-            whole = None if any(part is None for part in parts) else np.concatenate(parts)
-            row(f"kete's ranging in times of ours: {what}", "at least 100", whole, lambda x: x >= 100)
+            there = [part for part in of_nights if part is not None]
+            least = min(there, key=lambda part: float(np.median(part)), default=None)
+            what = f"kete's ranging in times of ours, the night of least: {REAL[f'neoranging {other}']}"
+            row(what, "at least 100", least, lambda x: x >= 100)
     if "calls" in results:
-        for method, limit in {"gauss": 1.5, "pinn": 2.5, "systematic": 6.0}.items():
-            value = 1e3 * np.array(results["calls"]["seconds"][f"neoranging {method} again"])
-            what = f'``estimate("{method}")`` [ms]'
-            row(what, f"at most {limit}", value, lambda x, limit=limit: x <= limit)
+        of_calls = results["calls"]["seconds"]
+        for method, limit in CALL_AIMS_MS.items():
+            value = ratio(of_calls, f"neoranging {method} again", "neoranging loop")
+            most = limit / LOOP_MS
+            aim = f"at most {number(most)} ({limit} ms where a loop takes {LOOP_MS} ms)"
+            what = f"``estimate({method})`` again [loops]"
+            row(what, aim, value, lambda x, most=most: x <= most)
     if "cost" in results:
         last = results["cost"]["laws"]["gauss"][-1]
         peak = np.array([last["peak"]])
