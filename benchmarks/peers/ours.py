@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nights import REAL, fresh, real, simulated
+from page import METHODS
 from serve import serve
 
 import neoranging as nr
@@ -23,10 +24,10 @@ from neoranging.core.gauss import gauss as gauss_method
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from timing import python_loop
 
-METHODS = "gauss", "laplace", "mlp", "pinn", "posterior", "systematic"
 POSTERIORS = "posterior", "systematic"
 DRAWS = 1000
 SINGLES = 40
+REPEATS = 4
 LOOPS = 20
 
 Cases = dict[str, Callable[[], int]]
@@ -77,40 +78,28 @@ def gauss(n: int) -> Cases:
 
 
 def nights(copies: int) -> Cases:
-    """Posteriors of the real nights: one by one, in a batch, with draws and with a probability."""
+    """Posteriors of the real nights, one by one and in a batch, and what is asked of them."""
+    then: dict[str, Callable[[nr.RangeEstimate], Any]] = {
+        "answer": lambda estimate: estimate,
+        "draws": lambda estimate: estimate.samples(DRAWS, rng=1),
+        "neo": lambda estimate: estimate.probability("neo"),
+    }
+
+    def one(tracklet: nr.Tracklet, method: str, what: str) -> int:
+        return each([tracklet] * REPEATS, lambda night: then[what](night.estimate(method)))
+
+    def many(batch: nr.TrackletSet, method: str, what: str) -> int:
+        then[what](fresh(batch).estimate(method))
+        return copies
+
     cases: Cases = {}
-    for n_observations in REAL:
-        tracklet = real(n_observations)
+    for n in REAL:
+        tracklet = real(n)
         batch = nr.TrackletSet.from_tracklets([tracklet] * copies)
         for method in POSTERIORS:
-
-            def single(one: nr.Tracklet = tracklet, method: str = method) -> int:
-                one.estimate(method)
-                return 1
-
-            def draws(one: nr.Tracklet = tracklet, method: str = method) -> int:
-                one.estimate(method).samples(DRAWS, rng=1)
-                return 1
-
-            def neo(one: nr.Tracklet = tracklet, method: str = method) -> int:
-                one.estimate(method).probability("neo")
-                return 1
-
-            def many(batch: nr.TrackletSet = batch, method: str = method) -> int:
-                fresh(batch).estimate(method)
-                return copies
-
-            def many_draws(batch: nr.TrackletSet = batch, method: str = method) -> int:
-                fresh(batch).estimate(method).samples(DRAWS, rng=1)
-                return copies
-
-            def many_neo(batch: nr.TrackletSet = batch, method: str = method) -> int:
-                fresh(batch).estimate(method).probability("neo")
-                return copies
-
-            actions = single, draws, neo, many, many_draws, many_neo
-            for action in actions:
-                cases[f"{method} {action.__name__} {n_observations}"] = action
+            for what in then:
+                cases[f"{method} one {what} {n}"] = partial(one, tracklet, method, what)
+                cases[f"{method} many {what} {n}"] = partial(many, batch, method, what)
     return cases
 
 

@@ -23,18 +23,18 @@ GAUSS = {
     "adam_core kernel": "adam_core, its compiled part alone",
 }
 REAL = {
-    "neoranging systematic single": "systematic, one call",
-    "neoranging systematic draws": "systematic, one call, 1000 orbits drawn",
-    "neoranging systematic neo": "systematic, one call, probability of a near-Earth object",
-    "neoranging systematic many": "systematic, batch",
-    "neoranging systematic many_draws": "systematic, batch, 1000 orbits drawn of each",
-    "neoranging systematic many_neo": "systematic, batch, probability of a near-Earth object",
-    "neoranging posterior single": "posterior, one call",
-    "neoranging posterior draws": "posterior, one call, 1000 orbits drawn",
-    "neoranging posterior neo": "posterior, one call, probability of a near-Earth object",
-    "neoranging posterior many": "posterior, batch",
-    "neoranging posterior many_draws": "posterior, batch, 1000 orbits drawn of each",
-    "neoranging posterior many_neo": "posterior, batch, probability of a near-Earth object",
+    "neoranging systematic one answer": "systematic, one call",
+    "neoranging systematic one draws": "systematic, one call, 1000 orbits drawn",
+    "neoranging systematic one neo": "systematic, one call, probability of a near-Earth object",
+    "neoranging systematic many answer": "systematic, batch",
+    "neoranging systematic many draws": "systematic, batch, 1000 orbits drawn of each",
+    "neoranging systematic many neo": "systematic, batch, probability of a near-Earth object",
+    "neoranging posterior one answer": "posterior, one call",
+    "neoranging posterior one draws": "posterior, one call, 1000 orbits drawn",
+    "neoranging posterior one neo": "posterior, one call, probability of a near-Earth object",
+    "neoranging posterior many answer": "posterior, batch",
+    "neoranging posterior many draws": "posterior, batch, 1000 orbits drawn of each",
+    "neoranging posterior many neo": "posterior, batch, probability of a near-Earth object",
     "kete ranging": "kete {kete}, ``fit_orbit_ranging``, 1000 draws",
     "kete orbit": "kete, ``initial_orbit_determination``",
     "digest2 all": "digest2 {digest2}, all classes",
@@ -45,15 +45,15 @@ REAL = {
 RATIOS = [
     ("kete ranging", f"neoranging {method} {form}")
     for method in ("systematic", "posterior")
-    for form in ("draws", "many_draws", "single", "many")
+    for form in ("one draws", "many draws", "one answer", "many answer")
 ]
 RATIOS += [
-    ("kete orbit", "neoranging systematic single"),
-    ("digest2 neo", "neoranging systematic neo"),
-    ("digest2 neo", "neoranging systematic many_neo"),
-    ("digest2 neo", "neoranging posterior many_neo"),
-    ("find_orb one", "neoranging systematic draws"),
-    ("find_orb more", "neoranging systematic many_draws"),
+    ("kete orbit", "neoranging systematic one answer"),
+    ("digest2 neo", "neoranging systematic one neo"),
+    ("digest2 neo", "neoranging systematic many neo"),
+    ("digest2 neo", "neoranging posterior many neo"),
+    ("find_orb one", "neoranging systematic one draws"),
+    ("find_orb more", "neoranging systematic many draws"),
 ]
 """Whose time is divided by whose, of real nights."""
 
@@ -97,13 +97,15 @@ def ratios(seconds: Seconds, case: str, other: str) -> str:
     return f"{number(float(np.median(values)))} ({low} to {high})"
 
 
-def csv_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def csv_table(
+    title: str, head: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "numbers"
+) -> str:
     lines = [", ".join(f'"{cell}"' for cell in row) for row in (head, *rows)]
     return "\n".join(
         [
             f".. csv-table:: {title}",
             "   :header-rows: 1",
-            "   :class: numbers",
+            f"   :class: {kind}",
             "",
             *(f"   {line}" for line in lines),
             "",
@@ -143,7 +145,9 @@ def nights(results: Mapping[str, Any]) -> str:
         for case, other in RATIOS
     ]
     head = "time of", "in times of ours", *heads
-    return "\n".join([table, csv_table("How many times as long others take", head, rows)])
+    return "\n".join(
+        [table, csv_table("How many times as long others take", head, rows, "compared")]
+    )
 
 
 def calls(results: Mapping[str, Any]) -> str:
@@ -203,7 +207,7 @@ def shares(results: Mapping[str, Any]) -> str:
         for row in results["shares"]["rows"]
     ]
     head = "", "tracklets in a call", "function calls per tracklet", "own time of modules [%]"
-    return csv_table("Where the time goes", head, rows)
+    return csv_table("Where the time goes", head, rows, "compared")
 
 
 def targets(results: Mapping[str, Any]) -> str:
@@ -226,14 +230,15 @@ def targets(results: Mapping[str, Any]) -> str:
         adam = ratio(of_gauss, "adam_core whole", "neoranging single")
         row("adam_core in times of our single call", "at least 1", adam, lambda x: x >= 1)
     if seconds["nights"]:
-        for other in ("systematic single", "posterior many", "posterior many_draws"):
+        for other in ("systematic one answer", "posterior many answer", "posterior many draws"):
             of_nights = [
                 ratio(seconds["nights"], f"kete ranging {n}", f"neoranging {other} {n}")
                 for n in NIGHTS
             ]
             there = [part for part in of_nights if part is not None]
             least = min(there, key=lambda part: float(np.median(part)), default=None)
-            what = f"kete's ranging in times of ours, the night of least: {REAL[f'neoranging {other}']}"
+            name = REAL[f"neoranging {other}"]
+            what = f"kete's ranging in times of ours, on the night of least: {name}"
             row(what, "at least 100", least, lambda x: x >= 100)
     if "calls" in results:
         of_calls = results["calls"]["seconds"]
@@ -247,22 +252,28 @@ def targets(results: Mapping[str, Any]) -> str:
         last = results["cost"]["laws"]["gauss"][-1]
         peak = np.array([last["peak"]])
         row(f"peak of {last['n']:,} by ``gauss`` [MB]", "below 1000", peak, lambda x: x < 1000)
-    return csv_table("Aims", ("", "aim", "reached", "met"), rows)
+    return csv_table("Aims", ("", "aim", "reached", "met"), rows, "compared")
 
 
 def machine(results: Mapping[str, Any]) -> str:
     """Sentences on where and with what the tables were made."""
-    here = results["machine"]
-    dates = sorted({part["date"] for part in results.values() if "date" in part})
+    made: dict[str, list[str]] = {}
+    for case, part in results.items():
+        if case in PARTS:
+            here = part["machine"]
+            where = f"{here['processor']}, {here['cores']} cores, Python {here['python']}, "
+            where += f"numpy {here['numpy']}, numba {here['numba']}, on {part['date']}"
+            made.setdefault(where, []).append(case)
+    one = len(made) == 1
+    sentences = [
+        f"{'All' if one else ', '.join(cases).capitalize()}: {where}."
+        for where, cases in made.items()
+    ]
     others = [
         f"{name} {version}" if version else f"{name} ({ABSENT} here)"
         for name, version in results["peers"].items()
     ]
-    return (
-        f"Made on {' and '.join(dates)}: {here['processor']}, {here['cores']} cores, Python "
-        f"{here['python']}, numpy {here['numpy']}, numba {here['numba']}. Others: "
-        f"{', '.join(others)}.\n"
-    )
+    return " ".join([*sentences, f"Other programs: {', '.join(others)}.\n"])
 
 
 PARTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -276,8 +287,8 @@ PARTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 def parts(results: Mapping[str, Any]) -> dict[str, str]:
     """Text of each file that there are results for."""
-    if not results:
-        return {}
     made = {name: part(results) for name, part in PARTS.items() if name in results}
+    if not made:
+        return {}
     made |= {"targets": targets(results), "machine": machine(results)}
     return {f"performance_{name}.inc": f"{HEAD}\n\n{text}" for name, text in made.items()}

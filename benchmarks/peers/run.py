@@ -3,8 +3,8 @@
     python benchmarks/peers/run.py --work FOLDER [--cases gauss,nights,...] [--tables docs/guide]
 
 FOLDER holds the environments of the other programs (``environments.py``, which builds what is not
-there), the tracklets that all are given, and ``results.json``. A case that is run again replaces
-its part of the results; ``--tables`` writes the parts of the page from all that are there, and with
+there), the tracklets that all are given, and ``results``. A case that is run again replaces its
+result; ``--tables`` writes the parts of the page from all that are there, and with
 ``--cases none`` only that.
 
 ``gauss``   Gauss's method on simulated nights of three observations, beside layup and adam_core
@@ -43,6 +43,7 @@ MANY = 4000
 """Simulated nights for Gauss's method; where an answer takes longer, the first `FEW` of them."""
 
 FEW = 400
+SINGLES = 20
 COPIES = 32
 """Copies of a real night in a batch."""
 
@@ -68,14 +69,15 @@ class Program:
 
     def __init__(self, command: Iterable[object], log: Path) -> None:
         self.log = log
-        self.process = subprocess.Popen(
-            [str(word) for word in command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log.open("w"),
-            text=True,
-            env=one_thread(),
-        )
+        with log.open("w") as file:
+            self.process = subprocess.Popen(
+                [str(word) for word in command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                text=True,
+                env=one_thread(),
+            )
         self._answer()
 
     def ask(self, case: str) -> float:
@@ -90,12 +92,11 @@ class Program:
             if line.startswith("cpu "):  # what else the program prints is no answer
                 return line.removeprefix("cpu ")
         words = self.log.read_text(errors="replace").strip().splitlines() or ["no word"]
-        raise UnavailableError(f"ended with {self.process.wait()}: {words[-1]} ({self.log})")
+        self.close()
+        raise UnavailableError(f"ended with {self.process.returncode}: {words[-1]} ({self.log})")
 
     def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
+        self.process.communicate()
 
 
 class Run:
@@ -168,9 +169,13 @@ def real_nights(work: Work) -> dict[str, Any]:
     def each(*cases: str) -> list[str]:
         return [f"{case} {n}" for n in counts for case in cases]
 
-    forms = "single", "draws", "neo", "many", "many_draws", "many_neo"
-    ours = each(*(f"{method} {form}" for method in ("systematic", "posterior") for form in forms))
-    run.ours("nights", COPIES, ours)
+    ours = [
+        f"{method} {form} {what}"
+        for method in ("systematic", "posterior")
+        for form in ("one", "many")
+        for what in ("answer", "draws", "neo")
+    ]
+    run.ours("nights", COPIES, each(*ours))
     kete = work.python("kete"), script("kete_times.py"), states, work.environment("kete")
     run.start("kete", each("ranging", "orbit"), *kete)
     digest2 = work.python("digest2"), script("digest2_times.py"), *sky
@@ -209,9 +214,8 @@ def find_orb(work: Work, path: Path) -> float:
 
 def calls(work: Work) -> dict[str, Any]:
     run = Run(work)
-    methods = "gauss", "laplace", "mlp", "pinn", "posterior", "systematic"
-    forms = "made", "again"
-    run.ours("calls", 20, [f"{method} {form}" for method in methods for form in forms])
+    cases = [f"{method} {form}" for method in page.METHODS for form in ("made", "again")]
+    run.ours("calls", SINGLES, cases)
     return {"seconds": run.seconds(ROUNDS["calls"]), "missing": run.missing}
 
 
@@ -232,7 +236,7 @@ def lines(*command: object) -> list[dict[str, Any]]:
 def cost(work: Work) -> dict[str, Any]:
     data = simulated_set(work)
     laws: dict[str, list[dict[str, Any]]] = {}
-    for method in ("gauss", "laplace", "mlp", "pinn", "posterior", "systematic"):
+    for method in page.METHODS:
         numbers = [n for n in NUMBERS if n <= LARGEST.get(method, NUMBERS[-1])]
         groups = [[n for n in numbers if n <= TOGETHER], *([n] for n in numbers if n > TOGETHER)]
         laws[method] = [
@@ -284,15 +288,15 @@ def main() -> None:
     chosen = [] if options.cases == "none" else options.cases.split(",")
     if wrong := set(chosen) - set(CASES):
         parser.error(f"no case {', '.join(sorted(wrong))}: choose of {', '.join(CASES)}")
-    file = work.folder / "results.json"
-    results = json.loads(file.read_text()) if file.exists() else {}
+    files = {case: work.folder / "results" / f"{case}.json" for case in CASES}
+    files["gauss"].parent.mkdir(exist_ok=True)
     for case in chosen:
         begin = time.monotonic()
-        results[case] = CASES[case](work) | {"date": time.strftime("%Y-%m-%d")}
-        results["machine"] = machine()
-        results["peers"] = {name: version(name, work) for name in BUILDERS}
-        file.write_text(json.dumps(results, indent=1))
+        result = CASES[case](work) | {"date": time.strftime("%Y-%m-%d"), "machine": machine()}
+        files[case].write_text(json.dumps(result, indent=1))
         print(f"{case}: {time.monotonic() - begin:.0f} s", file=sys.stderr)
+    results = {case: json.loads(file.read_text()) for case, file in files.items() if file.exists()}
+    results["peers"] = {name: version(name, work) for name in BUILDERS}
     for name, part in page.parts(results).items():
         print(part)
         if options.tables:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from nights import fresh
 
-SINGLES = 200
+SINGLES = 100
 
 
 def module(file: str) -> str:
@@ -51,7 +51,7 @@ def shares(profile: cProfile.Profile) -> tuple[int, Counter[str]]:
 def main() -> None:
     method, path, n = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     tracklets = pickle.loads(path.read_bytes())[: max(n, SINGLES)]
-    tracklets[:1000].estimate(method)  # code is compiled, weights are read
+    tracklets[:50].estimate(method)  # code is compiled, weights are read
     todo = [tracklets[k] for k in range(SINGLES)] if n == 1 else [fresh(tracklets)]
     count = len(todo) if n == 1 else n
     profile = cProfile.Profile(time.process_time)
