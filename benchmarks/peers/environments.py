@@ -139,7 +139,7 @@ VERSIONS = {
     "layup": "1.1.0",
     "kete": "3.3.0",
     "digest2": "2.8.2",
-    "find_orb": "newest commit",
+    "find_orb": "commit",
 }
 BUILDERS: dict[str, Callable[[Work, str], None]] = {
     "adam_core": adam_core,
@@ -162,7 +162,7 @@ def prepared(name: str, work: Work) -> str:
         if name == "find_orb":
             say = "git", "-C", work.environment(name) / name, "log", "-1", "--format=%h of %cs"
             done = subprocess.run(say, stdout=subprocess.PIPE, text=True, check=True)
-            version = f"{version}, {done.stdout.strip()}"
+            version = f"{version} {done.stdout.strip()}"
         note.write_text(version)
     return note.read_text()
 

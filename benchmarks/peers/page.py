@@ -119,12 +119,15 @@ def gauss(results: Mapping[str, Any]) -> str:
         (
             label.format(**versions),
             times(seconds, case, 1e-6),
-            ratios(seconds, case, "neoranging whole"),
-            ratios(seconds, case, "neoranging single"),
+            *(
+                ratios(seconds, case, f"neoranging {other}")
+                for other in ("orbits", "whole", "single")
+            ),
         )
         for case, label in GAUSS.items()
     ]
-    head = "", "CPU µs per tracklet", "times ours, batch", "times ours, one call"
+    ours = (f"in times of {name}" for name in ("our orbits alone", "our batch", "our one call"))
+    head = "", "CPU µs per tracklet", *ours
     return csv_table("Gauss's method on simulated nights of three observations", head, rows)
 
 
