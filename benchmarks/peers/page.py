@@ -223,8 +223,10 @@ def targets(results: Mapping[str, Any]) -> str:
             rows.append((what, limit, ABSENT, ""))
             return
         middle = float(np.median(value))
-        spread = f"{number(middle)} ({number(value.min())} to {number(value.max())})"
-        rows.append((what, limit, spread, "yes" if met(middle) else "no"))
+        reached = number(middle)
+        if len(value) > 1:
+            reached += f" ({number(value.min())} to {number(value.max())})"
+        rows.append((what, limit, reached, "yes" if met(middle) else "no"))
 
     of_gauss = seconds["gauss"]
     if of_gauss:

@@ -49,12 +49,12 @@ COPIES = 32
 
 FIND_ORB_COPIES = 10
 ROUNDS = {"gauss": 7, "nights": 5, "calls": 7}
-NUMBERS = tuple(10**k for k in range(7))
-LARGEST = {"posterior": 10**4, "systematic": 10**3}
-"""Largest number of tracklets of a method in the law of cost; 10^6 of the others."""
+FEW_NUMBERS = 1, 10, 100, 1000
+"""Numbers of tracklets that share a process; larger ones have their own, for the memory."""
 
-TOGETHER = 1000
-"""Numbers of tracklets up to this share a process; larger ones have their own, for the memory."""
+MANY_NUMBERS = 10**4, 10**5, 10**6
+LONGEST = 40.0
+"""CPU seconds; a number of tracklets that would take more, by that before it, is not begun."""
 
 SHARES = tuple((method, n) for n in (1, 4000) for method in ("gauss", "laplace", "mlp", "pinn"))
 SHARES += (("posterior", 1), ("systematic", 1), ("posterior", 400), ("systematic", 200))
@@ -237,11 +237,11 @@ def cost(work: Work) -> dict[str, Any]:
     data = simulated_set(work)
     laws: dict[str, list[dict[str, Any]]] = {}
     for method in page.METHODS:
-        numbers = [n for n in NUMBERS if n <= LARGEST.get(method, NUMBERS[-1])]
-        groups = [[n for n in numbers if n <= TOGETHER], *([n] for n in numbers if n > TOGETHER)]
-        laws[method] = [
-            row for group in groups for row in lines(script("cost.py"), method, data, *group)
-        ]
+        law = lines(script("cost.py"), method, data, *FEW_NUMBERS)
+        for n in MANY_NUMBERS:
+            if min(law[-1]["seconds"]) * n / law[-1]["n"] < LONGEST:
+                law += lines(script("cost.py"), method, data, n)
+        laws[method] = law
     return {"laws": laws}
 
 

@@ -21,11 +21,15 @@ from pathlib import Path
 from nights import fresh
 
 SINGLES = 100
+WAITING = "kernels in threads"
+"""What the profiler sees of threads: that they are waited for, while compiled code runs in them."""
 
 
 def module(file: str) -> str:
     """Module of ours, or package of others, of a file."""
     parts = Path(file).with_suffix("").parts
+    if parts[-1] == "threading" or "concurrent" in parts:
+        return WAITING
     if "neoranging" in parts:
         last = len(parts) - 1 - parts[::-1].index("neoranging")
         return ".".join(parts[last + 1 :]).removesuffix(".__init__")
