@@ -2,6 +2,7 @@
 #
 #   make demo    install, then what follows from real tracklets, beside the truth
 #   make test    install with the test tools, then the tests; PYTEST_ARGS="-k gauss" for some
+#   make base    see that all methods answer without any extra, in an environment of its own
 #   make check   all that has to pass: lint types contracts coverage docs
 #   make dist    source release and wheel, checked, installed elsewhere and tested there
 #
@@ -15,6 +16,7 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 VENV := .venv
+BASE := $(VENV)/base
 RUN := $(VENV)/bin/python -m
 INSTALL := $(RUN) pip install --quiet --disable-pip-version-check --compile -c constraints-cpu.txt
 DECLARED := pyproject.toml constraints-cpu.txt
@@ -34,14 +36,18 @@ FEATURES := import numpy; \
 	print(*numpy.show_config("dicts").get("SIMD Extensions", {}).get("found", ()))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage test-plain-cpu lint types contracts docs changelog check dist \
+.PHONY: help demo test base coverage test-plain-cpu lint types contracts docs changelog check dist \
 	networks calibrations studies clean
 
 help:
-	@sed -n '3,13s/^#  *//p' Makefile
+	@sed -n '3,14s/^#  *//p' Makefile
 
 demo: $(VENV)/base.stamp
 	@$(RUN) neoranging demo
+
+# Every method answers where nothing is installed but what the package needs.
+base: $(BASE)/stamp
+	$(BASE)/bin/python tests/base_install.py
 
 test: $(VENV)/test.stamp
 	$(PYTEST) $(PYTEST_ARGS)
@@ -105,7 +111,7 @@ networks: $(TRAININGS:%=%/done) $(CLAIMED)/divided
 calibrations: $(TWIN)/divided $(CLAIMED)/divided
 	$(SHIP) --twin $(TWIN) --claimed $(CLAIMED)
 
-studies: $(TWIN)/divided $(VENV)/plot.stamp
+studies: $(TWIN)/divided $(VENV)/lab.stamp
 	$(if $(REAL),,$(error the studies of the guide need REAL=<folder of a set of real arcs>))
 	$(NEORANGING) study --data $(TWIN) --methods $(METHODS) --split test \
 		--out $(WORK)/study-twin --resume
@@ -127,7 +133,7 @@ $(RUNS)/%/done: $(TWIN)/divided
 		--data $(TWIN) --out $(RUNS)/$* --resume
 	@touch $@
 
-%/divided: | $(VENV)/data.stamp
+%/divided: | $(VENV)/lab.stamp
 	$(NEORANGING) dataset twin $(TWIN_OPTIONS) $(if $(filter $(CLAIMED),$*),--errors claimed) \
 		--out $*
 	$(NEORANGING) dataset split $* --seed 0 \
@@ -144,6 +150,11 @@ $(VENV)/bin/python:
 
 $(VENV)/base.stamp: $(DECLARED) | $(VENV)/bin/python
 	$(INSTALL) -e .
+	@touch $@
+
+$(BASE)/stamp: $(DECLARED) | $(VENV)/bin/python
+	$(VENV)/bin/python -m venv $(BASE)
+	$(BASE)/bin/python -m $(subst $(RUN) ,,$(INSTALL)) -e .
 	@touch $@
 
 # An extra of pyproject.toml by its name. Editable: what runs is always the working tree.

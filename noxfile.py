@@ -1,9 +1,9 @@
 """Tests on every Python, on the oldest and newest dependencies, and the release, each by itself.
 
-``nox -s tests-3.12``, ``nox -s oldest``, ``nox -s newest``, ``nox -s coverage``, ``nox -s lint``,
-``nox -s docs``, ``nox -s changelog``, ``nox -s dist``; what follows ``--`` goes to pytest. The
-Pythons are those on the path. For daily work ``make`` does in one environment what ``lint``,
-``docs`` and ``coverage`` do here.
+``nox -s tests-3.12``, ``nox -s base-3.12``, ``nox -s oldest``, ``nox -s newest``,
+``nox -s coverage``, ``nox -s lint``, ``nox -s docs``, ``nox -s changelog``, ``nox -s dist``; what
+follows ``--`` goes to pytest. The Pythons are those on the path. For daily work ``make`` does in
+one environment what ``lint``, ``docs`` and ``coverage`` do here.
 """
 
 from __future__ import annotations
@@ -29,6 +29,13 @@ def tests(session: nox.Session) -> None:
     """Tests and examples on one version of Python."""
     session.install(*CPU, "-e", ".[test]")
     session.run("python", "-m", "pytest", *PARALLEL, *session.posargs, env=ENVIRONMENT)
+
+
+@nox.session(python=PYTHONS)
+def base(session: nox.Session) -> None:
+    """All methods, where nothing is installed but what the package needs."""
+    session.install("-e", ".")
+    session.run("python", "tests/base_install.py", env={"MPLBACKEND": "agg"})
 
 
 @nox.session(python=OLDEST)

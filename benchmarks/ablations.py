@@ -23,12 +23,12 @@ from neoranging.core.parallax import LARGEST_ERROR
 from neoranging.estimators import network_inputs
 from neoranging.lab.sets.store import read_arcs, read_manifest
 from neoranging.lab.simulation.astrometric_errors import Errors
-from neoranging.lab.training import TrainingConfig
+from neoranging.lab.training import TrainingConfig, physics
 from neoranging.lab.training.data import TrainingArcs, make_training_arcs
 from neoranging.lab.training.fit import fit_network
-from neoranging.nn import features, physics
+from neoranging.lab.training.losses import LossWeights
+from neoranging.nn import features
 from neoranging.nn.inputs import ArcInputs
-from neoranging.nn.losses import LossWeights
 
 Change = Callable[[TrainingConfig], TrainingConfig]
 METRICS = (

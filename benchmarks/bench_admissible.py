@@ -1,4 +1,6 @@
-"""Time of the admissible region for many attributables at once.
+"""Time of the admissible region, compiled and by numpy: for many attributables at once and for one.
+
+Processor time; numpy is the reference of the tests, or companion matrices as usual, in one run.
 
 Run ``OMP_NUM_THREADS=1 python benchmarks/bench_admissible.py [N]``.
 """
@@ -6,12 +8,22 @@ Run ``OMP_NUM_THREADS=1 python benchmarks/bench_admissible.py [N]``.
 from __future__ import annotations
 
 import sys
-import timeit
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from neoranging.constants import GM_SUN
 from neoranging.core import admissible
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from reference import admissible as reference
+
+REPEATS = 7
+"""Measurements of each case, of which the least counts; single calls are measured in hundreds."""
 
 
 def attributables(n: int, seed: int = 0) -> tuple[np.ndarray, ...]:
@@ -28,25 +40,52 @@ def attributables(n: int, seed: int = 0) -> tuple[np.ndarray, ...]:
 
 
 def main() -> None:
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    arguments = attributables(n)
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    print(f"{'us':22s} {n:>9d} rows {'numpy':>9s} {'ratio':>6s} {'one row':>9s} {'numpy':>9s}")
+    many, one = cases(attributables(n)), cases(attributables(1))
+    for name, (compiled, by_numpy) in many.items():
+        rows = [1e6 * best(call) / n for call in (compiled, by_numpy)]
+        single = [1e6 * best(call, 100) for call in one[name]]
+        ratio = rows[1] / rows[0]
+        print(f"{name:22s} {rows[0]:14.3f} {rows[1]:9.3f} {ratio:6.1f} {single[0]:9.1f} ", end="")
+        print(f"{single[1]:9.1f}")
+
+
+def cases(arguments: tuple[np.ndarray, ...]) -> dict[str, tuple[Callable[[], Any], ...]]:
+    """Compiled function and the same by numpy, of the same attributables."""
     c = admissible.energy_coefficients(*arguments)
-    rho = np.geomspace(1e-3, 1.0, n)
-    few = c[:2000]
-    cases = {
-        "energy_coefficients": (n, lambda: admissible.energy_coefficients(*arguments)),
-        "is_admissible": (n, lambda: admissible.is_admissible(c, rho, 0.0)),
-        "range_roots": (n, lambda: admissible.range_roots(c)),
-        "range_intervals": (n, lambda: admissible.range_intervals(c)),
-        "companion matrices": (len(few), lambda: companion_roots(few)),
+    limits = admissible.range_limits(c)
+    return {
+        "energy_coefficients": (
+            lambda: admissible.energy_coefficients(*arguments),
+            lambda: reference.energy_coefficients(*arguments),
+        ),
+        "range_intervals": (
+            lambda: admissible.range_intervals(c),
+            lambda: reference.range_intervals(c),
+        ),
+        "widest_strip": (
+            lambda: admissible.widest_strip(c, limits),
+            lambda: reference.widest_strip(c, limits),
+        ),
+        "companion matrices": (lambda: admissible.range_roots(c), lambda: companion_roots(c)),
     }
-    for name, (count, call) in cases.items():
-        seconds = min(timeit.repeat(call, number=1, repeat=3))
-        print(f"{name:22s} {count:9d} rows {seconds:8.3f} s {1e6 * seconds / count:8.3f} us/row")
+
+
+def best(call: Callable[[], Any], calls: int = 1) -> float:
+    """Least processor time of a call [s]."""
+    call()
+    seconds = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        for _ in range(calls):
+            call()
+        seconds.append((time.process_time() - start) / calls)
+    return min(seconds)
 
 
 def companion_roots(c: np.ndarray) -> np.ndarray:
-    """The squared equation by stacked companion matrices, for comparison."""
+    """The squared equation by stacked companion matrices, as usual."""
     c0, c1, c2, c3, c4, c5 = c.T
     p = c4 - 0.25 * c1 * c1
     square = [c2 * c2, 2.0 * c2 * c3, 2.0 * c2 * p + c3 * c3, 2.0 * c3 * p, p * p]

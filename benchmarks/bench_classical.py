@@ -19,11 +19,21 @@ from typing import Any
 import numpy as np
 
 from neoranging import TrackletSet
+from neoranging.core.arcs import Arcs
+from neoranging.core.attributable import from_fit
+from neoranging.core.candidates import Thresholds, solve
+from neoranging.core.gauss import gauss
+from neoranging.core.noise import error_law
 from neoranging.estimators import GaussEstimator, LaplaceEstimator
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from reference import attributable as attributable_by_numpy
+from reference import candidates as candidates_by_numpy
+from reference import gauss as gauss_by_numpy
+from reference import noise as noise_by_numpy
 from simulated_arcs import SimulatedArcs, simulate
 
+STEPPED = 8192  # arcs whose steps are timed one by one, half a chunk of an estimate
 DISTINCT = 100_000  # simulated; more are repeats of these
 
 
@@ -56,6 +66,58 @@ def cost(action: Callable[[], Any], n: int) -> tuple[str, Any]:
     wall, result = timed(action)
     processor = time.process_time() - start
     return f"{n / wall:9,.0f}/s ({1e6 * processor / n:5.1f} us of processor time each)", result
+
+
+def steps(n: int, span: float, repeats: int = 7) -> None:
+    """Steps of Gauss's method, compiled and by numpy."""
+    print(f"{'us per tracklet':26}{'compiled':>9}{'numpy':>8}{'ratio':>7}")
+    for m, loops in ((n, 1), (1, 50)):
+        arcs = simulate(m, span, seed=1).with_noise(np.random.default_rng(2)).arcs
+        for name, (compiled, by_numpy) in cases(arcs).items():
+            least = [np.inf, np.inf]
+            for _ in range(repeats):
+                for k, action in enumerate((compiled, by_numpy)):
+                    start = time.process_time()
+                    for _ in range(loops):
+                        action()
+                    least[k] = min(least[k], 1e6 * (time.process_time() - start) / (m * loops))
+            label = f"{name}, {m} at once"
+            print(f"{label:26}{least[0]:9.2f}{least[1]:8.2f}{least[1] / least[0]:7.1f}")
+
+
+def cases(arcs: Arcs) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
+    """Steps of an estimate of the same arcs, compiled and by numpy."""
+    fitted, roots, law = from_fit(arcs), gauss(arcs), error_law(arcs)
+    its_roots = gauss_by_numpy.gauss(arcs)
+
+    def anew() -> Arcs:
+        """Arcs whose columns are made, and which are not fitted yet."""
+        arcs.__dict__.pop("_fitted", None)
+        return arcs
+
+    def all_compiled() -> None:
+        anew()
+        solve(arcs, from_fit(arcs), gauss(arcs), Thresholds())
+
+    def all_by_numpy() -> None:
+        with np.errstate(all="ignore"):
+            a = attributable_by_numpy.from_fit(arcs)
+            candidates_by_numpy.solve(arcs, a, gauss_by_numpy.gauss(arcs), Thresholds())
+
+    return {
+        "fit": (lambda: from_fit(anew()), lambda: attributable_by_numpy.from_fit(arcs)),
+        "roots": (lambda: gauss(arcs), lambda: gauss_by_numpy.gauss(arcs)),
+        "law of errors": (lambda: error_law(arcs), lambda: noise_by_numpy.error_law(arcs)),
+        "errors of roots": (
+            lambda: roots.errors(law),
+            lambda: its_roots.errors(law),
+        ),
+        "verdict": (
+            lambda: solve(arcs, fitted, roots, Thresholds()),
+            lambda: candidates_by_numpy.solve(arcs, fitted, roots, Thresholds()),
+        ),
+        "all": (all_compiled, all_by_numpy),
+    }
 
 
 def bulk(n: int, span: float) -> None:
@@ -100,6 +162,7 @@ def main() -> None:
     parser.add_argument("-n", type=int, default=1_000_000, help="number of tracklets")
     parser.add_argument("--hours", type=float, default=4.0, help="length of each")
     arguments = parser.parse_args()
+    steps(min(arguments.n, STEPPED), arguments.hours / 24.0)
     single()
     bulk(arguments.n, arguments.hours / 24.0)
 

@@ -1,9 +1,11 @@
-"""Cost of a training step of the PINN beside one of the MLP, and of an estimate.
+"""Cost of an estimate beside its matrix products, and of a PINN's training step beside an MLP's.
 
-Run ``OMP_NUM_THREADS=1 python benchmarks/bench_nn.py [steps]``. Steps are those of training from
-the inputs of a batch on: features, loss, gradients and optimiser. Both kinds alternate in one
-process, so that whatever else the machine does falls on both; times are of the processor, and
-ratios the median of those of neighbours.
+Run ``OMP_NUM_THREADS=1 python benchmarks/bench_nn.py [steps]``. Estimates are numpy's: the pass
+through the layers, and the whole network from its inputs on, beside the bare products of matrices
+of the same shapes, as many arcs at once. Steps are those of training from the inputs of a batch on:
+features, loss, gradients and optimiser; without torch they are left out. The sides of a ratio
+alternate in one process, so that whatever else the machine does falls on both; times are of the
+processor, and ratios the median of those of neighbours.
 """
 
 from __future__ import annotations
@@ -11,20 +13,24 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+from collections.abc import Callable
 
 import numpy as np
-import torch
 
 from neoranging.constants import GM_SUN
-from neoranging.lab.training import NetworkConfig, TrainingConfig
-from neoranging.lab.training.data import TrainingArcs
-from neoranging.lab.training.memory import keep_freed_memory
-from neoranging.lab.training.objective import Objective
+from neoranging.estimators import get_estimator
 from neoranging.nn.inputs import ArcInputs
-from neoranging.nn.modules import RangingNetwork
+from neoranging.nn.network import NetworkConfig, RangingNetwork
 from neoranging.nn.scaling import Scaling
+from neoranging.nn.trunks import Layer
 
-BATCH = TrainingConfig().batch_size
+try:
+    import torch
+except ImportError:
+    torch = None
+
+ARCS = 8192
+ROWS = 256
 CASES = {
     "paper": NetworkConfig.paper(),
     "invariant": NetworkConfig(),
@@ -68,69 +74,118 @@ def inputs(n: int, seed: int = 0) -> ArcInputs:
         "log_error_root": np.zeros(n),
         "has_root": np.ones(n),
     }
-    return ArcInputs(**{name: torch.from_numpy(column) for name, column in columns.items()})
+    return ArcInputs(**columns)
 
 
-class Steps:
-    """Steps of either kind on networks of the same shape."""
+def seconds(function: Callable[[], object]) -> float:
+    start = time.process_time()
+    function()
+    return time.process_time() - start
 
-    def __init__(self, network: NetworkConfig) -> None:
-        n = 64 * BATCH
-        rho = 0.25 * torch.exp(torch.randn(n, dtype=torch.float64))
-        self.arcs = TrainingArcs(inputs(n), rho, 0.007 * torch.randn(n, dtype=torch.float64))
-        self.network = RangingNetwork(network)
-        self.network.fit(self.arcs.inputs, self.arcs.rho, self.arcs.rho_dot)
-        population = Scaling(("rho", "rho_dot"))
-        population.fit_range(torch.stack([self.arcs.rho, self.arcs.rho_dot], dim=-1))
-        self.config = TrainingConfig()
-        self.objectives = {
-            kind: Objective(TrainingConfig(model=kind, network=network), population)
-            for kind in ("mlp", "pinn")
-        }
-        self.optimiser = torch.optim.AdamW(
-            self.network.parameters(), lr=self.config.learning_rate, amsgrad=True, fused=True
+
+def against(
+    one: Callable[[], object], other: Callable[[], object], count: int
+) -> tuple[float, ...]:
+    """Median seconds of two functions that alternate, and the median of their ratios."""
+    for function in (one, other):
+        function()
+    pairs = [(seconds(one), seconds(other)) for _ in range(count)]
+    medians = (statistics.median(times) for times in zip(*pairs, strict=True))
+    return (*medians, statistics.median(b / a for a, b in pairs))
+
+
+def products(network: RangingNetwork, x: np.ndarray) -> Callable[[], object]:
+    """The matrix products of a network alone, some rows at once, into memory that is there."""
+    layers: list[Layer] = []
+    for part in network.trunk:
+        layers += [part] if isinstance(part, Layer) else part
+    weights = [layer.weight.T for layer in (*layers, network.heads)]
+    inner = [np.zeros((ROWS, len(weight)), dtype=np.float32) for weight in weights]
+    outs = [np.empty((ROWS, weight.shape[1]), dtype=np.float32) for weight in weights]
+
+    def run() -> None:
+        for start in range(0, len(x), ROWS):
+            inner[0] = x[start : start + ROWS]
+            for a, weight, out in zip(inner, weights, outs, strict=True):
+                np.matmul(a, weight, out=out)
+
+    return run
+
+
+def estimates(name: str, count: int) -> None:
+    """Cost of a network that comes with the package."""
+    network = get_estimator(name).network
+    arcs = inputs(ARCS)
+    shown = network.features.show(arcs)
+    bare = products(network, shown.scaled.astype(np.float32))
+    for what, function in (
+        ("layers", lambda: network.raw(shown.scaled)),
+        ("network", lambda: network.estimate(arcs)),
+    ):
+        alone, whole, ratio = against(bare, function, count)
+        print(
+            f"{name:12s} {what:8s} {1e6 * whole / ARCS:6.2f} us an arc, products "
+            f"{1e6 * alone / ARCS:6.2f} us; ratio {ratio:.2f}"
         )
-
-    def step(self, kind: str) -> float:
-        """Seconds of one step."""
-        start = time.process_time()
-        rows = torch.randint(len(self.arcs), (BATCH,))
-        arcs = self.arcs.map(lambda x: x[rows])
-        self.optimiser.zero_grad(set_to_none=True)
-        terms, _ = self.objectives[kind](self.network, arcs)
-        terms["total"].backward()
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip_norm)
-        self.optimiser.step()
-        return time.process_time() - start
+    one = arcs.map(lambda x: x[:1])
+    times = [seconds(lambda: [network.estimate(one) for _ in range(20)]) / 20 for _ in range(count)]
+    print(f"{name:12s} one arc  {1e6 * statistics.median(times):6.0f} us")
 
 
-def main() -> None:
+def steps(count: int) -> None:
+    """Ratios of the steps of training."""
+    from neoranging.lab.training import TrainingConfig
+    from neoranging.lab.training.data import TrainingArcs
+    from neoranging.lab.training.memory import keep_freed_memory
+    from neoranging.lab.training.network import TrainableNetwork
+    from neoranging.lab.training.objective import Objective
+
     keep_freed_memory()
     torch.set_num_threads(1)
     torch.manual_seed(0)
+    config = TrainingConfig()
+    batch = config.batch_size
+    n = 64 * batch
+    for name, shape in CASES.items():
+        rho = 0.25 * torch.exp(torch.randn(n, dtype=torch.float64))
+        rho_dot = 0.007 * torch.randn(n, dtype=torch.float64)
+        arcs = TrainingArcs(inputs(n).map(torch.from_numpy), rho, rho_dot)
+        network = TrainableNetwork(shape).fit(arcs.inputs, rho, rho_dot)
+        population = Scaling(("rho", "rho_dot"))
+        population.fit_range(torch.stack([rho, rho_dot], dim=-1))
+        optimiser = torch.optim.AdamW(
+            network.parameters(), lr=config.learning_rate, amsgrad=True, fused=True
+        )
+
+        def step(kind: str) -> Callable[[], None]:
+            objective = Objective(TrainingConfig(model=kind, network=shape), population)  # noqa: B023
+
+            def run() -> None:
+                rows = torch.randint(n, (batch,))
+                optimiser.zero_grad(set_to_none=True)  # noqa: B023
+                terms, _ = objective(network, arcs.map(lambda x: x[rows]))  # noqa: B023
+                terms["total"].backward()
+                torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_norm)  # noqa: B023
+                optimiser.step()  # noqa: B023
+
+            return run
+
+        mlp, pinn, ratio = against(step("mlp"), step("pinn"), count)
+        print(
+            f"{name:22s} step of {batch}: MLP {1e3 * mlp:6.2f} ms, PINN {1e3 * pinn:6.2f} ms; "
+            f"ratio {ratio:.2f}",
+            flush=True,
+        )
+
+
+def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    for name, config in CASES.items():
-        steps = Steps(config)
-        for kind in ("mlp", "pinn") * 3:
-            steps.step(kind)
-        pairs = [(steps.step("mlp"), steps.step("pinn")) for _ in range(count)]
-        mlp, pinn = (1e3 * statistics.median(times) for times in zip(*pairs, strict=True))
-        print(f"{name:22s} step of {BATCH}: MLP {mlp:6.2f} ms, PINN {pinn:6.2f} ms", end="; ")
-        print(f"ratio {statistics.median(b / a for a, b in pairs):.2f}", end="; ", flush=True)
-        steps.network.freeze()
-        n, arcs = len(steps.arcs), steps.arcs.inputs
-        with torch.no_grad():
-            start = time.process_time()
-            for part in range(0, n, 4096):
-                steps.network(arcs.map(lambda x, a=part: x[a : a + 4096]))
-            print(f"{n / (time.process_time() - start):9.0f} estimates/s", end="; ")
-            one = arcs.map(lambda x: x[:1])
-            times = []
-            for _ in range(count):
-                start = time.process_time()
-                steps.network(one)
-                times.append(time.process_time() - start)
-            print(f"one: {1e3 * statistics.median(times):.2f} ms")
+    for name in ("pinn", "pinn@paper"):
+        estimates(name, count)
+    if torch is None:
+        print("no torch is installed: steps of training are left out")
+    else:
+        steps(count)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""Time of systematic ranging, per tracklet and core, and of its first answer.
+"""Time of systematic ranging, per tracklet and core, of its parts, and of its first answer.
 
-Run ``OMP_NUM_THREADS=1 python benchmarks/bench_systematic.py [--arcs N] [--cold]``. The kernel is
-timed on simulated nights of two to ten observations one by one, and then all of them are asked in
-one call, which adds what Python does; in CPU time. Beside them, in the same run, stands a fixed
-loop of Python, so that machines can be compared, and the method "posterior": its whole call, and
-100 draws from its density for each arc. ``--cold`` also times a process that has to compile the
-kernel, and one that finds it kept.
+Run ``OMP_NUM_THREADS=1 python benchmarks/bench_systematic.py [--arcs N] [--cold]``. Simulated
+nights of two to ten observations, some of two visits, are asked one by one, warm, and all in one
+call, in CPU time; then the parts of a call stand by themselves: nights prepared, the kernel, the
+quantiles, and the orbits of the answers. How many columns, fits and paths the kernel makes of an
+arc depends on no machine. Beside all, in the same run, stands a fixed loop of Python, so that
+machines can be compared, and the method "posterior": its whole call, and 100 draws from its density
+for each arc. ``--cold`` also times a process that has to compile the kernel, and one that finds it
+kept.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +27,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from simulated_arcs import simulate
 
 import neoranging as nr
+from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import from_fit
-from neoranging.core.sightings import nights
-from neoranging.core.systematic import systematic
+from neoranging.core.sightings import make_space, nights
+from neoranging.core.summaries import summarise
+from neoranging.core.systematic import N_RATES, complete, make_columns, range_arc, systematic
 from neoranging.ephemeris.states import attractors
 from neoranging.orbits.population import load_prior
+from neoranging.typing import FloatArray
 
 FIRST = """
 import time, numpy as np
@@ -90,40 +96,69 @@ def amortised(n: int, step: float) -> None:
     )
 
 
+def made(n: int, visits: int, m: int) -> Arcs:
+    """M arcs of n observations in so many visits."""
+    span = 0.05 if visits == 1 else 0.2
+    arcs = simulate(m, span, seed=n, n_observations=n).with_noise(np.random.default_rng(n), 0.3)
+    return replace(arcs.arcs, visit=np.tile(np.arange(n) * visits // n, m))
+
+
+def parts(arcs: Arcs) -> tuple[FloatArray, FloatArray]:
+    """CPU times [ms per arc] of the parts of a call, and counts of the kernel by arc."""
+    a, table, times = from_fit(arcs), load_prior("population"), []
+    times.append(time.process_time())
+    paths = attractors(a.epoch, arcs.span)
+    times.append(time.process_time())
+    night = nights(arcs, a, paths)
+    times.append(time.process_time())
+    posterior = systematic(night, arcs.mean_mag, table)
+    times.append(time.process_time())
+    summary = summarise(posterior, [0.0, -1.0], [0.5, 0.005, 0.995])
+    times.append(time.process_time())
+    some = np.flatnonzero(np.isfinite(summary.rate))
+    complete(night, some, np.exp(summary.quantiles[some, 0, 0]), summary.rate[some])
+    times.append(time.process_time())
+    longest = int(arcs.counts.max())
+    space, columns = make_space(longest, longest), make_columns(N_RATES)
+    counts = np.empty((len(arcs), 4))
+    for k in range(len(arcs)):
+        space.counts[:] = 0
+        n = range_arc(night, k, arcs.mean_mag[k], table, np.empty(0), columns, space)
+        counts[k] = n, columns.filled[:n].sum(), *space.counts
+    return 1e3 * np.diff(times) / len(arcs), counts
+
+
 def main() -> None:
-    """Print medians and 95 % points by number of observations."""
+    """Print medians by number of observations and visits."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--arcs", type=int, default=60)
     parser.add_argument("--cold", action="store_true")
     options = parser.parse_args()
-    method, table = nr.get_estimator("systematic"), load_prior("population")
-    step, every, whole = python_loop(), [], []
-    print(f"a million steps of Python: {step:.1f} ms")
-    for n in (2, 3, 4, 6, 8, 10):
-        rng = np.random.default_rng(n)
-        arcs = simulate(options.arcs, 0.05, seed=n, n_observations=n).with_noise(rng, 0.3).arcs
-        a, no_magnitude = from_fit(arcs), np.full(1, np.nan)
-        paths = attractors(a.epoch, arcs.span)
-        times = []
+    method, step = nr.get_estimator("systematic"), python_loop()
+    print(f"a million steps of Python: {step:.1f} ms; all other times in ms of CPU for an arc")
+    print("observations, visits: alone (95 % below, million steps), in one call; ", end="")
+    print("attractors, nights, kernel, quantiles, orbits; columns, filled, fits, paths")
+    first = made(3, 1, 2)
+    parts(first)  # compile
+    for n, visits in ((2, 1), (3, 1), (4, 1), (5, 1), (8, 1), (5, 2), (8, 2)):
+        arcs, alone = made(n, visits, options.arcs), []
         for k in range(options.arcs):
-            one = np.array([k])
-            night = nights(arcs.take(one), a.take(one), paths[one])
+            one = arcs.take(np.array([k]))
+            method._solve(one, one)
             begin = time.process_time()
-            systematic(night, no_magnitude, table)
-            times.append(1e3 * (time.process_time() - begin))
+            method._solve(one, one)
+            alone.append(1e3 * (time.process_time() - begin))
         begin = time.process_time()
         method._solve(arcs, arcs)
-        whole.append(1e3 * (time.process_time() - begin) / options.arcs)
-        every += times[1:]  # the first may have compiled
+        whole = 1e3 * (time.process_time() - begin) / options.arcs
+        shares, counts = parts(arcs)
         print(
-            f"{n:3d} observations: kernel median {np.median(times):5.1f} ms, 95 % below "
-            f"{np.quantile(times, 0.95):5.1f} ms; one call of all {whole[-1]:5.1f} ms each"
+            f"{n:2d}, {visits}: {np.median(alone):5.2f} ({np.quantile(alone, 0.95):5.2f}, "
+            f"{np.median(alone) / step:.3f}), {whole:5.2f}; "
+            + ", ".join(f"{x:.3f}" for x in shares)
+            + "; "
+            + ", ".join(f"{x:.0f}" for x in np.median(counts, axis=0))
         )
-    print(
-        f"all: kernel median {np.median(every):.1f} ms, 95 % below {np.quantile(every, 0.95):.1f} "
-        f"ms, or {np.median(every) / step:.2f} and {np.quantile(every, 0.95) / step:.2f} million "
-        f"steps of Python; one call {np.median(whole):.1f} ms each"
-    )
     amortised(options.arcs, step)
     if options.cold:
         cold()

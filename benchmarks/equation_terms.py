@@ -17,8 +17,8 @@ import torch
 from neoranging.constants import GM_PLANETS, GM_SUN
 from neoranging.lab.sets.store import read_arcs
 from neoranging.lab.training.data import TrainingArcs, make_training_arcs
+from neoranging.lab.training.physics import SightGeometry, range_acceleration
 from neoranging.nn import physics
-from neoranging.nn.physics import SightGeometry, range_acceleration
 from neoranging.typing import FloatArray
 
 NEAR, FAR = 0.05, 0.5

@@ -29,6 +29,7 @@ from .orbits.dcriteria import d_drummond as d_drummond
 from .orbits.dcriteria import d_jopek as d_jopek
 from .orbits.dcriteria import d_sh as d_sh
 from .orbits.elements import OrbitalElements as OrbitalElements
+from .partitions import estimate_partitions as estimate_partitions
 from .read import read_tracklets as read_tracklets
 from .samples import reference_ranges as reference_ranges
 from .samples import sample as sample

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from astropy import units as u
-from astropy.coordinates import SkyCoord
 from astropy.time import Time
 
 from neoranging import ephemeris
@@ -19,6 +18,7 @@ from neoranging.one_or_many import OneOrMany
 from neoranging.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from astropy.coordinates import SkyCoord
     from astropy.table import QTable
 
     from neoranging.admissible_region import AdmissibleRegion
@@ -173,6 +173,8 @@ class Attributable(OneOrMany):
     @property
     def coord(self) -> SkyCoord:
         """Direction with its proper motion (``pm_ra_cosdec``, ``pm_dec``) and epoch, ICRS."""
+        from astropy.coordinates import SkyCoord
+
         a = self._arrays
         return SkyCoord(
             self.ra,

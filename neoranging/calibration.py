@@ -409,6 +409,8 @@ class Calibration:
         every = np.ones(len(eta), dtype=bool)
         parts = (usable, ~usable) if len(self._groups) == 2 else (every,)
         for group, rows in zip(self._groups, parts, strict=True):
+            if not rows.any():
+                continue
             cell = group.bins.cell_of(eta[rows], span[rows])
             missing = (group.counts[cell] < needed) & required[rows]
             if missing.any():

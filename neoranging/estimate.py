@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from astropy import units as u
-from astropy.coordinates import SkyCoord
 from astropy.table import QTable
 from astropy.time import Time
 from scipy.special import ndtri
@@ -30,9 +29,15 @@ from neoranging.typing import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from astropy.coordinates import SkyCoord
+
     from neoranging.orbits.samples import OrbitSamples
     from neoranging.orbits.solution import OrbitSolution
     from neoranging.tracklet import Tracklet, TrackletSet
+
+
+_STATUSES: Final = np.array(list(RangeStatus), dtype=object)
+"""Statuses by their codes."""
 
 
 class RangeEstimate(FollowUpView):
@@ -94,6 +99,8 @@ class RangeEstimate(FollowUpView):
     @property
     def coord(self) -> SkyCoord:
         """Direction at the epoch with the range as its distance, ICRS axes; from the origin."""
+        from astropy.coordinates import SkyCoord
+
         a = self.attributable
         return SkyCoord(a.ra, a.dec, distance=self.range, obstime=self.epoch, frame="icrs")
 
@@ -115,7 +122,7 @@ class RangeEstimate(FollowUpView):
     @property
     def status(self) -> Any:
         """`RangeStatus`, or an array of them, shape (M,); ``.advice`` says what to try."""
-        return self._value(np.array(list(RangeStatus), dtype=object)[self._answers.status])
+        return self._value(_STATUSES[self._answers.status])
 
     @property
     def ok(self) -> Any:
@@ -133,7 +140,7 @@ class RangeEstimate(FollowUpView):
         remarks = self._answers.remarks
         if remarks is None:
             remarks = np.full(self._n_rows, "")
-        return self._value(remarks)
+        return self._value(remarks.astype(np.str_))
 
     @property
     def admissible(self) -> Any:

@@ -6,6 +6,8 @@ caller would catch anyway, and carry the offending data as attributes where that
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 from astropy.utils.exceptions import AstropyUserWarning
@@ -154,12 +156,40 @@ class MissingDependencyError(NeoRangingError, ImportError):
         instead : str
             Another way.
         """
-        in_clone = f' (or `pip install -e ".[{extra}]"` in a clone of neoranging)' if extra else ""
+        wanted = f'"neoranging[{extra}]"' if extra else package
         otherwise = f", or {instead}" if instead else ""
         return cls(
             f"{purpose} need the package {package}, which is not installed: "
-            f"`pip install {package}`{in_clone}{otherwise}"
+            f"`pip install {wanted}`{otherwise}"
         )
+
+
+@contextmanager
+def extra(name: str, purpose: str, instead: str = "") -> Iterator[None]:
+    """Context in which packages of an extra are imported.
+
+    Parameters
+    ----------
+    name : str
+        The extra, as pyproject.toml declares it.
+    purpose, instead : str
+        As of `MissingDependencyError.of`.
+
+    Raises
+    ------
+    MissingDependencyError
+        If one of the packages is not installed; it names the extra.
+
+    Examples
+    --------
+    >>> with extra("data", "files of Parquet", "take another format"):
+    ...     from pyarrow import parquet
+    """
+    try:
+        yield
+    except ImportError as error:
+        package = (error.name or str(error)).partition(".")[0].replace("_", "-")
+        raise MissingDependencyError.of(purpose, package, name, instead) from error
 
 
 class EstimationError(NeoRangingError, RuntimeError):

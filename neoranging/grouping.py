@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from neoranging.constants import MJD_JD
 from neoranging.exceptions import NeoRangingWarning, ObservationFormatError, TrackletError
@@ -23,7 +22,7 @@ from neoranging.observations.columns import (
     with_credible_sigmas,
 )
 from neoranging.observations.designation import canonical
-from neoranging.observations.exposures import repeated_exposures, running_number
+from neoranging.observations.exposures import number_of_value, repeated_exposures, running_number
 from neoranging.observations.report import ReadReport
 from neoranging.records import RecordCount, Rejections, many
 from neoranging.typing import AnyArray, BoolArray, IntArray, StrArray
@@ -82,6 +81,15 @@ class TrackletReport(RecordCount):
         return "\n".join([*map(str, self.reading), super().__str__(), *notes])
 
 
+class Identities(NamedTuple):
+    """What keeps K groups of observations apart, also those that form no tracklet."""
+
+    label: StrArray
+    """Tracklet id or designation, in words."""
+    station: StrArray
+    night: IntArray
+
+
 class Groups(NamedTuple):
     """Observations in order of M tracklets and, within each, of time."""
 
@@ -98,8 +106,9 @@ def group_by_identity(
     group_by: tuple[str, ...],
     kinds: tuple[str, ...],
     selected_only: bool,
-) -> Groups:
-    """Tracklets of the observations of files and tables.
+    order: str = "time",
+) -> tuple[Groups, Identities]:
+    """Tracklets of the observations of files and tables, and all groups of usable observations.
 
     Rows of one tracklet id, or else of one designation, belong together within a night and station
     (or within a night). A row without an id belongs to the one that its object has in that night
@@ -149,9 +158,10 @@ def group_by_identity(
             stacklevel=3,
         )
     rejections.reject(unnamed, UNNAMED)
-    key, names, ids = _keys(c, names, ids, submission, "station" in group_by, rejections.usable)
-    groups = _assembled(c, key, names, ids, rejections, ALONE, notes, by_time=True)
-    return groups._replace(report=replace(groups.report, reading=reports))
+    by_station = "station" in group_by
+    key, names, ids, identities = _keys(c, names, ids, submission, by_station, rejections.usable)
+    groups = _assembled(c, key, names, ids, rejections, ALONE, notes, order=order)
+    return groups._replace(report=replace(groups.report, reading=reports)), identities
 
 
 def group_by_label(c: Columns, tracklet: Any, designation: Any, on_bad: str) -> Groups:
@@ -210,7 +220,7 @@ def _grouped(
         if on_bad == "raise" and fault.rows.any():
             raise TrackletError(fault.message)
         rejections.reject(fault.rows, fault.reason)
-    groups = _assembled(c, key, names, ids, rejections, ALONE_OF_ID, notes, by_time=False)
+    groups = _assembled(c, key, names, ids, rejections, ALONE_OF_ID, notes, order="key")
     report = groups.report
     for note in report.notes[len(notes) :]:
         warnings.warn(note, NeoRangingWarning, stacklevel=4)
@@ -238,26 +248,35 @@ def _keys(
     submission: StrArray,
     by_station: bool,
     usable: BoolArray,
-) -> tuple[IntArray, StrArray, StrArray]:
-    """Number of the group of each observation, and names and ids with those that rows adopt."""
-    station = _number(c.station)
+) -> tuple[IntArray, StrArray, StrArray, Identities]:
+    """Number of the group of each observation, names and ids with those that rows adopt."""
+    station = number_of_value(c.station)
     # readers call by the id of its submission what has no other name
     names = np.where(designation == submission, "", designation)
     for label in (ids, submission):
         names = _adopted((label, station), names, usable & (label != ""))
     nameless = np.where(ids == "", submission, ids)
-    objects = _number(np.where(names == "", nameless, names))
+    objects = number_of_value(np.where(names == "", nameless, names))
     where = station if by_station else np.zeros_like(station)
-    place = _combined(_number(_nights(c, objects, where, by_station, usable)), where)
+    night = _nights(c, objects, where, by_station, usable)
+    place = _combined(number_of_value(night), where)
     ids = _adopted((objects, place), ids, usable)
     # the id of one object may be the designation of another
     by_id = (ids != "") | (names == "")
     label = np.where(by_id, np.where(ids == "", submission, ids), names)
-    key = _combined(_combined(_number(label), by_id.astype(np.int64)), place)
-    number = _number(submission)
+    key = _combined(_combined(number_of_value(label), by_id.astype(np.int64)), place)
+    number = number_of_value(submission)
     of_one = _bearers_of_one(number, names, usable & (submission != ""))[number] >= 0
     names = np.where(names == "", designation, names)
-    return key, names, np.where((ids == "") & of_one, submission, ids)
+    rows = np.flatnonzero(usable)[np.unique(key[usable], return_index=True)[1]]
+    # runs are counted from the first observation that is read: here their day stands for them
+    day = np.floor(np.nan_to_num((c.jd1 - MJD_JD) + c.jd2) - 0.5).astype(np.int64)
+    identities = Identities(
+        np.strings.add(np.where(by_id, "tracklet ", "object "), label)[rows],
+        (c.station if by_station else np.full(len(label), ""))[rows],
+        np.where(night >= _RUNS, day, night)[rows],
+    )
+    return key, names, np.where((ids == "") & of_one, submission, ids), identities
 
 
 def _adopted(group: tuple[AnyArray, ...], labels: StrArray, rows: BoolArray) -> StrArray:
@@ -265,7 +284,7 @@ def _adopted(group: tuple[AnyArray, ...], labels: StrArray, rows: BoolArray) -> 
     orphans, bearers = rows & (labels == ""), rows & (labels != "")
     if not orphans.any() or not bearers.any():
         return labels
-    number = _combined(*map(_number, group))
+    number = _combined(*map(number_of_value, group))
     example = _bearers_of_one(number, labels, bearers)[number]
     return np.where(orphans & (example >= 0), labels[example], labels)
 
@@ -273,7 +292,7 @@ def _adopted(group: tuple[AnyArray, ...], labels: StrArray, rows: BoolArray) -> 
 def _bearers_of_one(group: IntArray, labels: StrArray, rows: BoolArray) -> IntArray:
     """One row of each group whose rows are all of one label, -1 of the other groups."""
     chosen, n_groups = np.flatnonzero(rows), int(group.max(initial=-1)) + 1
-    number = _number(labels) if len(chosen) else np.zeros(len(labels), dtype=np.int64)
+    number = number_of_value(labels) if len(chosen) else np.zeros(len(labels), dtype=np.int64)
     low, high = np.full(n_groups, len(labels), dtype=np.int64), np.full(n_groups, -1)
     np.minimum.at(low, group[chosen], number[chosen])
     np.maximum.at(high, group[chosen], number[chosen])
@@ -323,16 +342,9 @@ def _ends(run: IntArray) -> tuple[IntArray, IntArray]:
     return bounds[:-1], bounds[1:] - 1
 
 
-def _number(values: npt.NDArray[np.generic]) -> IntArray:
-    """Small number of each distinct value."""
-    import pandas as pd
-
-    return np.asarray(pd.factorize(values)[0], dtype=np.int64)
-
-
 def _combined(first: IntArray, second: IntArray) -> IntArray:
     """Small number of each distinct pair of small numbers."""
-    return _number(first * (second.max(initial=0) + 1) + second)
+    return number_of_value(first * (second.max(initial=0) + 1) + second)
 
 
 def _assembled(
@@ -344,11 +356,12 @@ def _assembled(
     alone: str,
     notes: tuple[str, ...],
     *,
-    by_time: bool,
+    order: str,
 ) -> Groups:
-    """Groups of the usable rows, one for each exposure, in the order of their keys or of time.
+    """Groups of the usable rows, one for each exposure.
 
-    ``alone`` is the reason to set groups without two epochs aside.
+    Their ``order`` is that of their keys ("key"), of time ("time") or of the first row of each
+    ("input"). ``alone`` is the reason to set groups without two epochs aside.
     """
     c, sigma_notes = with_credible_sigmas(c, rejections.usable)
     rejections.reject(repeated_exposures(c, key, rejections.usable), AGAIN)
@@ -359,12 +372,15 @@ def _assembled(
     np.minimum.at(first, key[rows], jd)
     np.maximum.at(last, key[rows], jd)
     rejections.reject(~(last > first)[key], alone)
-    if by_time:
-        key = np.argsort(np.argsort(first, kind="stable"))[key]  # its rank
     usable = rejections.usable
     rows = np.flatnonzero(usable)
-    order = rows[np.lexsort((c.jd2[rows], c.jd1[rows], key[rows]))]
-    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    if order == "input":
+        first = np.full(n, len(key))
+        np.minimum.at(first, key[rows], rows)
+    if order != "key":
+        key = np.argsort(np.argsort(first, kind="stable"))[key]  # its rank
+    sequence = rows[np.lexsort((c.jd2[rows], c.jd1[rows], key[rows]))]
+    starts = np.flatnonzero(np.diff(key[sequence], prepend=-1))
     rejected = np.flatnonzero(~usable & (ids != ""))
     lost, example = np.unique(ids[rejected], return_index=True)
     without = np.flatnonzero(~np.isin(lost, ids[usable]))
@@ -374,6 +390,6 @@ def _assembled(
         notes=(*notes, *sigma_notes),
         lost={str(lost[k]): rejections.reason(rejected[example[k]])[0] for k in without},
     )
-    offsets = np.append(starts, len(order)).astype(np.int64)
-    chosen = order[starts]
-    return Groups(c.take(order), offsets, names[chosen], ids[chosen], report)
+    offsets = np.append(starts, len(sequence)).astype(np.int64)
+    chosen = sequence[starts]
+    return Groups(c.take(sequence), offsets, names[chosen], ids[chosen], report)

@@ -71,8 +71,8 @@ def read_tracklets(
         If a file is no observation file, a table lacks a column, or no observation
         says which object it is of.
     """
-    group_by = _checked("group_by", group_by, GROUPS)
-    kinds = _checked("kinds", kinds, KINDS)
+    group_by = checked_words("group_by", group_by, GROUPS)
+    kinds = checked_words("kinds", kinds, KINDS)
     sources = separate_sources(source)
     if not sources:
         raise ObservationFormatError("expected at least one file or table, got an empty list")
@@ -82,10 +82,13 @@ def read_tracklets(
         )
         for one in sources
     ]
-    return TrackletSet(*group_by_identity(parts, group_by, kinds, selected_only))
+    return TrackletSet(*group_by_identity(parts, group_by, kinds, selected_only)[0])
 
 
-def _checked(name: str, values: str | Collection[str], allowed: tuple[str, ...]) -> tuple[str, ...]:
+def checked_words(
+    name: str, values: str | Collection[str], allowed: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Words of an option, each of those that are allowed."""
     values = (values,) if isinstance(values, str) else tuple(values)
     wrong = set(values) - set(allowed)
     if wrong or not values:

@@ -6,6 +6,8 @@ come from files of observations: it is shown and never obeyed, see `neoranging.d
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -109,13 +111,19 @@ def csv_table(table: Table, missing: str = "") -> str:
     missing : str
         Stands where there is no number.
     """
-    import pandas as pd
-    from pandas.api.types import is_numeric_dtype
+    columns = [
+        column.tolist() if hasattr(column, "tolist") else column for _, column in table.items()
+    ]
+    cells = [[_plain_cell(cell, missing) for cell in column] for column in columns]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table)
+    writer.writerows(zip(*cells, strict=True))
+    return text.getvalue()
 
-    frame = pd.DataFrame(table)
-    for name, column in frame.items():
-        if not is_numeric_dtype(column):
-            cells = [spreadsheet_cell(x) if isinstance(x, str) else x for x in column]
-            frame = frame.assign(**{str(name): pd.Series(cells, frame.index, dtype=object)})
-    text: str = frame.to_csv(index=False, na_rep=missing, lineterminator="\n")
-    return text
+
+def _plain_cell(value: Any, missing: str) -> str:
+    if isinstance(value, str):
+        return spreadsheet_cell(value)
+    is_missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return missing if is_missing else str(value)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from html import escape
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 from astropy import units as u
-from astropy.coordinates import EarthLocation, SkyCoord
 from astropy.time import Time
 
 from neoranging import ephemeris
@@ -20,6 +18,7 @@ from neoranging.attributable import Attributable
 from neoranging.constants import ARCSEC, AU_KM
 from neoranging.core import attributable as core
 from neoranging.core.arcs import Arcs, visits
+from neoranging.ephemeris.states import tdb_of
 from neoranging.exceptions import TrackletError
 from neoranging.grouping import TrackletReport, group_as_one, group_by_label
 from neoranging.observations import observatories
@@ -35,6 +34,7 @@ from neoranging.records import many
 from neoranging.typing import AnyArray, FloatArray, IntArray, StrArray
 
 if TYPE_CHECKING:
+    from astropy.coordinates import EarthLocation, SkyCoord
     from astropy.table import QTable
 
     from neoranging.estimate import RangeEstimate
@@ -59,6 +59,8 @@ class _Observed:
     @property
     def coord(self) -> SkyCoord:
         """Directions, ICRS, shape (n,)."""
+        from astropy.coordinates import SkyCoord
+
         c = self._set._columns
         return SkyCoord(c.ra << u.deg, c.dec << u.deg, frame="icrs")
 
@@ -75,6 +77,8 @@ class _Observed:
     @property
     def location(self) -> EarthLocation:
         """Place of each observation, shape (n,); NaN for spacecraft and unknown codes."""
+        from astropy.coordinates import EarthLocation
+
         return EarthLocation.from_geocentric(*self._set._columns.itrf.T, unit=u.m)
 
     @property
@@ -311,6 +315,14 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
         names, ids = self.designation[index], self.tracklet_id[index]
         return TrackletSet(self._columns.take(rows), bounds, names, ids, self.report)
 
+    def _slice(self, start: int, stop: int) -> TrackletSet:
+        """Tracklets ``start:stop`` as views of the same columns."""
+        offsets = self._offsets[start : stop + 1]
+        rows = slice(offsets[0], offsets[-1])
+        names, ids = self.designation[start:stop], self.tracklet_id[start:stop]
+        columns = self._columns.take(rows)
+        return TrackletSet(columns, offsets - offsets[0], names, ids, self.report)
+
     @cached_property
     def counts(self) -> IntArray:
         """Observations of each tracklet, shape (M,)."""
@@ -325,9 +337,11 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
         new[1:] = code[1:] != code[:-1]
         new[starts] = True
         rows = np.flatnonzero(new)
-        codes, bounds = code[rows].tolist(), np.searchsorted(rows, self._offsets).tolist()
-        joined = [",".join(dict.fromkeys(codes[a:b])) for a, b in pairwise(bounds)]
-        return _frozen(np.array(joined, dtype=np.str_))
+        bounds = np.searchsorted(rows, self._offsets)
+        names = code[rows[bounds[:-1]]].tolist()
+        for k in np.flatnonzero(np.diff(bounds) > 1).tolist():
+            names[k] = ",".join(dict.fromkeys(code[rows[bounds[k] : bounds[k + 1]]].tolist()))
+        return _frozen(np.array(names, dtype=np.str_))
 
     @property
     def arc_length(self) -> u.Quantity:
@@ -340,35 +354,32 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
 
     @cached_property
     def _tdb(self) -> FloatArray:
-        return ephemeris.tdb_mjd(self.obstime)
+        return tdb_of("utc", self._columns.jd1, self._columns.jd2)
 
     @cached_property
     def _visit(self) -> IntArray:
         return visits(self._offsets, self._tdb, self._columns.station)
 
-    @cached_property
-    def _earth(self) -> tuple[FloatArray, FloatArray]:
-        return ephemeris.earth_state(self._tdb)
-
-    @cached_property
     def _site(self) -> tuple[FloatArray, FloatArray]:
         """Geocentric state of the observers [au, au/d]; NaN where unknown."""
         c = self._columns
         position, velocity = ephemeris.site_state(c.itrf, self._tdb)
         flying = np.flatnonzero(np.isfinite(c.gcrs[:, 0]))
         if len(flying):
-            import pandas as pd
-
             position[flying] = c.gcrs[flying] / AU_KM
             # Observations state where a spacecraft was, not how it moved; its mean velocity over
             # the arc is what the sky rates of the arc contain too. A spacecraft with one epoch of
             # a tracklet that others share has none.
+            station, code = np.unique(c.station[flying], return_inverse=True)
             owner = np.repeat(np.arange(len(self)), self.counts)[flying]
-            path = pd.DataFrame(np.column_stack([position[flying], self._tdb[flying]]))
-            craft = path.groupby([owner, c.station[flying]], sort=False)
-            moved = (craft.transform("last") - craft.transform("first")).to_numpy()
-            elapsed = np.where(moved[:, 3:] > 0.0, moved[:, 3:], np.nan)
-            velocity[flying] = moved[:, :3] / elapsed
+            craft = np.unique(owner * len(station) + code, return_inverse=True)[1]
+            by_craft = np.argsort(craft, kind="stable")  # keeps the order of time
+            bounds = np.append(np.flatnonzero(np.diff(craft[by_craft], prepend=-1)), len(craft))
+            first, last = flying[by_craft[bounds[:-1]]], flying[by_craft[bounds[1:] - 1]]
+            elapsed = self._tdb[last] - self._tdb[first]
+            elapsed[~(elapsed > 0.0)] = np.nan
+            mean = (position[last] - position[first]) / elapsed[:, None]
+            velocity[flying] = mean[craft]
         return position, velocity
 
     def arcs(self, origin: str = "topocenter") -> Arcs:
@@ -382,10 +393,20 @@ class TrackletSet(_Observed, Sequence["Tracklet"]):
         """
         if origin not in ORIGINS:
             raise TrackletError(f"origin must be one of {ORIGINS}, got {origin!r}")
+        return self._topocentric if origin == "topocenter" else self._geocentric
+
+    @cached_property
+    def _topocentric(self) -> Arcs:
+        earth, site = ephemeris.earth_state(self._tdb), self._site()
+        return self._seen_from(earth[0] + site[0], earth[1] + site[1])
+
+    @cached_property
+    def _geocentric(self) -> Arcs:
+        return self._seen_from(*ephemeris.earth_state(self._tdb))
+
+    def _seen_from(self, position: FloatArray, velocity: FloatArray) -> Arcs:
+        """Columns with observers of these heliocentric states."""
         c = self._columns
-        position, velocity = self._earth
-        if origin == "topocenter":
-            position, velocity = position + self._site[0], velocity + self._site[1]
         ra, dec = np.radians(c.ra), np.radians(c.dec)
         sigma_ra, sigma_dec = c.sigma.T * ARCSEC
         sky = ra, dec, sigma_ra, sigma_dec, position, velocity
@@ -546,8 +567,7 @@ class Tracklet(_Observed):
 
     def fit_residuals(self) -> u.Quantity:
         """Observed minus fitted position, east and north, shape (N, 2)."""
-        parabola = core.ParabolaFit(self._set.arcs("geocenter"))
-        return (parabola.residuals(parabola.fit().sky) / ARCSEC) << u.arcsec
+        return (core.path_fit(self._set.arcs("geocenter")).rest / ARCSEC) << u.arcsec
 
     def plot(self, axes: Any = None, **options: Any) -> Any:
         """Draw the arc on the sky and its residuals; see `plotting.tracklet.plot_tracklet`."""

@@ -36,7 +36,6 @@ from neoranging.exceptions import (
     UnknownSampleError,
 )
 from neoranging.files import FolderLock, replacing
-from neoranging.lab.simulation.workers import in_processes
 from neoranging.lab.training import fit
 from neoranging.samples import sample
 from neoranging.tables import csv_table, markdown_table, text_table
@@ -94,47 +93,6 @@ def test_an_interrupt_ends_a_command_in_a_word(tmp_path, number, delay):
     assert process.returncode == 128 + number
     assert "Traceback" not in told
     assert "Interrupted" in told
-
-
-def _is_alive(pid):
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc here")
-@pytest.mark.slow
-def test_workers_do_not_outlive_a_killed_parent(tmp_path):
-    script = tmp_path / "dealer.py"
-    script.write_text(
-        "import os, time\n"
-        "from neoranging.lab.simulation.workers import in_processes\n"
-        "def work(k):\n"
-        "    time.sleep(0.2)\n"
-        "    return os.getpid()\n"
-        "if __name__ == '__main__':\n"
-        "    for pid in in_processes(work, range(10_000), 2):\n"
-        "        print(pid, flush=True)\n"
-    )
-    process = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
-    pids = {int(process.stdout.readline()) for _ in range(4)}
-    process.kill()
-    process.wait()
-    process.stdout.close()
-    end = time.monotonic() + 20.0
-    while any(map(_is_alive, pids)) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not any(map(_is_alive, pids))
-
-
-@pytest.mark.slow
-def test_results_come_in_order_and_workers_end_with_their_reader():
-    dealt = in_processes(abs, range(-5, 0), 2)
-    assert next(dealt) == 5
-    dealt.close()
-    assert list(in_processes(abs, range(-5, 0), 2)) == [5, 4, 3, 2, 1]
 
 
 # Outputs that take nothing -----------------------------------------------------------------------

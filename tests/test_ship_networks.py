@@ -16,7 +16,7 @@ from neoranging.lab.sets.store import ArcWriter, read_arcs
 from neoranging.lab.training import TrainingConfig, train
 from neoranging.nn import checkpoint
 from neoranging.nn.domain import Domain
-from neoranging.nn.modules import NetworkConfig
+from neoranging.nn.network import NetworkConfig
 
 SEEDS = (3, 4, 5)
 

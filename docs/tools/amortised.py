@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
-import torch
 from next_night import table
 
 from neoranging.core.answers import Answers
@@ -65,7 +64,7 @@ def compared(arcs: Arcs, prior: str, weights: str) -> Comparison:
             begin = time.process_time()
             parts[k].append(method._estimate(part, attributables))
             seconds[k] += time.process_time() - begin
-    begun, full = map(Answers.join, parts)
+    begun, full = (Answers.join(answers, len(arcs)) for answers in parts)
     return Comparison(begun, full, (seconds[0], seconds[1]))
 
 
@@ -117,7 +116,6 @@ def main() -> None:
     parser.add_argument("--weights", default="default")
     parser.add_argument("--arcs", type=int, default=2000)
     options = parser.parse_args()
-    torch.set_num_threads(1)
     sets = {"simulated": (Selection("test", cap=1), options.twin)}
     if options.real:
         sets["real"] = (Selection(None, cap=1), options.real)

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import torch
 from next_night import as_tracklets
 from next_night import table as csv_table
 from shifted_sets import SHIFTS, read_set, stored
@@ -250,13 +249,10 @@ def alarms(method: StudyMethod, table: ArcTable) -> list[Share]:
     assert isinstance(estimator, LearnedEstimator)
     arcs, network = to_core(table, estimator.origin), estimator.network
     inputs = arc_inputs(arcs, root=network.config.root)
-    with torch.inference_mode():
-        raw = network.features.raw(inputs)
-        by_range = network.features.outside(inputs, estimator.slack, raw).any(dim=1).numpy()
-        compared, present = network.features.compared(raw), network.features.present(inputs) > 0.0
-        by_density = [
-            network.domain.outside(compared, present, level).numpy() for level in DOMAIN_LEVELS
-        ]
+    shown = network.features.show(inputs)
+    by_range = network.features.outside(shown, estimator.slack).any(axis=1)
+    compared, present = network.features.compared(shown.raw), shown.present > 0.0
+    by_density = [network.domain.outside(compared, present, level) for level in DOMAIN_LEVELS]
     return [Share.of(flags, table["designation"]) for flags in (by_range, *by_density)]
 
 
@@ -267,7 +263,7 @@ def domain_table(methods: Sequence[StudyMethod], sets: dict[str, ArcTable]) -> s
     for method in methods:
         estimator = method.estimator
         if isinstance(estimator, LearnedEstimator) and estimator.network.domain.is_fitted:
-            key = estimator.network.domain.quantiles.numpy().tobytes()
+            key = estimator.network.domain.quantiles.tobytes()
             domains.setdefault(key, []).append(method)
     header = [
         *("networks", "set", "a feature beyond its range"),
@@ -443,7 +439,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=20)
     parser.add_argument("--output", type=Path, default=GUIDE, help="folder of the page part")
     options = parser.parse_args(arguments)
-    torch.set_num_threads(1)
     own = dict(text.split("=", 1) for text in options.weights)
     named = [f"{name}={own.pop(name)}" if name in own else name for name in options.methods]
     methods = study_methods(named + [f"{label}={file}" for label, file in own.items()])

@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 import click
 
 from neoranging._version import __version__
+from neoranging.cli.compile import compile_ahead
 from neoranging.cli.demo import demo
 from neoranging.cli.errors import CommandLine
 from neoranging.cli.estimate import estimate
@@ -36,5 +37,5 @@ def main() -> None:
     """  # noqa: D301 (the character by which click keeps lines apart)
 
 
-for command in (estimate, follow_up, impact, report, region, methods, demo):
+for command in (estimate, follow_up, impact, report, region, methods, compile_ahead, demo):
     main.add_command(command)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from neoranging.cli.errors import echo
-from neoranging.cli.listing import track_rows
+from neoranging.rows import track_rows
 from neoranging.tables import significant, text_table
 from neoranging.typing import BoolArray, FloatArray
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,18 +17,27 @@ from neoranging.cli.listing import (
     deliver,
     in_parentheses,
     texts,
-    track_rows,
     track_texts,
 )
 from neoranging.cli.options import (
+    COUNT,
     FILE,
+    GROUPINGS,
     Number,
     input_options,
     method_option,
     output_options,
 )
-from neoranging.cli.reading import read_files
-from neoranging.exceptions import ConformalError, NeoRangingError
+from neoranging.cli.progress import progress_line
+from neoranging.cli.reading import none_formed, read_files, unreadable
+from neoranging.exceptions import (
+    BusyFolderError,
+    MissingDependencyError,
+    NeoRangingError,
+    NeoRangingWarning,
+    ObservationFormatError,
+)
+from neoranging.records import many
 from neoranging.tables import text_table
 
 if TYPE_CHECKING:
@@ -58,6 +70,21 @@ if TYPE_CHECKING:
 )
 @output_options
 @click.option("--strict", is_flag=True, help="Exit with code 5 unless every status is OK.")
+@click.option(
+    "--jobs",
+    type=COUNT,
+    metavar="N",
+    help="Read in pieces, and deal these to N processes: memory does not grow with the files. "
+    "Needs --out, CSV or Parquet.",
+)
+@click.option(
+    "--chunk",
+    type=COUNT,
+    default=100_000,
+    show_default=True,
+    metavar="N",
+    help="Records of a piece, with --jobs.",
+)
 def estimate(
     method: str,
     origin: str | None,
@@ -66,6 +93,8 @@ def estimate(
     form: str,
     out: Path | None,
     strict: bool,
+    jobs: int | None,
+    chunk: int,
     **reading: Any,
 ) -> None:
     """Estimate range and range-rate of every tracklet in FILE...
@@ -82,6 +111,10 @@ def estimate(
     calibration it is that of the observations' errors where the status is OK, and
     the whole range of orbits bound to the Sun elsewhere.
 
+    With --jobs the files may be larger than the memory. The records of a tracklet have to stand
+    beside each other in them, and rows come in that order. A run that ended early goes on when the
+    same command is given once more.
+
     \b
     Examples:
       neoranging estimate night.obs80
@@ -91,37 +124,95 @@ def estimate(
       neoranging estimate night.obs80 --method run/network.safetensors --calibration mine.json
       neoranging estimate *.psv --out ranges.csv
       neoranging estimate night.parquet --out ranges.parquet
+      neoranging estimate survey.parquet --out ranges.parquet --jobs 8
       gunzip -c night.obs80.gz | neoranging estimate - --format json
     """  # noqa: D301 (the character by which click keeps lines apart)
     estimator = _estimator(method, origin, calibration)  # before the files: they may be large
-    tracklets = read_files(**reading)
-    result = tracklets.estimate(estimator)
-    low, high = result.interval(level).T
-    try:
-        rate_low, rate_high = result.interval(level, of="range_rate").T
-    except ConformalError as error:  # a calibration of a former version knows ranges alone
-        if not reading["quiet"]:
-            echo(f"Warning: range_rate_low and range_rate_high stay empty: {error}", err=True)
-        rate_low = rate_high = float("nan") * result.range_rate
-    columns = {
-        "range": result.range,
-        "range_error": result.range_error,
-        "range_rate": result.range_rate,
-        "range_rate_error": result.range_rate_error,
-        "range_low": low,
-        "range_high": high,
-        "range_rate_low": rate_low,
-        "range_rate_high": rate_high,
-        "status": [status.name for status in result.status],
-    }
-    meta = {"method": result.method, "origin": result.origin, "confidence_level": level}
-    deliver(track_rows(tracklets, result.epoch, columns, meta), form, out, _as_text)
+    if jobs is not None:
+        statuses = _in_pieces(estimator, level, form, out, jobs, chunk, **reading)
+    else:
+        from neoranging.rows import estimate_rows
+
+        tracklets = read_files(**reading)
+        result = tracklets.estimate(estimator)
+        with warnings.catch_warnings():
+            if reading["quiet"]:
+                warnings.simplefilter("ignore", NeoRangingWarning)
+            rows = estimate_rows(tracklets, result, level)
+        deliver(rows, form, out, _as_text)
+        statuses = Counter(rows["status"].tolist())
     if form != "table" and not reading["quiet"]:
-        echo(advice_on(result.status), err=True, nl=False)
-    if strict and not result.ok.all():
-        failed = int((~result.ok).sum())
-        text = f"{failed} of {len(tracklets)} tracklets have another status than OK"
+        echo(_advice(statuses), err=True, nl=False)
+    n, n_ok = sum(statuses.values()), statuses["OK"]
+    if strict and n_ok < n:
+        text = f"{n - n_ok} of {n} tracklets have another status than OK"
         raise CommandError(text, ExitCode.NOT_OK)
+
+
+def _in_pieces(
+    estimator: RangingEstimator,
+    level: float,
+    form: str,
+    out: Path | None,
+    jobs: int,
+    chunk: int,
+    *,
+    files: tuple[str, ...],
+    input_format: str | None,
+    scale: str | None,
+    station: str | None,
+    group_by: str,
+    sigma: float | None,
+    report: bool,
+    quiet: bool,
+) -> Counter[str]:
+    """Estimate files piece by piece, and say what became of their records; tracklets by status."""
+    from neoranging.streaming import FORMATS, Estimation, estimate_files
+
+    if out is None or form not in FORMATS:
+        raise click.UsageError("--jobs writes to a file of CSV or Parquet: name it with --out")
+    if "-" in files:
+        raise click.UsageError("--jobs reads files, which it can go back to: give no '-'")
+    if not out.parent.is_dir():
+        raise CommandError(f"{out} cannot be written: no such folder")
+    line = progress_line()
+
+    def show(share: float, n: int) -> None:
+        line(share, f"{share:4.0%} of the input, {many(n, 'tracklet')}")
+
+    estimation = Estimation(
+        estimator, level, scale, station, GROUPINGS[group_by], default_sigma=sigma, form=form
+    )
+    paths = [Path(name) for name in files]
+    try:
+        with warnings.catch_warnings():
+            if quiet:
+                warnings.simplefilter("ignore", NeoRangingWarning)
+            tally = estimate_files(
+                paths,
+                out,
+                estimation,
+                form=input_format,
+                jobs=jobs,
+                size=chunk,
+                **({} if quiet else {"progress": show}),
+            )
+    except BusyFolderError:
+        raise
+    except (ObservationFormatError, MissingDependencyError, OSError) as error:
+        raise unreadable(error) from error
+    if not quiet:
+        echo(str(tally) if report else tally.headline(), err=True)
+    if not tally.n_tracklets:
+        raise none_formed(report)
+    return Counter(tally.statuses)
+
+
+def _advice(statuses: Mapping[str, int]) -> str:
+    """Advice on the statuses of tracklets, by their names."""
+    from neoranging.core.status import RangeStatus
+
+    return advice_on(RangeStatus[name] for name in statuses)
 
 
 def _estimator(method: str, origin: str | None, calibration: Path | None) -> RangingEstimator:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from neoranging.cli.errors import EXIT_CODES
-from neoranging.cli.listing import advice_on, deliver, texts, track_rows
+from neoranging.cli.listing import advice_on, deliver, texts
 from neoranging.cli.options import (
     COUNT,
     Number,
@@ -28,6 +28,7 @@ from neoranging.cli.pointing import (
 )
 from neoranging.cli.reading import read_files
 from neoranging.records import many
+from neoranging.rows import track_rows
 from neoranging.tables import text_table
 
 if TYPE_CHECKING:

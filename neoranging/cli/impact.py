@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from neoranging.cli.errors import EXIT_CODES
-from neoranging.cli.listing import TRACK_ALIGN, advice_on, deliver, track_rows, track_texts
+from neoranging.cli.listing import TRACK_ALIGN, advice_on, deliver, track_texts
 from neoranging.cli.options import (
     COUNT,
     POSITIVE,
@@ -21,6 +21,7 @@ from neoranging.cli.options import (
 )
 from neoranging.cli.pointing import posterior_estimator
 from neoranging.cli.reading import read_files
+from neoranging.rows import track_rows
 from neoranging.tables import text_table
 
 if TYPE_CHECKING:

@@ -1,8 +1,4 @@
-"""One row per tracklet, as text to read or as a table in many formats to compute with.
-
-In csv, json and parquet the units stand in the names (``range_au``); missing numbers are ``nan``,
-null in json.
-"""
+"""One row per tracklet, as text to read or as a table in many formats to compute with."""
 
 from __future__ import annotations
 
@@ -17,64 +13,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from neoranging._version import __version__
 from neoranging.cli.errors import CommandError, echo, in_options
-from neoranging.exceptions import MissingDependencyError
 from neoranging.files import plain, replacing
+from neoranging.rows import parquet_of, plain_columns, without_mixins
 from neoranging.tables import csv_table, significant
 
 if TYPE_CHECKING:
-    from astropy.table import QTable, Table
-    from astropy.time import Time
+    from astropy.table import QTable
 
     from neoranging.core.status import RangeStatus
-    from neoranging.tracklet import TrackletSet
 
-
-DIGITS: Final = 10
-"""Significant digits in files, beyond what any observation gives."""
 
 TRACK_ALIGN: Final = "<<<>>"
 """Alignment of `track_texts`, as `neoranging.tables.text_table` takes it."""
-
-
-def track_rows(
-    tracklets: TrackletSet, epoch: Time, columns: dict[str, Any], meta: dict[str, Any]
-) -> QTable:
-    """Rows that begin with what identifies each tracklet.
-
-    Parameters
-    ----------
-    tracklets : TrackletSet
-    epoch : Time
-        Of each row.
-    columns : dict
-        Further columns, one value for each tracklet.
-    meta : dict
-        Plain values that say how the rows were made.
-
-    Returns
-    -------
-    QTable
-        ``tracklet`` (the ids of the observations, if any have one), ``designation``, ``stations``
-        (codes with commas), ``epoch`` in UTC, ``n_observations``, ``arc`` [h], and ``columns``.
-    """
-    from astropy import units as u
-    from astropy.table import QTable
-    from astropy.time import Time
-
-    arcs = tracklets.arcs("geocenter")
-    days = arcs.t[arcs.offsets[1:] - 1] - arcs.t[arcs.offsets[:-1]]
-    ids = tracklets.tracklet_id
-    identity: dict[str, Any] = {"tracklet": ids} if (ids != "").any() else {}
-    identity |= {
-        "designation": tracklets.designation,
-        "stations": tracklets.stations,
-        "epoch": Time(epoch.utc.isot, format="isot", scale="utc", precision=3),
-        "n_observations": tracklets.counts,
-        "arc": days * 24.0 * u.h,
-    }
-    return QTable(identity | columns, meta={"neoranging": __version__, **meta})
 
 
 def track_texts(rows: QTable) -> dict[Any, list[Any]]:
@@ -149,64 +100,21 @@ def _content(rows: QTable, form: str, as_text: Callable[[QTable], str]) -> str |
         case "table":
             return as_text(rows)
         case "csv":
-            return csv_table(_plain(rows), missing="nan")
+            return csv_table(plain_columns(rows), missing="nan")
         case "json":
-            columns = _plain(rows)
+            columns = {name: column.tolist() for name, column in plain_columns(rows).items()}
             cells = zip(*columns.values(), strict=True)
             records = [dict(zip(columns, row, strict=True)) for row in cells]
             everything = plain({**rows.meta, "tracklets": records})
             return json.dumps(everything, indent=2, allow_nan=False)
         case "parquet":
-            return _parquet(rows)
+            return parquet_of(rows)
         case "ecsv":
             text = io.StringIO()
             rows.write(text, format="ascii.ecsv")
             return text.getvalue()
-    file, table = io.BytesIO(), _without_mixins(rows)
+    file, table = io.BytesIO(), without_mixins(rows)
     if form == "fits":  # its keywords have eight characters: the columns say what counts
         table.meta.clear()
     table.write(file, format=form)
-    return file.getvalue()
-
-
-def _without_mixins(rows: QTable) -> Table:
-    """Table of numbers with units, and of text; times as text with the scale in the name."""
-    from astropy.table import Table
-    from astropy.time import Time
-
-    table = Table(meta=dict(rows.meta))
-    for name in rows.colnames:
-        column = rows[name]
-        if isinstance(column, Time):
-            table[f"{name}_{column.scale}"] = column.isot
-        else:
-            table[name] = getattr(column, "value", column)
-            table[name].unit = getattr(column, "unit", None)
-    return table
-
-
-def _plain(rows: QTable) -> dict[str, list[Any]]:
-    """Columns as plain values, with the unit in the name."""
-    columns: dict[str, list[Any]] = {}
-    for name, column in _without_mixins(rows).columns.items():
-        values, suffix = column.tolist(), ""
-        if column.dtype.kind == "f":
-            values = [float(f"{value:.{DIGITS}g}") for value in values]
-            if column.unit:
-                suffix = "_" + column.unit.to_string("generic").replace(" / ", "_").lower()
-        columns[name + suffix] = values
-    return columns
-
-
-def _parquet(rows: QTable) -> bytes:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingDependencyError.of(
-            "files of Parquet", "pyarrow", "data", "take another format"
-        ) from error
-    meta = {name: json.dumps(value) for name, value in rows.meta.items()}
-    file = io.BytesIO()
-    parquet.write_table(pa.table(_plain(rows)).replace_schema_metadata(meta), file)
     return file.getvalue()

@@ -196,6 +196,13 @@ def seed_option(text: str | None = None) -> Decorator:
     return click.option("--seed", type=COUNT_OR_NONE, default=0, show_default=True, help=text)
 
 
+scheduler_option = click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Scheduler of Dask, as tcp://10.0.0.1:8786, whose workers do the work.",
+)
+
+
 def dynamics_option(default: str, text: str, *others: str) -> Decorator:
     """Option ``--dynamics``, the motion of the truth; ``others`` beside "kepler" and "nbody"."""
     choice = click.Choice([*others, "kepler", "nbody"])

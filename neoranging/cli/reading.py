@@ -58,17 +58,26 @@ def read_files(
             group_by=GROUPINGS[group_by],
             default_sigma=sigma,
         )
-    except (ObservationFormatError, MissingDependencyError) as error:
-        raise CommandError(str(error), ExitCode.UNREADABLE) from error
-    except OSError as error:
-        raise CommandError(reason(error), ExitCode.UNREADABLE) from error
+    except (ObservationFormatError, MissingDependencyError, OSError) as error:
+        raise unreadable(error) from error
     if not quiet:
         echo(str(tracklets.report) if report else _summary(tracklets), err=True)
     if not len(tracklets):
-        hint = "" if report else "; --report shows what became of each record"
-        text = "no tracklet: it takes two observations of one object in one night"
-        raise CommandError(text + hint, ExitCode.NO_TRACKLET)
+        raise none_formed(report)
     return tracklets
+
+
+def unreadable(error: Exception) -> CommandError:
+    """Error of a file that cannot be read."""
+    text = reason(error) if isinstance(error, OSError) else str(error)
+    return CommandError(text, ExitCode.UNREADABLE)
+
+
+def none_formed(report: bool) -> CommandError:
+    """Error of observations that form no tracklet; ``report`` if all was accounted for."""
+    hint = "" if report else "; --report shows what became of each record"
+    text = "no tracklet: it takes two observations of one object in one night"
+    return CommandError(text + hint, ExitCode.NO_TRACKLET)
 
 
 def _summary(tracklets: TrackletSet) -> str:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neoranging.cli.errors import EXIT_CODES, echo
-from neoranging.cli.listing import TRACK_ALIGN, deliver, texts, track_rows, track_texts
+from neoranging.cli.listing import TRACK_ALIGN, deliver, texts, track_texts
 from neoranging.cli.options import POSITIVE, input_options, output_options
 from neoranging.cli.reading import read_files
+from neoranging.rows import track_rows
 from neoranging.tables import text_table
 
 if TYPE_CHECKING:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +24,12 @@ from neoranging.cli.pointing import (
     posterior_estimator,
     require_in_ephemeris,
 )
+from neoranging.cli.progress import progress_line
 from neoranging.cli.reading import read_files
 
 if TYPE_CHECKING:
     from astropy.time import Time
     from astropy.units import Quantity
-
-_SECONDS = 5.0
-"""Time between two lines of progress where they do not replace each other."""
 
 
 @click.command(epilog=EXIT_CODES)
@@ -106,6 +102,11 @@ def report(
     if not out.parent.is_dir():
         raise CommandError(f"{out} cannot be written: no such folder")
     tracklets = read_files(**reading)
+    line = progress_line()
+
+    def show(done: int, total: int) -> None:
+        line(done / total, f"{done} of {total} tracklets")
+
     page = NightPage(
         tracklets,
         method=estimator,
@@ -116,7 +117,7 @@ def report(
         within=within * u.d,
         n=draws,
         rng=seed,
-        progress=None if reading["quiet"] else _progress(),
+        progress=None if reading["quiet"] else show,
     )
     try:
         page.write(out)
@@ -124,22 +125,3 @@ def report(
         raise CommandError(f"{out} cannot be written: {reason(error)}") from error
     if not reading["quiet"]:
         echo(f"{out}: {len(page.html) / 1e6:.1f} MB", err=True)
-
-
-def _progress() -> Any:
-    """Function that reports progress on standard error: in one line of a terminal, or in few."""
-    begin = time.monotonic()
-    last = begin
-
-    def show(done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        left = f", {(now - begin) / done * (total - done):.0f} s left" if done else ""
-        text = f"{done} of {total} tracklets{left if done < total else ''}"
-        if sys.stderr is not None and sys.stderr.isatty():
-            click.echo(f"\r\x1b[K{text}", err=True, nl=done == total)
-        elif done == total or now - last > _SECONDS:
-            last = now
-            echo(text, err=True)
-
-    return show

@@ -28,17 +28,21 @@ ends, and so is negative on at most two intervals, whatever the limit on the ene
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from neoranging.constants import GM_EARTH, GM_SUN, R_EARTH
-from neoranging.core.geometry import dot, line_of_sight, line_of_sight_rate
+from neoranging.core.compiled import compiled, formula, plain
+from neoranging.core.triples import Triple, combined3, dot3
 from neoranging.typing import BoolArray, FloatArray
 
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_ITERATIONS = 80
 _STRIP_GRID = 65  # ranges among which the widest strip is looked for, thrice
-_CHUNK = 32_768  # rows per pass of the root finder: its temporaries stay in the cache
+_BEYOND_ALL = float(np.finfo(np.float64).max) ** 0.25  # range in the place of an infinite one
 
 
 def energy_coefficients(
@@ -66,29 +70,20 @@ def energy_coefficients(
         ``|r|^2, 2 v.u, |du/dt|^2, 2 v.du/dt, |v|^2, 2 r.u`` for the line of sight u
         (Milani & Gronchi 2010, sec. 8.1).
     """
-    ra, dec, ra_rate, dec_rate = (
-        np.asarray(angle, dtype=np.float64) for angle in (ra, dec, ra_rate, dec_rate)
-    )
-    position = np.asarray(observer_position, dtype=np.float64)
-    velocity = np.asarray(observer_velocity, dtype=np.float64)
-    sight = line_of_sight(ra, dec)
-    sight_rate = line_of_sight_rate(ra, dec, ra_rate, dec_rate)
-    coefficients = (
-        dot(position, position),
-        2.0 * dot(velocity, sight),
-        dot(sight_rate, sight_rate),
-        2.0 * dot(velocity, sight_rate),
-        dot(velocity, velocity),
-        2.0 * dot(position, sight),
-    )
-    return np.stack(np.broadcast_arrays(*coefficients), axis=-1)
+    position, velocity = np.asarray(observer_position), np.asarray(observer_velocity)
+    angles = ra, dec, ra_rate, dec_rate
+    shape = np.broadcast(*angles, position[..., 0], velocity[..., 0]).shape
+    rows = np.empty((*shape, 10))
+    for column, angle in enumerate(angles):
+        rows[..., column] = angle
+    rows[..., 4:7], rows[..., 7:] = position, velocity
+    return _coefficients_of_rows(rows.reshape(-1, 10)).reshape(*shape, 6)
 
 
 def heliocentric_distance(c: FloatArray, rho: npt.ArrayLike) -> FloatArray:
     """Distance from the Sun [au] at range ``rho`` [au]."""
     rho = np.asarray(rho, dtype=np.float64)
-    # Rounding may carry the square below zero for a line of sight through the Sun.
-    return np.sqrt(np.maximum((rho + c[..., 5]) * rho + c[..., 0], 0.0))
+    return _distance(_by_column(c), rho)
 
 
 def sun_energy(
@@ -97,8 +92,7 @@ def sun_energy(
     """Heliocentric two-body energy per mass [au^2/d^2] (Milani & Gronchi 2010, sec. 8.1)."""
     rho = np.asarray(rho, dtype=np.float64)
     rho_dot = np.asarray(rho_dot, dtype=np.float64)
-    kinetic = (rho_dot + c[..., 1]) * rho_dot + (c[..., 2] * rho + c[..., 3]) * rho + c[..., 4]
-    return 0.5 * kinetic - mu / heliocentric_distance(c, rho)
+    return _sun_energy(_by_column(c), rho, rho_dot, mu)
 
 
 def earth_energy(
@@ -110,7 +104,7 @@ def earth_energy(
     """
     rho = np.asarray(rho, dtype=np.float64)
     rho_dot = np.asarray(rho_dot, dtype=np.float64)
-    return 0.5 * (rho_dot * rho_dot + c[..., 2] * rho * rho) - mu / rho
+    return _earth_energy(_by_column(c), rho, rho_dot, mu)
 
 
 def is_admissible(
@@ -157,7 +151,8 @@ def range_rate_interval(
     c: FloatArray, rho: npt.ArrayLike, mu: float = GM_SUN
 ) -> tuple[FloatArray, FloatArray]:
     """Lowest and highest range-rate [au/d] bound to the Sun at range ``rho``; NaN where none is."""
-    square = 2.0 * mu / heliocentric_distance(c, rho) - _transverse_square(c, rho)
+    rho = np.asarray(rho, dtype=np.float64)
+    square = _strip_square(_by_column(c), rho, mu)
     half_width = np.sqrt(np.where(square >= 0.0, square, np.nan))
     centre = -0.5 * c[..., 1]
     return centre - half_width, centre + half_width
@@ -179,21 +174,7 @@ def widest_strip(c: FloatArray, limits: FloatArray, mu: float = GM_SUN) -> Float
     -------
     ndarray, shape (M, 2)
     """
-    c, part = c[:, None], np.linspace(0.0, 1.0, _STRIP_GRID)
-    near, far = limits[:, :1], limits[:, 1:]
-    with np.errstate(invalid="ignore"):
-        # a line of sight that passes the Sun has a sharp peak at its nearest point
-        peak = np.clip(-0.5 * c[..., 5], near, far)
-        rho = np.concatenate([near * (far / near) ** part, peak], axis=1)
-        rho.sort(axis=1)
-        for _ in range(3):  # the width is smooth: zoom in on its greatest value
-            low, high = range_rate_interval(c, rho, mu)
-            best = np.argmax(np.nan_to_num(high - low, nan=-1.0), axis=1)[:, None]
-            widest = np.concatenate([np.take_along_axis(x, best, 1) for x in (low, high)], axis=1)
-            ends = [np.clip(best + side, 0, rho.shape[1] - 1) for side in (-1, 1)]
-            start, stop = (np.take_along_axis(rho, end, 1) for end in ends)
-            rho = start + (stop - start) * part
-    return widest
+    return _widest_of_rows(plain(c), plain(limits), mu)
 
 
 def escape_rate(c: FloatArray, rho: npt.ArrayLike, mu: float = GM_EARTH) -> FloatArray:
@@ -227,13 +208,7 @@ def range_roots(c: FloatArray, mu: float = GM_SUN) -> FloatArray:
         four can occur with a limit on the semimajor axis. A root is infinite if the attributable
         leaves the range unlimited (no angular rate and no transverse velocity).
     """
-    c = np.asarray(c, dtype=np.float64)
-    rows = c.reshape(-1, 6)
-    roots = np.empty((len(rows), 4))
-    for start in range(0, len(rows), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        roots[part] = _range_roots(rows[part], mu)
-    return roots.reshape(*c.shape[:-1], 4)
+    return _open_ranges(c, R_EARTH, mu)[..., :4]
 
 
 def range_intervals(
@@ -257,15 +232,25 @@ def range_intervals(
         orbits, ``|rho_dot| < escape_rate``, are cut out of the strip over these intervals but never
         shorten them unless a limit on the semimajor axis has made the strip narrower than that cut.
     """
-    c = np.asarray(c, dtype=np.float64)
-    rho_min = np.broadcast_to(np.asarray(rho_min, dtype=np.float64), c.shape[:-1])
-    roots = range_roots(c, mu)
-    start = np.where(_closure(c, rho_min, mu)[0] <= 0.0, rho_min, np.nan)
-    beyond = np.where(roots > rho_min[..., None], roots, np.nan)
-    # Past the start the roots close and open the strip in turn: sorting pairs them.
-    ends = np.sort(np.concatenate([start[..., None], beyond], axis=-1), axis=-1)[..., :4]
-    intervals = ends.reshape(*c.shape[:-1], 2, 2)
-    return np.where(np.isnan(intervals[..., 1:]), np.nan, intervals)
+    ranges = _open_ranges(c, rho_min, mu)
+    return ranges[..., 4:8].reshape(*ranges.shape[:-1], 2, 2)
+
+
+def range_limits(c: FloatArray) -> FloatArray:
+    """Least and greatest range [au] of the admissible region, (..., 6) to (..., 2).
+
+    NaN where there is none.
+    """
+    return _open_ranges(c, R_EARTH, GM_SUN)[..., 8:]
+
+
+def closing_ranges(c: FloatArray) -> FloatArray:
+    """Ranges [au] at which the strip closes, opens again and closes for good, (..., 6) to (..., 3).
+
+    All lie outside the Earth; with one component the three are equal.
+    """
+    ends = _open_ranges(c, R_EARTH, GM_SUN)[..., 5:8]
+    return np.where(np.isnan(ends), ends[..., :1], ends)
 
 
 def absolute_magnitude(
@@ -294,114 +279,290 @@ def phase_magnitude(cos_phase: FloatArray, slope: float = 0.15) -> FloatArray:
     return -2.5 * np.log10(bright)
 
 
-def _transverse_square(c: FloatArray, rho: npt.ArrayLike) -> FloatArray:
+def _by_column(c: FloatArray) -> tuple[FloatArray, ...]:
+    """The six coefficients as the formulae below index them; a row of them serves as it is."""
+    return tuple(c[..., i] for i in range(6))
+
+
+@formula
+def _distance(c: Any, rho: Any) -> Any:
+    """``sqrt(S(rho))``: distance from the Sun [au]."""
+    # rounding may carry the square below zero for a line of sight through the Sun
+    return np.sqrt(np.maximum((rho + c[5]) * rho + c[0], 0.0))
+
+
+@formula
+def _transverse_square(c: Any, rho: Any) -> Any:
     """P(rho): square of the heliocentric velocity across the line of sight [au^2/d^2]."""
-    rho = np.asarray(rho, dtype=np.float64)
-    return (c[..., 2] * rho + c[..., 3]) * rho + (c[..., 4] - 0.25 * c[..., 1] ** 2)
+    return (c[2] * rho + c[3]) * rho + (c[4] - 0.25 * c[1] * c[1])
 
 
-def _closure(c: FloatArray, rho: FloatArray, mu: float) -> tuple[FloatArray, FloatArray]:
+@formula
+def _sun_energy(c: Any, rho: Any, rho_dot: Any, mu: float) -> Any:
+    kinetic = (rho_dot + c[1]) * rho_dot + (c[2] * rho + c[3]) * rho + c[4]
+    return 0.5 * kinetic - mu / _distance(c, rho)
+
+
+@formula
+def _earth_energy(c: Any, rho: Any, rho_dot: Any, mu: float) -> Any:
+    return 0.5 * (rho_dot * rho_dot + c[2] * rho * rho) - mu / rho
+
+
+@compiled
+def is_inside(c: FloatArray, rho: float, rho_dot: float, energy: float) -> bool:
+    """`is_admissible` for one row of coefficients (6,)."""
+    return (
+        rho > R_EARTH
+        and _sun_energy(c, rho, rho_dot, GM_SUN) <= 0.0
+        and _earth_energy(c, rho, rho_dot, GM_EARTH) >= 0.0
+        and energy <= 0.0
+    )
+
+
+@formula
+def _strip_square(c: Any, rho: Any, mu: float) -> Any:
+    """Square of half the width of the strip of bound range-rates; negative where it is closed."""
+    return 2.0 * mu / _distance(c, rho) - _transverse_square(c, rho)
+
+
+@compiled
+def _coefficients_of_rows(rows: FloatArray) -> FloatArray:
+    """Coefficients for rows of ra, dec, their rates and the state of the observer, (M, 10)."""
+    c = np.empty((len(rows), 6))
+    for k in range(len(rows)):
+        angles, place = rows[k, :4], rows[k, 4:]
+        state = (place[0], place[1], place[2]), (place[3], place[4], place[5])
+        set_coefficients(angles[0], angles[1], angles[2], angles[3], state[0], state[1], c[k])
+    return c
+
+
+@compiled
+def set_coefficients(
+    ra: float,
+    dec: float,
+    ra_rate: float,
+    dec_rate: float,
+    position: Triple,
+    velocity: Triple,
+    c: FloatArray,
+) -> None:
+    """`energy_coefficients` of one attributable, written to ``c`` (6,)."""
+    sin_ra, cos_ra, sin_dec, cos_dec = math.sin(ra), math.cos(ra), math.sin(dec), math.cos(dec)
+    sight = cos_dec * cos_ra, cos_dec * sin_ra, sin_dec
+    east, north = (-sin_ra, cos_ra, 0.0), (-sin_dec * cos_ra, -sin_dec * sin_ra, cos_dec)
+    sight_rate = combined3(ra_rate * cos_dec, east, dec_rate, north)
+    c[0] = dot3(position, position)
+    c[1] = 2.0 * dot3(velocity, sight)
+    c[2] = dot3(sight_rate, sight_rate)
+    c[3] = 2.0 * dot3(velocity, sight_rate)
+    c[4] = dot3(velocity, velocity)
+    c[5] = 2.0 * dot3(position, sight)
+
+
+def _open_ranges(c: FloatArray, rho_min: npt.ArrayLike, mu: float) -> FloatArray:
+    """Four `range_roots`, the four ends of `range_intervals`, and both limits, shape (..., 10)."""
+    c = np.asarray(c, dtype=np.float64)
+    least = np.empty(c.shape[:-1])
+    least[...] = rho_min
+    return _open_ranges_of_rows(plain(c.reshape(-1, 6)), least.ravel(), mu).reshape(
+        *least.shape, 10
+    )
+
+
+@compiled
+def _open_ranges_of_rows(c: FloatArray, rho_min: FloatArray, mu: float) -> FloatArray:
+    """`_open_ranges` of all rows."""
+    ranges = np.empty((len(c), 10))
+    for k in range(len(c)):
+        ends = ranges[k, 4:8]
+        open_ranges(c[k], rho_min[k], mu, ranges[k, :4], ends)
+        ranges[k, 8] = ends[0]
+        ranges[k, 9] = ends[1] if math.isnan(ends[3]) else ends[3]
+    return ranges
+
+
+@compiled
+def open_ranges(
+    c: FloatArray, rho_min: float, mu: float, roots: FloatArray, ends: FloatArray
+) -> None:
+    """Roots (4,) of one attributable, and the ends (4,) of its one or two intervals of range.
+
+    The compiled form of `range_roots` and `range_intervals`: for one row of coefficients (6,), into
+    ``roots`` and ``ends``.
+    """
+    upper = _root_bound(c, mu)
+    first, second, third = _critical_ranges(c)
+    n, low, negative = 0, 0.0, _closure(c, 0.0, mu)[0] < 0.0
+    for edge in (first, second, third, upper):
+        high = np.minimum(np.maximum(edge, 0.0), upper)
+        if not math.isfinite(high):
+            high = _BEYOND_ALL
+        before, negative = negative, _closure(c, high, mu)[0] < 0.0
+        if before != negative:
+            roots[n] = _zero_between(c, low, high, before, mu)
+            n += 1
+        low = high
+    if upper == np.inf and negative:
+        roots[n] = np.inf
+        n += 1
+    for i in range(n, 4):
+        roots[i] = np.nan
+    # past the start the roots close and open the strip in turn
+    n = 0
+    if _closure(c, rho_min, mu)[0] <= 0.0:
+        ends[0], n = rho_min, 1
+    for i in range(4):
+        if roots[i] > rho_min and n < 4:
+            ends[n] = roots[i]
+            n += 1
+    if n % 2:  # an interval that nothing closes is none
+        n -= 1
+    for i in range(n, 4):
+        ends[i] = np.nan
+
+
+@compiled
+def _closure(c: FloatArray, rho: float, mu: float) -> tuple[float, float]:
     """``f = P sqrt(S) - 2 mu``, negative where the strip is open, and its derivative by range."""
-    distance = heliocentric_distance(c, rho)
+    distance = _distance(c, rho)
     transverse = _transverse_square(c, rho)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = (2.0 * c[..., 2] * rho + c[..., 3]) * distance
-        slope += transverse * (rho + 0.5 * c[..., 5]) / distance
+    slope = (2.0 * c[2] * rho + c[3]) * distance + transverse * (rho + 0.5 * c[5]) / distance
     return transverse * distance - 2.0 * mu, slope
 
 
-def _range_roots(c: FloatArray, mu: float) -> FloatArray:
-    """The roots for one chunk of rows, shape (N, 6) -> (N, 4)."""
-    upper = _root_bound(c, mu)[:, None]
-    inner = np.clip(np.sort(_critical_ranges(c), axis=-1), 0.0, upper)
-    edges = np.concatenate([np.zeros_like(upper), inner, upper], axis=-1)
-    finite = np.where(np.isfinite(edges), edges, np.finfo(np.float64).max ** 0.25)
-    negative = _closure(c[:, None, :], finite, mu)[0] < 0.0
-    row, piece = np.nonzero(negative[:, :-1] != negative[:, 1:])
-    roots = np.full((len(c), 4), np.nan)
-    rising = negative[row, piece]
-    roots[row, piece] = _solve_monotonic(
-        c[row], finite[row, piece], finite[row, piece + 1], rising, mu
-    )
-    unlimited = np.isinf(upper[:, 0]) & negative[:, -1]
-    roots[unlimited, 3] = np.inf
-    return np.sort(roots, axis=-1)
-
-
-def _root_bound(c: FloatArray, mu: float) -> FloatArray:
+@compiled
+def _root_bound(c: FloatArray, mu: float) -> float:
     """A range [au] beyond all roots.
 
     Past ``2 |r|`` the distance from the Sun exceeds rho/2; past twice the range at which the
     observer's transverse velocity is matched, P exceeds ``(eta rho / 2)^2``; and P is nowhere below
     its minimum.
     """
-    transverse = np.maximum(c[:, 4] - 0.25 * c[:, 1] ** 2, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        by_rate = np.fmax(2.0 * np.sqrt(transverse / c[:, 2]), np.cbrt(16.0 * mu / c[:, 2]))
-        least = transverse - np.where(c[:, 2] > 0.0, c[:, 3] ** 2 / (4.0 * c[:, 2]), 0.0)
-        by_velocity = 4.0 * mu / np.maximum(least, 0.0)
-    bound = np.maximum(2.0 * np.sqrt(c[:, 0]), np.minimum(by_rate, by_velocity))
+    transverse = np.maximum(c[4] - 0.25 * c[1] ** 2, 0.0)
+    by_rate = np.fmax(2.0 * np.sqrt(transverse / c[2]), np.cbrt(16.0 * mu / c[2]))
+    least = transverse - (c[3] ** 2 / (4.0 * c[2]) if c[2] > 0.0 else 0.0)
+    by_velocity = 4.0 * mu / np.maximum(least, 0.0)
+    bound = np.maximum(2.0 * np.sqrt(c[0]), np.minimum(by_rate, by_velocity))
     return bound * (1.0 + 1e-6)
 
 
-def _critical_ranges(c: FloatArray) -> FloatArray:
-    """Real roots of the cubic ``2 P' S + P S'``, shape (N, 3); a lone root stands three times."""
-    c0, c1, c2, c3, c4, c5 = c.T
-    transverse = c4 - 0.25 * c1 * c1
-    lead = 6.0 * np.maximum(c2, 1e-30)  # a vanishing rate leaves one root, found all the same
-    quadratic = (5.0 * c2 * c5 + 4.0 * c3) / lead
-    linear = (4.0 * c0 * c2 + 3.0 * c3 * c5 + 2.0 * transverse) / lead
-    constant = (2.0 * c3 * c0 + transverse * c5) / lead
-    x = _cubic_roots(quadratic, linear, constant)
-    b, d, e = (value[:, None] for value in (quadratic, linear, constant))
-    for _ in range(2):  # Newton restores the digits that the closed form cancels
-        value = ((x + b) * x + d) * x + e
-        slope = (3.0 * x + 2.0 * b) * x + d
-        x = x - np.divide(value, slope, out=np.zeros_like(x), where=slope != 0.0)
-    return x
+@compiled
+def _critical_ranges(c: FloatArray) -> tuple[float, float, float]:
+    """Real roots of the cubic ``2 P' S + P S'``, ascending; a lone root stands three times."""
+    transverse = c[4] - 0.25 * c[1] * c[1]
+    lead = 6.0 * np.maximum(c[2], 1e-30)  # a vanishing rate leaves one root, found all the same
+    b = (5.0 * c[2] * c[5] + 4.0 * c[3]) / lead
+    d = (4.0 * c[0] * c[2] + 3.0 * c[3] * c[5] + 2.0 * transverse) / lead
+    e = (2.0 * c[3] * c[0] + transverse * c[5]) / lead
+    low, middle, high = _cubic_roots(b, d, e)
+    low, middle, high = (
+        _restored(low, b, d, e),
+        _restored(middle, b, d, e),
+        _restored(high, b, d, e),
+    )
+    # rounding may have exchanged neighbours
+    low, middle = (middle, low) if low > middle else (low, middle)
+    middle, high = (high, middle) if middle > high else (middle, high)
+    low, middle = (middle, low) if low > middle else (low, middle)
+    return low, middle, high
 
 
-def _cubic_roots(b: FloatArray, d: FloatArray, e: FloatArray) -> FloatArray:
-    """Real roots of ``x^3 + b x^2 + d x + e`` by Viete's and the hyperbolic formulae, (N, 3)."""
+@compiled
+def _cubic_roots(b: float, d: float, e: float) -> tuple[float, float, float]:
+    """Real roots of ``x^3 + b x^2 + d x + e`` by Viete's and the hyperbolic formulae."""
     shift = -b / 3.0
     p = d - b * b / 3.0
     q = (2.0 * b * b / 27.0 - d / 3.0) * b + e
-    scale = 2.0 * np.sqrt(np.abs(p) / 3.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = 4.0 * q / scale**3
-    ratio = np.where(scale > 0.0, ratio, 0.0)
-    three = (p < 0.0) & (np.abs(ratio) <= 1.0)
-    angle = np.arccos(np.clip(-ratio, -1.0, 1.0)) / 3.0
-    turns = np.array([0.0, 2.0, 4.0]) * np.pi / 3.0
-    spread = scale[:, None] * np.cos(angle[:, None] - turns)
-    magnitude = np.maximum(np.abs(ratio), 1.0)
-    lone = np.where(
-        p < 0.0,
-        -np.sign(q) * scale * np.cosh(np.arccosh(magnitude) / 3.0),
-        -scale * np.sinh(np.arcsinh(ratio) / 3.0),
-    )
-    lone = np.where(scale > 0.0, lone, -np.cbrt(q))
-    return shift[:, None] + np.where(three[:, None], spread, lone[:, None])
+    scale = 2.0 * math.sqrt(abs(p) / 3.0)
+    ratio = 4.0 * q / scale**3 if scale > 0.0 else 0.0
+    if p < 0.0 and abs(ratio) <= 1.0:
+        angle = math.acos(min(max(-ratio, -1.0), 1.0)) / 3.0
+        turn = 2.0 * math.pi / 3.0
+        return (
+            shift + scale * math.cos(angle - 2.0 * turn),
+            shift + scale * math.cos(angle - turn),
+            shift + scale * math.cos(angle),
+        )
+    if not scale > 0.0:
+        lone = -np.cbrt(q)
+    elif p < 0.0:
+        lone = -np.sign(q) * scale * math.cosh(np.arccosh(max(abs(ratio), 1.0)) / 3.0)
+    else:
+        lone = -scale * math.sinh(np.arcsinh(ratio) / 3.0)
+    return shift + lone, shift + lone, shift + lone
 
 
-def _solve_monotonic(
-    c: FloatArray, low: FloatArray, high: FloatArray, rising: BoolArray, mu: float
-) -> FloatArray:
-    """Zero of f in each bracket by Newton's method, bisecting where a step would leave it."""
+@compiled
+def _restored(x: float, b: float, d: float, e: float) -> float:
+    """Root of a cubic with the digits, by Newton's method, that the closed form cancels."""
+    for _ in range(2):
+        value, slope = ((x + b) * x + d) * x + e, (3.0 * x + 2.0 * b) * x + d
+        if slope != 0.0:
+            x -= value / slope
+    return x
+
+
+@compiled
+def _zero_between(c: FloatArray, low: float, high: float, rising: bool, mu: float) -> float:
+    """Zero of f in a bracket by Newton's method, bisecting where a step would leave it."""
     root = 0.5 * (low + high)
-    active = np.arange(len(root))
     for _ in range(_MAX_ITERATIONS):
-        if not active.size:
+        value, slope = _closure(c, root, mu)
+        if (value < 0.0) == rising:
+            low = root
+        else:
+            high = root
+        before, root = root, root - value / slope
+        if not low <= root <= high:
+            root = 0.5 * (low + high)
+        # not so if it moves on by more than rounding, and misses by more
+        if not (abs(root - before) > 8.0 * _EPS * before and abs(value) > 8.0 * _EPS * mu):
             break
-        x = root[active]
-        value, slope = _closure(c, x, mu)
-        below = (value < 0.0) == rising
-        low, high = np.where(below, x, low), np.where(below, high, x)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = x - value / slope
-        step = np.where((step >= low) & (step <= high), step, 0.5 * (low + high))
-        root[active] = step
-        moving = (np.abs(step - x) > 8.0 * _EPS * x) & (np.abs(value) > 8.0 * _EPS * mu)
-        active = active[moving]
-        c, low, high, rising = c[moving], low[moving], high[moving], rising[moving]
     return root
+
+
+@compiled
+def strip(c: FloatArray, rho: float, mu: float) -> tuple[float, float]:
+    """Lowest and highest range-rate bound to the Sun: `range_rate_interval` of one attributable."""
+    square = _strip_square(c, rho, mu)
+    half_width = math.sqrt(square) if square >= 0.0 else np.nan
+    return -0.5 * c[1] - half_width, -0.5 * c[1] + half_width
+
+
+@compiled
+def _widest_of_rows(c: FloatArray, limits: FloatArray, mu: float) -> FloatArray:
+    """`widest_strip` of all rows."""
+    widest, grid = np.empty((len(c), 2)), np.empty(_STRIP_GRID + 1)
+    for k in range(len(c)):
+        rho = _widest_range(c[k], limits[k, 0], limits[k, 1], mu, grid)
+        widest[k, 0], widest[k, 1] = strip(c[k], rho, mu)
+    return widest
+
+
+@compiled
+def _widest_range(c: FloatArray, near: float, far: float, mu: float, grid: FloatArray) -> float:
+    """Range between two limits at which the strip is widest; ``grid`` is room for a grid."""
+    # a line of sight that passes the Sun has a sharp peak at its nearest point
+    peak, is_placed = min(max(-0.5 * c[5], near), far), False
+    n, rho, factor = 0, near, (far / near) ** (1.0 / (_STRIP_GRID - 1))
+    for i in range(_STRIP_GRID):
+        rho = far if i == _STRIP_GRID - 1 else rho
+        if not is_placed and peak <= rho:
+            grid[n], is_placed = peak, True
+            n += 1
+        grid[n] = rho
+        n += 1
+        rho *= factor
+    best = 0
+    for zoom in range(3):  # the width is smooth: zoom in on its greatest value
+        if zoom:
+            start, stop = grid[max(best - 1, 0)], grid[min(best + 1, n - 1)]
+            n = _STRIP_GRID
+            for i in range(n):
+                grid[i] = start + (stop - start) * (i / (n - 1))
+        best, widest = 0, -np.inf
+        for i in range(n):
+            square = _strip_square(c, grid[i], mu)
+            if square > widest:
+                best, widest = i, square
+    return grid[best]

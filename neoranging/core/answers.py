@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from neoranging.core.kepler import orbital_energy
 from neoranging.core.noise import quantile
 from neoranging.core.posterior import Posterior
 from neoranging.core.status import RangeStatus, is_usable
-from neoranging.typing import BoolArray, CodeArray, FloatArray, IntArray, StrArray
+from neoranging.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 
 
 class Roots(NamedTuple):
@@ -89,8 +89,9 @@ class Answers:
     status : ndarray of int8, shape (M,)
         `RangeStatus.code`.
     candidates : Candidates, optional
-    remarks : ndarray of str, shape (M,), optional
-        Remarks of the method beside the status; mostly empty.
+    remarks : ndarray of str or object, shape (M,), optional
+        Remarks of the method beside the status; mostly empty. Many are objects: as fixed-width text
+        the longest would be paid for in every row.
     posterior : Posterior, optional
         Of a method that gives one: what the night says of range and range-rate.
     method : str
@@ -113,7 +114,7 @@ class Answers:
     epoch: FloatArray
     status: CodeArray
     candidates: Candidates | None = None
-    remarks: StrArray | None = None
+    remarks: AnyArray | None = None
     posterior: Posterior | None = None
     method: str = ""
     origin: str = "topocenter"
@@ -202,35 +203,50 @@ class Answers:
         )
 
     @classmethod
-    def join(cls, parts: Sequence[Answers]) -> Answers:
-        """Answers to consecutive runs of arcs as one; candidates are renumbered."""
-        remarks, candidates, posterior = None, None, None
-        if any(part.remarks is not None for part in parts):
-            remarks = np.concatenate(
-                [np.full(len(p), "") if p.remarks is None else p.remarks for p in parts]
+    def join(cls, parts: Iterable[Answers], n: int) -> Answers:
+        """Answers to consecutive runs of arcs, n in all, as one; candidates are renumbered.
+
+        Parts that are made as they are asked for are never all held at once.
+        """
+        listed: list[Candidates] = []
+        posteriors: list[Posterior | int] = []
+        remarks: npt.NDArray[np.object_] | None = None
+        scales: FloatArray | None = None
+
+        def columns_of_each() -> Iterator[Answers]:
+            nonlocal remarks, scales
+            begin = 0
+            for part in parts:
+                rows = slice(begin, begin + len(part))
+                if part.candidates is not None:
+                    arc = part.candidates.roots.arc + begin
+                    listed.append(part.candidates.of_arcs(arc))
+                if part.remarks is not None:
+                    remarks = np.full(n, "", dtype=object) if remarks is None else remarks
+                    remarks[rows] = part.remarks
+                if part.error_scales is not None:
+                    if scales is None:  # a part without answers has none
+                        scales = np.ones((n, part.error_scales.shape[1]))
+                    scales[rows] = part.error_scales
+                posteriors.append(len(part) if part.posterior is None else part.posterior)
+                begin = rows.stop
+                yield replace(
+                    part, candidates=None, remarks=None, posterior=None, error_scales=None
+                )
+
+        joined = columns.gather(columns_of_each(), n)
+        posterior = None
+        if any(isinstance(each, Posterior) for each in posteriors):
+            posterior = Posterior.join(
+                [p if isinstance(p, Posterior) else Posterior.none(p) for p in posteriors]
             )
-        starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
-        listed = [
-            part.candidates.of_arcs(part.candidates.roots.arc + start)
-            for part, start in zip(parts, starts, strict=True)
-            if part.candidates is not None
-        ]
-        if listed:
-            candidates = columns.join(listed)
-        if any(part.posterior is not None for part in parts):
-            posterior = Posterior.join([p.posterior or Posterior.none(len(p)) for p in parts])
-        plain = [replace(part, candidates=None, remarks=None, posterior=None) for part in parts]
-        known = [part.error_scales for part in parts if part.error_scales is not None]
-        if 0 < len(known) < len(parts):  # a part without answers has none
-            normal = known[0].shape[1]
-            plain = [
-                replace(part, error_scales=np.ones((len(part), normal)))
-                if part.error_scales is None
-                else part
-                for part in plain
-            ]
-        joined = columns.join(plain)
-        return replace(joined, candidates=candidates, remarks=remarks, posterior=posterior)
+        return replace(
+            joined,
+            candidates=columns.join(listed) if listed else None,
+            remarks=remarks,
+            posterior=posterior,
+            error_scales=scales,
+        )
 
     # ------------------------------------------------------------------ looked at
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from neoranging.core.columns import ragged_rows
+from neoranging.core.compiled import compiled, plain
 from neoranging.core.geometry import line_of_sight
 from neoranging.typing import FloatArray, IntArray, StrArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _MANY_ARCS = 256  # arcs from which a sparse product beats a reduction
 
@@ -22,6 +26,19 @@ _LONGEST_VISIT_D = 0.5
 _SAME_EPOCH_FRACTION = 1.0e-6
 """Gap, relative to the arc, below which two epochs count as one: the curvature between them would
 be the difference of numbers that rounding has made equal."""
+
+
+class Observations(NamedTuple):
+    """Columns of `Arcs` as compiled functions take them."""
+
+    offsets: IntArray
+    t: FloatArray
+    ra: FloatArray
+    dec: FloatArray
+    sigma_ra: FloatArray
+    sigma_dec: FloatArray
+    position: FloatArray
+    velocity: FloatArray
 
 
 @dataclass(frozen=True)
@@ -72,6 +89,12 @@ class Arcs:
         return len(self.offsets) - 1
 
     @cached_property
+    def plain(self) -> Observations:
+        """The same columns for compiled functions: of one layout, and writable."""
+        columns = (getattr(self, name) for name in Observations._fields[1:])
+        return Observations(plain(self.offsets, np.int64), *map(plain, columns))
+
+    @cached_property
     def counts(self) -> IntArray:
         """Number of observations of each arc, shape (M,)."""
         return np.diff(self.offsets)
@@ -93,13 +116,7 @@ class Arcs:
         The middle one is nearest in time to the middle of the arc and neither end where the arc
         has three observations or more; its epoch is the reference epoch of every estimate.
         """
-        first, last = self.offsets[:-1], self.offsets[1:] - 1
-        distance = np.abs(self.t - 0.5 * (self.t[first] + self.t[last])[self.owner])
-        inner = self.counts >= 3
-        distance[first[inner]] = distance[last[inner]] = np.inf
-        nearest = np.nonzero(distance == np.minimum.reduceat(distance, first)[self.owner])[0]
-        middle = nearest[np.searchsorted(self.owner[nearest], np.arange(len(self)))]
-        return np.stack([first, middle, last], axis=1)
+        return _epochs(self.plain.offsets, self.plain.t)[0]
 
     @cached_property
     def span(self) -> FloatArray:
@@ -130,10 +147,7 @@ class Arcs:
     @cached_property
     def n_epochs(self) -> IntArray:
         """Number of distinct epochs of each arc, shape (M,); a millionth of the arc tells apart."""
-        new = np.ones(len(self.t), dtype=np.int64)
-        new[1:] = np.diff(self.t) > _SAME_EPOCH_FRACTION * self.span[self.owner[1:]]
-        new[self.offsets[:-1]] = 1
-        return self.sum(new)
+        return _epochs(self.plain.offsets, self.plain.t)[1]
 
     def sum(self, values: npt.NDArray) -> npt.NDArray:
         """Add up ``values`` (n, ...) over each arc -> (M, ...)."""
@@ -145,6 +159,8 @@ class Arcs:
     @cached_property
     def _summation(self) -> csr_array:
         """The sum over each arc as a sparse matrix: four times as fast on many columns."""
+        from scipy.sparse import csr_array  # a quarter of a second, for many arcs only
+
         n = len(self.t)
         return csr_array((np.ones(n), np.arange(n), self.offsets), shape=(len(self), n))
 
@@ -177,6 +193,41 @@ class Arcs:
             yield self.chunk(start, min(start + size, len(self)))
 
 
+@compiled
+def _epochs(offsets: IntArray, t: FloatArray) -> tuple[IntArray, IntArray]:
+    """Rows of the triplet and number of distinct epochs of each arc."""
+    m = len(offsets) - 1
+    triplet, n_epochs = np.empty((m, 3), dtype=np.int64), np.empty(m, dtype=np.int64)
+    for k in range(m):
+        begin, end = offsets[k], offsets[k + 1]
+        triplet[k, 0], triplet[k, 1], triplet[k, 2] = begin, middle_row(t, begin, end), end - 1
+        n_epochs[k] = count_epochs(t, begin, end)
+    return triplet, n_epochs
+
+
+@compiled
+def middle_row(t: FloatArray, begin: int, end: int) -> int:
+    """Row of the middle observation of one arc; see `Arcs.triplet`."""
+    centre = 0.5 * (t[begin] + t[end - 1])
+    first, last = (begin + 1, end - 1) if end - begin >= 3 else (begin, end)
+    row = first
+    for i in range(first + 1, last):
+        if abs(t[i] - centre) < abs(t[row] - centre):
+            row = i
+    return row
+
+
+@compiled
+def count_epochs(t: FloatArray, begin: int, end: int) -> int:
+    """Number of distinct epochs of one arc; see `Arcs.n_epochs`."""
+    least_gap = _SAME_EPOCH_FRACTION * (t[end - 1] - t[begin])
+    number = 1
+    for i in range(begin + 1, end):
+        if t[i] - t[i - 1] > least_gap:
+            number += 1
+    return number
+
+
 def visits(offsets: IntArray, t: FloatArray, station: StrArray) -> IntArray:
     """Labels of the visits that observations belong to: one station in one night, shape (n,).
 
@@ -191,14 +242,14 @@ def visits(offsets: IntArray, t: FloatArray, station: StrArray) -> IntArray:
     """
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     changed = station[1:] != station[:-1]
-    order = np.arange(len(t))
+    order: slice | IntArray = slice(None)
     if np.any(changed & (owner[1:] == owner[:-1])):  # stations may take turns within a night
         code = np.unique(station, return_inverse=True)[1]
         order = np.lexsort((t, code, owner))
         changed = np.diff(code[order]) != 0
-    first = np.ones(len(t), dtype=np.int64)
     gap = np.diff(t[order]) > _LONGEST_VISIT_D
-    first[1:] = changed | gap | (np.diff(owner[order]) != 0)
-    label = np.empty(len(t), dtype=np.int64)
-    label[order] = np.cumsum(first) - 1
+    label = np.zeros(len(t), dtype=np.int64)
+    ordered = np.zeros(len(t), dtype=np.int64)
+    np.cumsum(changed | gap | (np.diff(owner[order]) != 0), out=ordered[1:])
+    label[order] = ordered
     return label

@@ -12,6 +12,7 @@ is left in the second derivative is curvature in the sense of Milani & Gronchi (
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,21 +22,22 @@ from neoranging.core import columns
 from neoranging.core.admissible import (
     energy_coefficients,
     is_admissible,
-    range_intervals,
+    range_limits,
     widest_strip,
 )
-from neoranging.core.arcs import Arcs
+from neoranging.core.arcs import Arcs, Observations
+from neoranging.core.compiled import announced, compiled, inlined
 from neoranging.core.geometry import (
     dot,
     line_of_sight,
     line_of_sight_rate,
-    norm,
     radec,
     sky_basis,
     wrap_angle,
 )
 from neoranging.core.kepler import orbital_energy
 from neoranging.core.prediction import object_state
+from neoranging.core.triples import Triple, axes3, combined3, dot3, plus3, row
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
 
@@ -100,7 +102,7 @@ class TangentFit(NamedTuple):
     @property
     def line_of_sight(self) -> FloatArray:
         """Fitted direction at the epoch, shape (M, 3)."""
-        return exponential(self.pole, self.east, self.north, self.sky[:, :, 0])
+        return self.motion()[0]
 
     @property
     def rate(self) -> FloatArray:
@@ -114,147 +116,11 @@ class TangentFit(NamedTuple):
 
     def motion(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Line of sight and its two derivatives at the epoch, each of shape (M, 3)."""
-        direction = self.line_of_sight
-        half = (self.pole + direction) / (1.0 + dot(self.pole, direction))[:, None]
-
-        def turned(components: FloatArray) -> FloatArray:
-            """Vector of plane components, carried from the pole to the fitted direction."""
-            vector = components[:, :1] * self.east + components[:, 1:] * self.north
-            return vector - dot(vector, direction)[:, None] * half
-
-        rate = self.sky[:, :, 1]
-        centripetal = dot(rate, rate)[:, None] * direction
-        return direction, turned(rate), turned(self.sky[:, :, 2]) - centripetal
-
-    @property
-    def curvature_significance(self) -> FloatArray:
-        """Size of the acceleration in units of its error, both components together, shape (M,)."""
-        variance = self.covariance[:, :, 2, 2]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            chi2 = np.sum(self.sky[:, :, 2] ** 2 / variance, axis=1)
-        return np.sqrt(np.where(np.isfinite(chi2), chi2, 0.0))
-
-
-def logarithm(
-    pole: FloatArray, east: FloatArray, north: FloatArray, direction: FloatArray
-) -> FloatArray:
-    """Tangent-plane coordinates (east, north) [rad] of directions, shape (n, 2)."""
-    x, y, z = dot(direction, east), dot(direction, north), dot(direction, pole)
-    sine = np.hypot(x, y)
-    angle = np.arctan2(sine, z)
-    scale = np.divide(angle, sine, out=np.ones_like(sine), where=sine > 0.0)
-    return np.stack([x * scale, y * scale], axis=-1)
-
-
-def exponential(
-    pole: FloatArray, east: FloatArray, north: FloatArray, plane: FloatArray
-) -> FloatArray:
-    """Directions at tangent-plane coordinates, the inverse of `logarithm`, shape (n, 3)."""
-    angle = np.hypot(plane[..., 0], plane[..., 1])
-    scale = np.sinc(angle / np.pi)[..., None]
-    offset = plane[..., :1] * east + plane[..., 1:] * north
-    return np.cos(angle)[..., None] * pole + scale * offset
-
-
-# normal matrix of the basis (1, x, x^2 / 2) from the moments of x
-_MOMENT = np.array([[0, 1, 2], [1, 2, 3], [2, 3, 4]])
-_FACTOR = np.array([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 0.25]])
-
-# the six different entries of a symmetric matrix, and where each stands
-_ROW, _COLUMN = np.triu_indices(3)
-_PAIR = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
-
-
-class ParabolaFit:
-    """The linear operator that turns values along arcs into their derivatives at the epoch.
-
-    It depends on epochs and weights only, so the same operator serves the sky coordinates, the
-    observer's positions and any prediction: what it smooths away in one it smooths away in all.
-    The derivatives of an arc with two epochs are those of a straight line, acceleration zero.
-    """
-
-    def __init__(self, arcs: Arcs) -> None:
-        self.arcs = arcs
-        middle = arcs.triplet[:, 1]
-        self.epoch = arcs.t[middle]
-        self.pole = arcs.direction[middle]
-        self.east, self.north = sky_basis(arcs.ra[middle], arcs.dec[middle])
-        tau = arcs.t - self.epoch[arcs.owner]
-        span = arcs.span
-        # dimensionless time keeps the normal matrix well conditioned for arcs of any length
-        self._scale = np.where(span > 0.0, span, 1.0)
-        x = tau / self._scale[arcs.owner]
-        self._basis = np.stack([np.ones_like(x), x, 0.5 * x * x], axis=1)
-        self.weight = weight = 2.0 / (arcs.sigma_ra**2 + arcs.sigma_dec**2)
-        terms = [weight]
-        for _ in range(4):
-            terms.append(terms[-1] * x)
-        moments = arcs.sum(np.stack(terms, axis=1))
-        normal = moments[:, _MOMENT] * _FACTOR
-        self._curved = arcs.n_epochs >= 3
-        self._moving = (arcs.n_epochs >= 2) & (span > 0.0)
-        self._inverse = _inverse_normal(normal, self._moving, self._curved)
-        # row i of the operator: derivative = sum over observations of operator * value
-        inverse = self._inverse / (self._scale[:, None] ** np.arange(3))[:, :, None]
-        self._operator = np.einsum("nij,nj->ni", inverse[arcs.owner], self._basis)
-        self._operator *= weight[:, None]
-
-    def derivatives(self, values: FloatArray) -> FloatArray:
-        """Value, rate and acceleration at the epoch: (n, c) -> (M, c, 3)."""
-        return self.arcs.sum(values[:, :, None] * self._operator[:, None, :])
-
-    def plane(self, direction: FloatArray) -> FloatArray:
-        """Tangent-plane coordinates of one direction for each observation, shape (n, 2)."""
-        owner = self.arcs.owner
-        return logarithm(self.pole[owner], self.east[owner], self.north[owner], direction)
-
-    def covariance(self) -> FloatArray:
-        """Covariance of the derivatives of east and north, shape (M, 2, 3, 3)."""
-        arcs = self.arcs
-        variance = np.stack([arcs.sigma_ra**2, arcs.sigma_dec**2], axis=1)
-        pairs = self._operator[:, _ROW] * self._operator[:, _COLUMN]
-        covariance = arcs.sum(variance[:, :, None] * pairs[:, None, :])[:, :, _PAIR]
-        covariance[~self._curved, :, 2, 2] = np.inf
-        covariance[~self._moving, :, 1, 1] = np.inf
-        return covariance
-
-    def fit(self) -> TangentFit:
-        """Fit the observations themselves."""
-        return self.fit_and_path()[0]
-
-    def fit_and_path(self) -> tuple[TangentFit, PathFit]:
-        """Fit of the observations themselves, and what it leaves of them."""
-        plane = self.plane(self.arcs.direction)
-        sky = self.derivatives(plane)
-        fit = TangentFit(
-            self.epoch,
-            self.east,
-            self.north,
-            self.pole,
-            sky,
-            self.derivatives(self.arcs.position),
-            self.covariance(),
-        )
-        powers = self._scale[self.arcs.owner, None] ** np.arange(3.0)
-        path = PathFit(self._basis, self._operator * powers, self._scale, plane - self.along(sky))
-        return fit, path
-
-    def along(self, derivatives: FloatArray) -> FloatArray:
-        """Values of parabolas at each observation: (M, c, 3) -> (n, c)."""
-        owner = self.arcs.owner
-        powers = self._scale[:, None] ** np.arange(3.0)
-        return np.einsum("nk,nck->nc", self._basis * powers[owner], derivatives[owner])
-
-    def residuals(self, sky: FloatArray) -> FloatArray:
-        """Observed minus fitted plane coordinates [rad], shape (n, 2)."""
-        return self.plane(self.arcs.direction) - self.along(sky)
+        return _motions(self)
 
 
 class PathFit(NamedTuple):
-    """Parabolas of M arcs as an operator: what they leave of the n values that they are fitted to.
-
-    In arrays alone, so that the arcs can keep it.
-    """
+    """Parabolas of M arcs as an operator on n values, and what they leave of the observations."""
 
     basis: FloatArray
     """Powers of the time since the epoch, in units of the arc, shape (n, 3)."""
@@ -265,93 +131,29 @@ class PathFit(NamedTuple):
     rest: FloatArray
     """Residuals of the observations on the plane, east and north [rad], shape (n, 2)."""
 
-    @property
-    def independence(self) -> FloatArray:
-        """Part of each value that the fit of its arc leaves free, shape (n,)."""
-        return np.maximum(1.0 - np.einsum("nk,nk->n", self.basis, self.operator), 0.0)
 
-    def beyond(self, arcs: Arcs, values: FloatArray) -> FloatArray:
-        """Values without the parabolas fitted to them, shape (n, c)."""
-        coefficients = arcs.sum(values[:, :, None] * self.operator[:, None, :])
-        return values - np.einsum("nk,nck->nc", self.basis, coefficients[arcs.owner])
-
-    def covariance(self, arcs: Arcs, variance: FloatArray) -> FloatArray:
-        """Covariance of (value, rate, acceleration) of independent values, (M, c, 3, 3).
-
-        ``variance``, of shape (n, c), is that of the values.
-        """
-        pairs = self.operator[:, _ROW] * self.operator[:, _COLUMN]
-        covariance = arcs.sum(variance[:, :, None] * pairs[:, None, :])[:, :, _PAIR]
-        return covariance / self._powers
-
-    def covariance_of_shared(self, arcs: Arcs, error: FloatArray, visit: IntArray) -> FloatArray:
-        """Covariance of (value, rate, acceleration) of values that err alike, (M, c, 3, 3).
-
-        ``error``, of shape (n, c), is what one cause, of its own for each ``visit``, adds to each.
-        """
-        effect = error[:, :, None] * self.operator[:, None, :]
-        if visit is arcs.owner:
-            together = arcs.sum(effect)
-            return together[:, :, :, None] * together[:, :, None, :] / self._powers
-        first = np.unique(visit, return_index=True)[1]
-        flat = effect.reshape(len(visit), -1).T
-        together = np.stack([np.bincount(visit, column) for column in flat], axis=1)
-        together = together.reshape(len(first), *effect.shape[1:])
-        square = together[:, :, :, None] * together[:, :, None, :]
-        covariance = np.zeros((len(arcs), *square.shape[1:]))
-        np.add.at(covariance, arcs.owner[first], square)
-        return covariance / self._powers
-
-    @property
-    def _powers(self) -> FloatArray:
-        """Units of the entries of a covariance, shape (M, 1, 3, 3)."""
-        power = self.scale[:, None] ** np.arange(3.0)
-        return power[:, None, :, None] * power[:, None, None, :]
-
-
-@np.errstate(all="ignore")
 def tangent_fit(arcs: Arcs) -> TangentFit:
     """Fit of all observations, made once for the arcs: attributables and methods share it."""
-    if "_tangent_fit" not in arcs.__dict__:
-        # beside the other cached columns of the frozen object; not the operator, which holds the
-        # arcs themselves: a cycle that only the collector would free
-        parabola = ParabolaFit(arcs)
-        arcs.__dict__["_tangent_fit"], arcs.__dict__["_path_fit"] = parabola.fit_and_path()
-    fit: TangentFit = arcs.__dict__["_tangent_fit"]
-    return fit
+    return _fitted(arcs)[0]
 
 
 def path_fit(arcs: Arcs) -> PathFit:
     """Parabolas behind `tangent_fit`, as an operator."""
-    tangent_fit(arcs)
-    path: PathFit = arcs.__dict__["_path_fit"]
-    return path
+    return _fitted(arcs)[1]
 
 
-def _inverse_normal(normal: FloatArray, moving: np.ndarray, curved: np.ndarray) -> FloatArray:
-    """Inverse of 3x3 normal matrices whose undetermined rows and columns stay zero."""
-    padded = normal.copy()
-    for k, determined in ((1, moving), (2, curved)):
-        padded[~determined, k, :] = padded[~determined, :, k] = 0.0
-        padded[~determined, k, k] = 1.0
-    inverse = _inverse_symmetric(padded)
-    for k, determined in ((1, moving), (2, curved)):
-        inverse[~determined, k, :] = inverse[~determined, :, k] = 0.0
-    return inverse
+def from_fit(arcs: Arcs) -> Attributables:
+    """Attributables by the weighted fit of all observations, at the middle observation's epoch."""
+    return _fitted(arcs)[2]
 
 
-def _inverse_symmetric(m: FloatArray) -> FloatArray:
-    """Inverse of symmetric 3x3 matrices by cofactors; several times faster than LAPACK's loop."""
-    a, b, c, d, e, f = m[:, 0, 0], m[:, 0, 1], m[:, 0, 2], m[:, 1, 1], m[:, 1, 2], m[:, 2, 2]
-    inverse = np.empty_like(m)
-    inverse[:, 0, 0] = d * f - e * e
-    inverse[:, 0, 1] = inverse[:, 1, 0] = c * e - b * f
-    inverse[:, 0, 2] = inverse[:, 2, 0] = b * e - c * d
-    inverse[:, 1, 1] = a * f - c * c
-    inverse[:, 1, 2] = inverse[:, 2, 1] = b * c - a * e
-    inverse[:, 2, 2] = a * d - b * b
-    determinant = a * inverse[:, 0, 0] + b * inverse[:, 0, 1] + c * inverse[:, 0, 2]
-    return inverse / determinant[:, None, None]
+def _fitted(arcs: Arcs) -> tuple[TangentFit, PathFit, Attributables]:
+    """All that the fit of arcs gives, kept beside the other cached columns of the frozen object."""
+    found: tuple[TangentFit, PathFit, Attributables] | None = arcs.__dict__.get("_fitted")
+    if found is None:
+        found = _fit_arcs(arcs.plain, arcs.direction, arcs.triplet, arcs.n_epochs)
+        arcs.__dict__["_fitted"] = found
+    return found
 
 
 class Completion(NamedTuple):
@@ -407,14 +209,13 @@ class Attributables(NamedTuple):
     @property
     def range_limits(self) -> FloatArray:
         """Least and greatest admissible range [au], shape (M, 2); NaN where none is."""
-        limits = range_intervals(self.energy_coefficients)
-        least, greatest = limits[..., 0], limits[..., 1]
-        return np.stack([np.fmin.reduce(least, axis=1), np.fmax.reduce(greatest, axis=1)], axis=1)
+        return range_limits(self.energy_coefficients)
 
     @property
     def rate_limits(self) -> FloatArray:
         """Lowest and highest range-rate of admissible orbits [au/d], (M, 2); NaN where none is."""
-        return widest_strip(self.energy_coefficients, self.range_limits)
+        c = self.energy_coefficients
+        return widest_strip(c, range_limits(c))
 
     def corrected(self, change: FloatArray) -> Attributables:
         """Attributables moved on their tangent planes; covariances and curvature stay.
@@ -455,43 +256,6 @@ class Attributables(NamedTuple):
         return cls._make(np.empty((0, *shape)) for shape in shapes)
 
 
-# weights of errors beyond all measure overflow; what comes of them is not finite
-@np.errstate(all="ignore")
-def from_fit(arcs: Arcs) -> Attributables:
-    """Attributables by the weighted fit of all observations, at the middle observation's epoch."""
-    fit = tangent_fit(arcs)
-    middle = arcs.triplet[:, 1]
-    direction, rate, _ = fit.motion()
-    ra, dec = radec(direction)
-    east, north = sky_basis(ra, dec)
-    ra_rate, dec_rate = dot(rate, east) / np.cos(dec), dot(rate, north)
-    along = fit.sky[:, :, 1]
-    speed = norm(along)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        unit = along / speed[:, None]
-    turn = np.stack([unit, np.stack([-unit[:, 1], unit[:, 0]], axis=1)], axis=1)
-    acceleration_covariance = np.zeros((len(arcs), 2, 2))
-    acceleration_covariance[:, 0, 0] = fit.covariance[:, 0, 2, 2]
-    acceleration_covariance[:, 1, 1] = fit.covariance[:, 1, 2, 2]
-    curved = arcs.n_epochs >= 3
-    curvature = np.einsum("mij,mj->mi", turn, fit.sky[:, :, 2])
-    curvature[~curved] = np.nan
-    acceleration_covariance[~curved] = np.nan
-    return Attributables(
-        fit.epoch,
-        ra,
-        dec,
-        ra_rate,
-        dec_rate,
-        _coordinate_covariance(fit.covariance, dec, ra_rate, dec_rate),
-        curvature,
-        turn @ acceleration_covariance @ np.swapaxes(turn, 1, 2),
-        fit.curvature_significance,
-        arcs.position[middle],
-        arcs.velocity[middle],
-    )
-
-
 def from_three_points(arcs: Arcs) -> Attributables:
     """Attributables of the first, middle and last observation, with the three-point rates.
 
@@ -520,28 +284,249 @@ def from_three_points(arcs: Arcs) -> Attributables:
     )
 
 
-def _coordinate_covariance(
-    plane: FloatArray, dec: FloatArray, ra_rate: FloatArray, dec_rate: FloatArray
-) -> FloatArray:
+@announced("the fit of parabolas", 5)
+@compiled
+def _fit_arcs(
+    o: Observations, direction: FloatArray, triplet: IntArray, n_epochs: IntArray
+) -> tuple[TangentFit, PathFit, Attributables]:
+    """Parabolas of all arcs, and the attributables that they give."""
+    m, n = len(n_epochs), len(o.t)
+    fit = TangentFit(
+        np.empty(m),
+        np.empty((m, 3)),
+        np.empty((m, 3)),
+        np.empty((m, 3)),
+        np.empty((m, 2, 3)),
+        np.empty((m, 3, 3)),
+        np.empty((m, 2, 3, 3)),
+    )
+    path = PathFit(np.empty((n, 3)), np.empty((n, 3)), np.empty(m), np.empty((n, 2)))
+    found = Attributables(
+        fit.epoch,
+        np.empty(m),
+        np.empty(m),
+        np.empty(m),
+        np.empty(m),
+        np.empty((m, 4, 4)),
+        np.empty((m, 2)),
+        np.empty((m, 2, 2)),
+        np.empty(m),
+        np.empty((m, 3)),
+        np.empty((m, 3)),
+    )
+    for k in range(m):
+        middle = triplet[k, 1]
+        fit.epoch[k] = o.t[middle]
+        for axis in range(3):
+            fit.pole[k, axis] = direction[middle, axis]
+            found.position[k, axis] = o.position[middle, axis]
+            found.velocity[k, axis] = o.velocity[middle, axis]
+        _weigh(o, k, n_epochs[k], fit, path)
+        _fit_arc(o, direction, k, n_epochs[k], fit, path)
+        _complete(fit, k, n_epochs[k] >= 3, found)
+    return fit, path, found
+
+
+@inlined
+def _weigh(o: Observations, k: int, n_epochs: int, fit: TangentFit, path: PathFit) -> None:
+    """Basis and operator of one arc: the inverse of its normal matrix times weighted powers."""
+    begin, end = o.offsets[k], o.offsets[k + 1]
+    span = o.t[end - 1] - o.t[begin]
+    # dimensionless time keeps the normal matrix well conditioned for arcs of any length
+    path.scale[k] = span if span > 0.0 else 1.0
+    m0, m1, m2, m3, m4 = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(begin, end):
+        x = (o.t[i] - fit.epoch[k]) / path.scale[k]
+        weight = 2.0 / (o.sigma_ra[i] ** 2 + o.sigma_dec[i] ** 2)
+        path.basis[i, 0], path.basis[i, 1], path.basis[i, 2] = 1.0, x, 0.5 * x * x
+        path.operator[i, 0] = weight
+        m0, m1, m2 = m0 + weight, m1 + weight * x, m2 + weight * x * x
+        m3, m4 = m3 + weight * x * x * x, m4 + weight * x * x * x * x
+    # rows and columns that the epochs leave undetermined are zero in the inverse, by cofactors
+    moving, curved = n_epochs >= 2 and span > 0.0, n_epochs >= 3
+    a, b, c, d, e, f = m0, m1, 0.5 * m2, m2, 0.5 * m3, 0.25 * m4
+    if not moving:
+        b, d, e = 0.0, 1.0, 0.0
+    if not curved:
+        c, e, f = 0.0, 0.0, 1.0
+    ia, ib, ic = d * f - e * e, c * e - b * f, b * e - c * d
+    determinant = a * ia + b * ib + c * ic
+    ia, ib, ic = ia / determinant, ib / determinant, ic / determinant
+    id_ = (a * f - c * c) / determinant
+    ie, if_ = (b * c - a * e) / determinant, (a * d - b * b) / determinant
+    if not moving:
+        ib, id_, ie = 0.0, 0.0, 0.0
+    if not curved:
+        ic, ie, if_ = 0.0, 0.0, 0.0
+    for i in range(begin, end):
+        weight, x, half = path.operator[i, 0], path.basis[i, 1], path.basis[i, 2]
+        path.operator[i, 0] = weight * (ia + ib * x + ic * half)
+        path.operator[i, 1] = weight * (ib + id_ * x + ie * half)
+        path.operator[i, 2] = weight * (ic + ie * x + if_ * half)
+
+
+@inlined
+def _fit_arc(
+    o: Observations,
+    direction: FloatArray,
+    k: int,
+    n_epochs: int,
+    fit: TangentFit,
+    path: PathFit,
+) -> None:
+    """Derivatives of one arc and of its observers, their covariance, and what is left."""
+    begin, end = o.offsets[k], o.offsets[k + 1]
+    pole = row(fit.pole, k)
+    east, north = axes3(pole)
+    fit.east[k, 0], fit.east[k, 1], fit.east[k, 2] = east
+    fit.north[k, 0], fit.north[k, 1], fit.north[k, 2] = north
+    for i in range(begin, end):
+        path.rest[i, 0], path.rest[i, 1] = plane_point(pole, east, north, row(direction, i))
+    scale, unit = path.scale[k], 1.0
+    for power in range(3):
+        x, y, z, east_value, north_value = 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(begin, end):
+            share = path.operator[i, power]
+            x, y = x + share * o.position[i, 0], y + share * o.position[i, 1]
+            z += share * o.position[i, 2]
+            east_value += share * path.rest[i, 0]
+            north_value += share * path.rest[i, 1]
+        fit.observer[k, 0, power], fit.observer[k, 1, power] = x / unit, y / unit
+        fit.observer[k, 2, power] = z / unit
+        fit.sky[k, 0, power], fit.sky[k, 1, power] = east_value / unit, north_value / unit
+        both = unit * unit
+        for other in range(power, 3):
+            of_east, of_north = 0.0, 0.0
+            for i in range(begin, end):
+                share = path.operator[i, power] * path.operator[i, other]
+                of_east += o.sigma_ra[i] ** 2 * share
+                of_north += o.sigma_dec[i] ** 2 * share
+            covariance = fit.covariance[k]
+            covariance[0, power, other] = covariance[0, other, power] = of_east / both
+            covariance[1, power, other] = covariance[1, other, power] = of_north / both
+            both *= scale
+        unit *= scale
+    for axis in range(2):
+        if n_epochs < 3:
+            fit.covariance[k, axis, 2, 2] = np.inf
+        if n_epochs < 2 or not o.t[end - 1] > o.t[begin]:
+            fit.covariance[k, axis, 1, 1] = np.inf
+        value, rate, bend = fit.sky[k, axis, 0], fit.sky[k, axis, 1], fit.sky[k, axis, 2]
+        for i in range(begin, end):
+            path.rest[i, axis] -= (
+                value + path.basis[i, 1] * scale * rate + path.basis[i, 2] * scale * scale * bend
+            )
+
+
+@compiled
+def plane_point(
+    pole: Triple, east: Triple, north: Triple, direction: Triple
+) -> tuple[float, float]:
+    """Tangent-plane coordinates (east, north) [rad] of one direction: the map of this module."""
+    x, y, z = dot3(direction, east), dot3(direction, north), dot3(direction, pole)
+    sine = math.sqrt(x * x + y * y)
+    scale = math.atan2(sine, z) / sine if sine > 0.0 else 1.0
+    return x * scale, y * scale
+
+
+@compiled
+def _motions(fit: TangentFit) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """`fitted_motion` of all arcs."""
+    m = len(fit.epoch)
+    direction, rate, acceleration = np.empty((m, 3)), np.empty((m, 3)), np.empty((m, 3))
+    for k in range(m):
+        first, second, third = fitted_motion(fit, k)
+        direction[k, 0], direction[k, 1], direction[k, 2] = first
+        rate[k, 0], rate[k, 1], rate[k, 2] = second
+        acceleration[k, 0], acceleration[k, 1], acceleration[k, 2] = third
+    return direction, rate, acceleration
+
+
+@compiled
+def fitted_motion(fit: TangentFit, k: int) -> tuple[Triple, Triple, Triple]:
+    """Line of sight of one arc and its two derivatives at the epoch; see `TangentFit.motion`."""
+    return motion_along(fit, k, fit.sky[k])
+
+
+@compiled
+def motion_along(fit: TangentFit, k: int, sky: FloatArray) -> tuple[Triple, Triple, Triple]:
+    """`fitted_motion` where the plane coordinates have other derivatives, shape (2, 3)."""
+    pole, east, north = row(fit.pole, k), row(fit.east, k), row(fit.north, k)
+    x, y = sky[0, 0], sky[1, 0]
+    angle = math.sqrt(x * x + y * y)
+    sinc = math.sin(angle) / angle if angle > 0.0 else 1.0
+    offset = combined3(sinc * x, east, sinc * y, north)
+    direction = plus3(offset, math.cos(angle), pole)
+    half = combined3(1.0, pole, 1.0, direction)
+    share = 1.0 / (1.0 + dot3(pole, direction))
+    # vectors of the plane, carried from the pole to the fitted direction
+    x, y = sky[0, 1], sky[1, 1]
+    rate = combined3(x, east, y, north)
+    rate = plus3(rate, -share * dot3(rate, direction), half)
+    bend = combined3(sky[0, 2], east, sky[1, 2], north)
+    bend = plus3(bend, -share * dot3(bend, direction), half)
+    return direction, rate, plus3(bend, -(x * x + y * y), direction)
+
+
+@inlined
+def _complete(fit: TangentFit, k: int, curved: bool, found: Attributables) -> None:
+    """Attributable of one arc from its parabola."""
+    direction, rate, _ = fitted_motion(fit, k)
+    ra = math.atan2(direction[1], direction[0]) % (2.0 * math.pi)
+    # a hair west of 0 h the remainder rounds to a full turn
+    ra = 0.0 if ra >= 2.0 * math.pi else ra
+    dec = math.atan2(direction[2], math.hypot(direction[0], direction[1]))
+    sin_ra, cos_ra, sin_dec, cos_dec = math.sin(ra), math.cos(ra), math.sin(dec), math.cos(dec)
+    ra_rate = (cos_ra * rate[1] - sin_ra * rate[0]) / cos_dec
+    dec_rate = cos_dec * rate[2] - sin_dec * (cos_ra * rate[0] + sin_ra * rate[1])
+    found.ra[k], found.dec[k], found.ra_rate[k], found.dec_rate[k] = ra, dec, ra_rate, dec_rate
+    _cover(fit.covariance[k], sin_dec, cos_dec, ra_rate, dec_rate, found.covariance[k])
+    # curvature along and across the motion
+    x, y = fit.sky[k, 0, 1], fit.sky[k, 1, 1]
+    speed = math.sqrt(x * x + y * y)
+    x, y = x / speed, y / speed
+    east, north = fit.sky[k, 0, 2], fit.sky[k, 1, 2]
+    of_east, of_north = fit.covariance[k, 0, 2, 2], fit.covariance[k, 1, 2, 2]
+    square = east * east / of_east + north * north / of_north
+    found.curvature_significance[k] = math.sqrt(square) if math.isfinite(square) else 0.0
+    if not curved:
+        x, y = math.nan, math.nan
+    found.curvature[k, 0], found.curvature[k, 1] = x * east + y * north, x * north - y * east
+    found.curvature_covariance[k, 0, 0] = x * x * of_east + y * y * of_north
+    found.curvature_covariance[k, 1, 1] = y * y * of_east + x * x * of_north
+    mixed = x * y * of_north - x * y * of_east
+    found.curvature_covariance[k, 0, 1] = found.curvature_covariance[k, 1, 0] = mixed
+
+
+@inlined
+def _cover(
+    plane: FloatArray,
+    sin_dec: float,
+    cos_dec: float,
+    ra_rate: float,
+    dec_rate: float,
+    covariance: FloatArray,
+) -> None:
     """Covariance of (ra, dec, ra_rate, dec_rate) from that of the tangent-plane derivatives.
 
     The plane's east component is cos(dec) d(ra). A shift of the position also turns the meridian
     and changes cos(dec), which couples the rates to the position by the tangent of declination.
     """
-    m = len(dec)
-    cos_dec, sin_dec = np.cos(dec), np.sin(dec)
-    source = np.zeros((m, 4, 4))
-    for axis, (value, rate) in enumerate(((0, 2), (1, 3))):
-        source[:, value, value] = plane[:, axis, 0, 0]
-        source[:, value, rate] = source[:, rate, value] = plane[:, axis, 0, 1]
-        source[:, rate, rate] = plane[:, axis, 1, 1]
-    jacobian = np.zeros((m, 4, 4))
-    jacobian[:, 0, 0] = 1.0 / cos_dec
-    jacobian[:, 1, 1] = 1.0
-    jacobian[:, 2, 2] = 1.0 / cos_dec
-    jacobian[:, 2, 0] = dec_rate * sin_dec / cos_dec**2
-    jacobian[:, 2, 1] = ra_rate * sin_dec / cos_dec
-    jacobian[:, 3, 3] = 1.0
-    jacobian[:, 3, 0] = -ra_rate * sin_dec
-    with np.errstate(invalid="ignore"):
-        return jacobian @ source @ np.swapaxes(jacobian, 1, 2)
+    u, p, a = plane[0, 0, 0], plane[0, 0, 1], plane[0, 1, 1]
+    v, q, b = plane[1, 0, 0], plane[1, 0, 1], plane[1, 1, 1]
+    # of one epoch nothing is known of the motion, to which the position is coupled
+    if not (math.isfinite(a) and math.isfinite(b)):
+        u = v = p = q = math.nan
+    # changes of ra, ra_rate by the eastward offset and rate, and of the rates by both offsets
+    turn, stretch = 1.0 / cos_dec, dec_rate * sin_dec / cos_dec**2
+    slide, lift = ra_rate * sin_dec / cos_dec, -ra_rate * sin_dec
+    mixed = stretch * u + turn * p
+    covariance[0, 0], covariance[0, 1], covariance[0, 2] = turn * turn * u, 0.0 * u, turn * mixed
+    covariance[0, 3] = turn * lift * u
+    covariance[1, 1], covariance[1, 2], covariance[1, 3] = v, slide * v, q
+    covariance[2, 2] = stretch * (mixed + turn * p) + turn * turn * a + slide * slide * v
+    covariance[2, 3] = lift * mixed + slide * q
+    covariance[3, 3] = lift * lift * u + b
+    for i in range(1, 4):
+        for j in range(i):
+            covariance[i, j] = covariance[j, i]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -38,6 +38,46 @@ def join(records: Sequence[_Record]) -> _Record:
             if isinstance(parts[0], np.ndarray) or _names(parts[0])
         },
     )
+
+
+def gather(records: Iterable[_Record], n: int) -> _Record:
+    """Rows of consecutive records, n in all, copied as they come: few are held at a time.
+
+    What is no column is that of the first record.
+    """
+    total, begin = None, 0
+    for record in records:
+        if total is None:
+            total = _room(record, n)
+        begin += _copy(record, total, begin)
+    if total is None:
+        raise ValueError("no records to gather: even of no rows there has to be one")
+    return total
+
+
+def _room(record: _Record, n: int) -> _Record:
+    """Record of the same columns with n rows, of no values yet."""
+    room = {}
+    for name in _names(record):
+        column = getattr(record, name)
+        if isinstance(column, np.ndarray):
+            room[name] = np.empty((n, *column.shape[1:]), dtype=column.dtype)
+        elif _names(column):
+            room[name] = _room(column, n)
+    return _replaced(record, room)
+
+
+def _copy(record: Any, total: Any, begin: int) -> int:
+    """Number of rows copied from a record into those of ``total`` from ``begin`` on."""
+    n = 0
+    for name in _names(record):
+        column = getattr(record, name)
+        if isinstance(column, np.ndarray):
+            n = len(column)
+            getattr(total, name)[begin : begin + n] = column
+        elif _names(column):
+            n = _copy(column, getattr(total, name), begin)
+    return n
 
 
 def ragged_rows(starts: IntArray, counts: IntArray) -> IntArray:

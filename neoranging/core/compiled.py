@@ -8,8 +8,8 @@ folder; ``NUMBA_CACHE_DIR`` names another. It does three things that a library c
 - it refuses to import a module for which no folder at all can be written, as in many containers;
 - it fails where a result cannot be kept, on a disk that is full.
 
-Importing this module imports numba, half a second: nothing that `import neoranging` or an estimate
-by Gauss's method needs may import it.
+Importing this module imports numba, half a second, which every estimate needs and `import
+neoranging` does not: nothing that the latter loads may import it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ import hashlib
 import logging
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numba
+import numpy as np
+import numpy.typing as npt
 from numba.core import event
 from numba.core.caching import FunctionCache
+from numba.extending import register_jitable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -33,6 +37,9 @@ _IMPORT: Final = re.compile(r"^from (neoranging[.\w]*) import \(?([\w,\s]+?)(?:\
 """An import of the package at the margin of a module: where from, and all that it names."""
 
 _LOG: Final = logging.getLogger("neoranging")
+
+REGISTER: Final[list[Any]] = []
+"""All compiled functions of the modules that are imported."""
 
 _announced: dict[Any, tuple[str, int]] = {}
 """Subject and seconds of the announcement, by compiled function that has one."""
@@ -45,13 +52,49 @@ def compiled(function: Function) -> Function:
     NaN stays NaN, and two machines differ by rounding of the elementary functions alone. The lock
     of the interpreter is released while it runs.
     """
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    return _kept(function)
+
+
+def inner(function: Function) -> Function:
+    """Compiled function that others call, and that makes no arrays: views of those it is given.
+
+    The references to these are not counted, which is half the time of a function with many.
+    """
+    return _kept(function, _nrt=False)
+
+
+def inlined(function: Function) -> Function:
+    """Part of the one or two compiled functions that call it, and compiled in their place.
+
+    A call hands over every array of its arguments anew, and the code of a function by itself is
+    compiled once more with each one that calls its callers.
+    """
+    return numba.njit(inline="always", error_model="numpy")(function)
+
+
+def _kept(function: Function, **options: Any) -> Function:
+    dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
     if hasattr(dispatcher, "stats"):  # a plain function where NUMBA_DISABLE_JIT is set
+        REGISTER.append(dispatcher)
         try:
             dispatcher._cache = _Cache(function)
         except RuntimeError:
             _LOG.debug("no folder to keep compiled code of %s", function.__name__)
     return dispatcher
+
+
+def formula(function: Function) -> Function:
+    """Arithmetic that stands in one place: of arrays where Python calls it, of numbers in kernels.
+
+    It may use operators and functions of numpy that go element by element, ``np.where`` included.
+    """
+    return register_jitable(function)
+
+
+def plain(values: npt.ArrayLike, dtype: type[np.generic] = np.float64) -> npt.NDArray[Any]:
+    """Array as compiled functions take it; another layout, or one to read only, compiles anew."""
+    array = np.ascontiguousarray(values, dtype=dtype)
+    return array if array.flags.writeable else array.copy()
 
 
 def announced(subject: str, seconds: int) -> Callable[[Function], Function]:
@@ -73,6 +116,31 @@ def announced(subject: str, seconds: int) -> Callable[[Function], Function]:
         return function
 
     return remember
+
+
+def subject(dispatcher: Any) -> str:
+    """Thing that a compiled function is announced as, else its name."""
+    name = f"{dispatcher.__module__.removeprefix('neoranging.')}.{dispatcher.__name__}"
+    return _announced[dispatcher][0] if dispatcher in _announced else name
+
+
+@contextmanager
+def compilations() -> Iterator[list[tuple[Any, float]]]:
+    """Context that lists what is compiled in it, with the seconds that it took.
+
+    What is compiled as a part of another function, and what comes from the disk, is not listed.
+    """
+    finished: list[tuple[Any, float]] = []
+    with event.install_recorder("numba:compile") as recorder:
+        yield finished
+    begun: list[float] = []
+    for moment, report in recorder.buffer:
+        if report.is_start:
+            begun.append(moment)
+        elif len(begun) == 1:
+            finished.append((report.data["dispatcher"], moment - begun.pop()))
+        else:
+            begun.pop()
 
 
 class _Cache(FunctionCache):

@@ -309,11 +309,11 @@ class NestedBins(NamedTuple):
     def cell_of(self, first: FloatArray, second: FloatArray) -> IntArray:
         """Number of the cell of each point, shape (n,); outside of all of them, the nearest."""
         row = bin_of(self.outer, first)
-        cell, start = np.empty(len(row), dtype=np.int64), 0
-        for k, edges in enumerate(self.inner):
+        starts = np.cumsum([0, *(len(edges) + 1 for edges in self.inner)])
+        cell = np.empty(len(row), dtype=np.int64)
+        for k in np.unique(row).tolist():
             rows = row == k
-            cell[rows] = start + bin_of(edges, second[rows])
-            start += len(edges) + 1
+            cell[rows] = starts[k] + bin_of(self.inner[k], second[rows])
         return cell
 
 

@@ -16,8 +16,11 @@ import numpy.typing as npt
 
 from neoranging.typing import BoolArray, FloatArray, IntArray
 
-_STEEPEST = 20.0, 0.5
+STEEPEST = 20.0, 0.5
 """Greatest fall and rise of the logarithm from the last point of a run to the end of its cell."""
+
+LEVEL_RISE = 1e-9
+"""Rise of the logarithm along a segment up to which the density counts as constant."""
 
 _STEPS = 48
 """Bisections of a threshold, whose logarithm lies within some hundreds: to rounding."""
@@ -115,7 +118,7 @@ class Densities:
             share = np.clip(share, 0.0, 1.0)
             rise = (self.log_stop - self.log_start)[at]
             curved = np.log1p(share * np.expm1(rise)) / rise
-        along = np.where(np.abs(rise) > 1e-9, np.clip(curved, 0.0, 1.0), share)
+        along = np.where(np.abs(rise) > LEVEL_RISE, np.clip(curved, 0.0, 1.0), share)
         return self.start[at] + along * (self.stop - self.start)[at]
 
     def cdf_of(self, arc: IntArray, x: FloatArray) -> FloatArray:
@@ -257,7 +260,7 @@ def through_points(
     least = np.where(bend[1:] * bend[:-1] > 0.0, least, 0.0)
     at_edge = value[:-1] + (edge - x[:-1]) * (slope + 0.5 * least * (edge - x[1:]))
     # beyond the last point of a run the line to its neighbour goes on
-    end, (fall, rise) = np.zeros(1), _STEEPEST
+    end, (fall, rise) = np.zeros(1), STEEPEST
     log_left = value - np.clip(0.5 * width * np.append(slope, end), -rise, fall)
     log_right = value + np.clip(0.5 * width * np.append(end, slope), -fall, rise)
     before, after = np.append(False, joined), np.append(joined, False)
@@ -288,5 +291,5 @@ def last_not_above(
 
 def mean_exp(rise: FloatArray) -> FloatArray:
     """Mean of ``exp`` from 0 to ``rise``: ``expm1(rise) / rise``."""
-    small = np.abs(rise) < 1e-9
+    small = np.abs(rise) < LEVEL_RISE
     return np.where(small, 1.0, np.expm1(rise) / np.where(small, 1.0, rise))

@@ -34,7 +34,7 @@ def _draw(
             begin_arc(night, at, space)
             for p in range(4):
                 space.fit[p] = 0.0
-        likelihood, _ = fit_node(night, at, nodes[k, 0], nodes[k, 1], np.int64(4), space)
+        likelihood, _, _ = fit_node(night, at, nodes[k, 0], nodes[k, 1], np.int64(4), space)
         if likelihood == -np.inf:
             for p in range(4):
                 space.fit[p] = 0.0

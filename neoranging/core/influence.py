@@ -3,18 +3,21 @@
 A polynomial in time is fitted to the arc on its tangent plane; leaving out observation i changes
 the fit by what linear least squares has in closed form: with residual e and leverage h, the others
 put it ``e / (1 - h)`` away from where it was observed, and their sum of squares is smaller by
-``w e^2 / (1 - h)`` (Cook & Weisberg 1982, section 2.2).
+``w e^2 / (1 - h)`` (Cook & Weisberg 1982, section 2.2). The powers of time are made orthogonal over
+the observations (Gram & Schmidt), so that leverages are sums of squares.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import logarithm
-from neoranging.core.geometry import norm, sky_basis
+from neoranging.core.arcs import Arcs, Observations
+from neoranging.core.attributable import plane_point
+from neoranging.core.compiled import compiled
+from neoranging.core.triples import axes3, row
 from neoranging.typing import FloatArray, IntArray
 
 _N_CURVED: Final = 6
@@ -43,30 +46,88 @@ def deletion(arcs: Arcs, degree: int) -> Deletion:
     degree : int
         1 for straight lines, 2 for parabolas in time.
     """
-    owner, middle = arcs.owner, arcs.triplet[:, 1]
-    east, north = sky_basis(arcs.ra[middle], arcs.dec[middle])
-    plane = logarithm(arcs.direction[middle][owner], east[owner], north[owner], arcs.direction)
-    # time in units of the arc keeps the normal matrix well conditioned
-    x = (arcs.t - arcs.t[middle][owner]) / np.where(arcs.span > 0.0, arcs.span, 1.0)[owner]
-    basis = np.stack([x**k for k in range(degree + 1)], axis=1)
+    rows = _delete_all(arcs.plain, arcs.direction, arcs.triplet, degree)
+    return Deletion(rows[:, 0], rows[:, 1])
+
+
+@compiled
+def _delete_all(
+    o: Observations, direction: FloatArray, triplet: IntArray, degree: int
+) -> FloatArray:
+    rows = np.empty((len(o.t), 2))
+    for k in range(len(triplet)):
+        part = rows[o.offsets[k] : o.offsets[k + 1]]
+        delete_each(o, direction, o.offsets[k], triplet[k, 1], degree, part)
+    return rows
+
+
+@compiled
+def delete_each(
+    o: Observations, direction: FloatArray, begin: int, middle: int, degree: int, rows: FloatArray
+) -> None:
+    """`deletion` of one arc, offset and rest of its observations from ``begin`` on to ``rows``.
+
+    ``middle`` is that in the middle.
+    """
+    n, last = len(rows), begin + len(rows) - 1
     # errors in units of the least of the arc: of any size, they make no number overflow
-    sigma = np.hypot(arcs.sigma_ra, arcs.sigma_dec) * np.sqrt(0.5)
-    unit = np.minimum.reduceat(sigma, arcs.offsets[:-1])[owner]
-    weight = (unit / sigma) ** 2
-    weighted = weight[:, None] * basis
-    normal = arcs.sum((weighted[:, :, None] * basis[:, None, :]).reshape(len(x), -1))
-    inverse = np.linalg.pinv(normal.reshape(-1, degree + 1, degree + 1), hermitian=True)
-    moments = arcs.sum((weighted[:, :, None] * plane[:, None, :]).reshape(len(x), -1))
-    fit = inverse @ moments.reshape(-1, degree + 1, 2)
-    off = plane - np.einsum("nk,nkc->nc", basis, fit[owner])
-    independence = 1.0 - np.einsum("nj,njk,nk->n", weighted, inverse[owner], basis)
-    square = weight * np.sum(off * off, axis=1)
-    # an observation that the others say nothing of has a leverage of one
-    free = independence > 1.0e-9
-    independence = np.where(free, independence, np.nan)
-    rest = arcs.sum(square)[owner] - square / independence
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return Deletion(norm(off) / independence, rest / unit**2)
+    unit = np.inf
+    for i in range(n):
+        rows[i, 0] = math.hypot(o.sigma_ra[begin + i], o.sigma_dec[begin + i]) * math.sqrt(0.5)
+        unit = min(unit, rows[i, 0])
+    pole = row(direction, middle)
+    east, north = axes3(pole)
+    # time in units of the arc keeps its powers apart
+    span = o.t[last] - o.t[begin] if o.t[last] > o.t[begin] else 1.0
+    # powers of time, then both coordinates, each times the root of its weight
+    values = np.empty((degree + 3, n))
+    for i in range(n):
+        x, value = (o.t[begin + i] - o.t[middle]) / span, unit / rows[i, 0]
+        plane = plane_point(pole, east, north, row(direction, begin + i))
+        values[degree + 1, i], values[degree + 2, i] = plane[0] * value, plane[1] * value
+        for power in range(degree + 1):
+            values[power, i] = value
+            value *= x
+    _orthogonalise(values, degree + 1)
+    total = 0.0
+    for i in range(n):
+        rows[i, 1] = values[degree + 1, i] ** 2 + values[degree + 2, i] ** 2
+        total += rows[i, 1]
+    for i in range(n):
+        independence = 1.0
+        for power in range(degree + 1):
+            independence -= values[power, i] ** 2
+        # an observation that the others say nothing of has a leverage of one
+        independence = independence if independence > 1.0e-9 else np.nan
+        rows[i, 0] *= math.sqrt(rows[i, 1]) / unit / independence
+        rows[i, 1] = (total - rows[i, 1] / independence) / unit**2
+
+
+@compiled
+def _orthogonalise(rows: FloatArray, n_powers: int) -> None:
+    """Make the first rows unit vectors orthogonal to one another, and the others to all of them.
+
+    A row that those before it span becomes zero.
+    """
+    for k in range(len(rows)):
+        whole = _product(rows[k], rows[k])
+        for j in range(min(k, n_powers)):
+            share = _product(rows[j], rows[k])
+            for i in range(rows.shape[1]):
+                rows[k, i] -= share * rows[j, i]
+        if k < n_powers:
+            left = _product(rows[k], rows[k])
+            size = 1.0 / math.sqrt(left) if left > 1.0e-15 * whole else 0.0
+            for i in range(rows.shape[1]):
+                rows[k, i] *= size
+
+
+@compiled
+def _product(a: FloatArray, b: FloatArray) -> float:
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
 
 
 def bend_of_one(arcs: Arcs, significance: float) -> FloatArray:
@@ -86,11 +147,34 @@ def bend_of_one(arcs: Arcs, significance: float) -> FloatArray:
         these lie on one; infinite where the others bend whichever is left out. Of four observations
         and fewer the largest distance, for those left lie on some orbit whatever they are.
     """
-    one = deletion(arcs, 1)
-    first = arcs.offsets[:-1]
-    straight = one.rest <= significance**2
-    least = np.minimum.reduceat(np.where(straight, one.offset, np.inf), first)
-    return np.where(arcs.counts <= _N_FEW, np.fmax.reduceat(one.offset, first), least)
+    return _bends(arcs.plain, arcs.direction, arcs.triplet, significance)
+
+
+@compiled
+def _bends(
+    o: Observations, direction: FloatArray, triplet: IntArray, significance: float
+) -> FloatArray:
+    bends = np.empty(len(triplet))
+    for k in range(len(bends)):
+        bends[k] = bend_of_arc(
+            o, direction, o.offsets[k], o.offsets[k + 1], triplet[k, 1], significance
+        )
+    return bends
+
+
+@compiled
+def bend_of_arc(
+    o: Observations, direction: FloatArray, begin: int, end: int, middle: int, significance: float
+) -> float:
+    """`bend_of_one` of the arc of the observations from ``begin`` to ``end``."""
+    rows = np.empty((end - begin, 2))
+    delete_each(o, direction, begin, middle, 1, rows)
+    largest, least = np.nan, np.inf
+    for i in range(len(rows)):
+        largest = np.fmax(largest, rows[i, 0])
+        if rows[i, 1] <= significance**2:
+            least = min(least, rows[i, 0])
+    return largest if len(rows) <= _N_FEW else least
 
 
 def worst_observation(arcs: Arcs) -> tuple[IntArray, FloatArray]:

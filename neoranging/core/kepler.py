@@ -1,4 +1,4 @@
-"""Two-body motion on every conic: universal variables, safeguarded and vectorised.
+"""Two-body motion on every conic: universal variables, safeguarded and compiled.
 
 One equation serves ellipse, parabola and hyperbola, so nothing here branches on the eccentricity
 and nothing degrades near e = 1, where ranging grids put many of their orbits. With the variable s
@@ -11,6 +11,9 @@ defined by ``ds = dt / r``, the functions ``G_k = s^k c_k(beta s^2)`` of Stumpff
 The root is unique, because r is positive. Short arcs converge in one step from a series; the rest
 goes through Laguerre's iteration kept inside a proven bracket, so no input can make it hang.
 
+The functions of one orbit are compiled, and what compiled code elsewhere needs of two-body motion
+calls them; those of arrays, at the end, run them over all orbits.
+
 References
 ----------
 Danby, J. M. A. 1992, Fundamentals of Celestial Mechanics, 2nd ed., sections 6.9-6.10.
@@ -20,28 +23,29 @@ Conway, B. A. 1986, Celestial Mechanics 39, 199 (Laguerre's iteration).
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from neoranging.constants import GM_SUN
+from neoranging.core.compiled import compiled, inlined
 from neoranging.core.geometry import dot, norm
 from neoranging.typing import FloatArray
 
-_CHUNK = 4096
-"""Orbits worked on at once: some twenty float64 temporaries then fit one core's L2 cache."""
-
-_MAX_ITERATIONS = 60
+_MAX_ITERATIONS: Final = 60
 """Far above what the safeguarded iteration needs; it only promises an end."""
 
-_SHORT_STEP = 1e-6
+_SHORT_STEP: Final = 1e-6
 """A cubically convergent step this small, relative to s, leaves an error below rounding."""
 
-_SHORT_REACH = 0.3
+_SHORT_REACH: Final = 0.3
 """Relative change of the distance over an arc up to which its series is a start worth trusting."""
 
-_C2_SERIES = tuple((-1.0) ** k / math.factorial(2 * k + 2) for k in range(10))
-_C3_SERIES = tuple((-1.0) ** k / math.factorial(2 * k + 3) for k in range(10))
+_EPS: Final = float(np.finfo(np.float64).eps)
+
+_C2_SERIES: Final = np.array([(-1.0) ** k / math.factorial(2 * k + 2) for k in range(10)])
+_C3_SERIES: Final = np.array([(-1.0) ** k / math.factorial(2 * k + 3) for k in range(10)])
 
 
 def orbital_energy(r: FloatArray, v: FloatArray) -> FloatArray:
@@ -49,44 +53,36 @@ def orbital_energy(r: FloatArray, v: FloatArray) -> FloatArray:
     return 0.5 * dot(v, v) - GM_SUN / norm(r)
 
 
-def _horner(coefficients: tuple[float, ...], z: FloatArray) -> FloatArray:
-    value = np.full_like(z, coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
-        value *= z
-        value += coefficient
-    return value
-
-
-def stumpff(z: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+@compiled
+def stumpff(z: float) -> tuple[float, float]:
     """Stumpff functions c2 and c3 of any real argument.
 
     Parameters
     ----------
-    z : array_like
+    z : float
         ``beta s^2``: positive on ellipses, zero on parabolas, negative on hyperbolas.
 
     Returns
     -------
-    c2, c3 : ndarray
+    c2, c3 : float
         ``(1 - cos sqrt z) / z`` and ``(sqrt z - sin sqrt z) / sqrt(z)^3``; ``c1 = 1 - z c3`` and
         ``c0 = 1 - z c2`` follow.
     """
-    z = np.asarray(z, dtype=np.float64)
-    size = np.abs(z)
-    largest = np.fmax.reduce(size, axis=None, initial=0.0)
-    n_terms = 4 if largest < 1e-3 else 10
-    c2, c3 = _horner(_C2_SERIES[:n_terms], z), _horner(_C3_SERIES[:n_terms], z)
-    if largest > 1.0:
-        for far, sine in ((z > 1.0, np.sin), (z < -1.0, np.sinh)):
-            sign = 1.0 if sine is np.sin else -1.0
-            x = np.sqrt(size[far])
-            # The squared sine of the half angle keeps 1 - cos from cancelling.
-            c2[far] = 2.0 * np.square(sine(0.5 * x) / x)
-            c3[far] = sign * (x - sine(x)) / (x * x * x)
+    if abs(z) > 1.0:
+        x = math.sqrt(abs(z))
+        # the squared sine of the half angle keeps 1 - cos from cancelling
+        if z > 0.0:
+            return 2.0 * (math.sin(0.5 * x) / x) ** 2, (x - math.sin(x)) / (x * x * x)
+        return 2.0 * (math.sinh(0.5 * x) / x) ** 2, (math.sinh(x) - x) / (x * x * x)
+    c2 = c3 = 0.0
+    for k in range(3 if abs(z) < 1e-3 else 9, -1, -1):
+        c2 = c2 * z + _C2_SERIES[k]
+        c3 = c3 * z + _C3_SERIES[k]
     return c2, c3
 
 
-def _g_functions(s: FloatArray, beta: FloatArray) -> tuple[FloatArray, ...]:
+@compiled
+def g_functions(s: float, beta: float) -> tuple[float, float, float, float]:
     """G0, G1, G2, G3 at the universal anomaly s."""
     s2 = s * s
     z = beta * s2
@@ -94,89 +90,157 @@ def _g_functions(s: FloatArray, beta: FloatArray) -> tuple[FloatArray, ...]:
     return 1.0 - z * c2, s * (1.0 - z * c3), s2 * c2, s2 * s * c3
 
 
+@compiled
 def _laguerre_step(
-    s: FloatArray, r0: FloatArray, eta: FloatArray, beta: FloatArray, dt: FloatArray, mu: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+    s: float, r0: float, eta: float, beta: float, dt: float, mu: float
+) -> tuple[float, float, float]:
     """Residual of Kepler's equation at s [d], its rounding level, and Laguerre's correction."""
-    g0, g1, g2, g3 = _g_functions(s, beta)
-    terms = r0 * g1, eta * g2, mu * g3
-    residual = terms[0] + terms[1] + terms[2] - dt
-    rounding = np.abs(terms[0]) + np.abs(terms[1]) + np.abs(terms[2]) + np.abs(dt)
+    g0, g1, g2, g3 = g_functions(s, beta)
+    first, second, third = r0 * g1, eta * g2, mu * g3
+    residual = first + second + third - dt
+    rounding = _EPS * (abs(first) + abs(second) + abs(third) + abs(dt))
     slope = r0 * g0 + eta * g1 + mu * g2
     bend = eta * g0 + (mu - beta * r0) * g1
-    root = np.sqrt(np.abs(16.0 * slope * slope - 20.0 * residual * bend))
-    return residual, np.finfo(float).eps * rounding, -5.0 * residual / (slope + root)
+    root = math.sqrt(abs(16.0 * slope * slope - 20.0 * residual * bend))
+    return residual, rounding, -5.0 * residual / (slope + root)
 
 
-def _bracket(beta: FloatArray, dt: FloatArray, mu: float) -> FloatArray:
+@inlined
+def _bracket(beta: float, dt: float, mu: float) -> float:
     """Bound on the size of s on any orbit, given that ellipses go no further than half a turn.
 
     The largest s in a given time is that of an arc centred on perihelion, of which each half takes
     at least ``mu G3``; ``c3 >= 1 / pi^2`` on half an ellipse and ``1 / 6`` beyond. On a hyperbola
     ``sinh y - y <= m`` moreover gives the logarithmic bound that keeps sinh from overflowing.
     """
-    bound = 2.0 * np.cbrt(0.5 * np.pi**2 * np.abs(dt) / mu)
-    root = np.sqrt(np.maximum(-beta, 0.0))
-    m = np.abs(dt) * root**3 / (2.0 * mu)
-    log_bound = 2.0 * np.arcsinh(m + np.cbrt(6.0 * m)) / root
-    return 1.000001 * np.fmin(bound, log_bound)
+    bound = 2.0 * np.cbrt(0.5 * math.pi**2 * abs(dt) / mu)
+    if beta < 0.0:
+        root = math.sqrt(-beta)
+        m = abs(dt) * root**3 / (2.0 * mu)
+        log_bound = 2.0 * math.asinh(m + np.cbrt(6.0 * m)) / root
+        bound = min(bound, log_bound)
+    return 1.000001 * bound
 
 
-def _solve_any(
-    r0: FloatArray, eta: FloatArray, beta: FloatArray, dt: FloatArray, mu: float
-) -> tuple[FloatArray, FloatArray]:
-    """Universal anomaly by bracketed Laguerre iteration, and dt less whole revolutions."""
-    period = 2.0 * np.pi * mu / np.where(beta > 0.0, beta, 0.0) ** 1.5
-    dt = dt - np.where(np.isfinite(period), period * np.round(dt / period), 0.0)
-    bound = _bracket(beta, dt, mu)
-    low, high = np.minimum(0.0, np.copysign(bound, dt)), np.maximum(0.0, np.copysign(bound, dt))
-    s = np.clip(dt / r0, low, high)
-    active = np.arange(s.size)
+@inlined
+def _bracketed_anomaly(r0: float, eta: float, beta: float, dt: float, mu: float) -> float:
+    """Universal anomaly by bracketed Laguerre iteration."""
+    bound = math.copysign(_bracket(beta, dt, mu), dt)
+    low, high = min(0.0, bound), max(0.0, bound)
+    s = min(max(dt / r0, low), high)
     for _ in range(_MAX_ITERATIONS):
-        residual, rounding, step = _laguerre_step(
-            s[active], r0[active], eta[active], beta[active], dt[active], mu
-        )
-        here = s[active]
-        low[active] = np.where(residual < 0.0, here, low[active])
-        high[active] = np.where(residual > 0.0, here, high[active])
-        there = here + step
-        inside = (there >= low[active]) & (there <= high[active])
-        there = np.where(inside, there, 0.5 * (low[active] + high[active]))
-        s[active] = there
-        settled = (np.abs(there - here) <= 1e-10 * np.abs(there)) | (np.abs(residual) <= rounding)
-        active = active[~settled]
-        if active.size == 0:
+        residual, rounding, step = _laguerre_step(s, r0, eta, beta, dt, mu)
+        if residual < 0.0:
+            low = s
+        elif residual > 0.0:
+            high = s
+        here = s
+        s = here + step
+        if not low <= s <= high:
+            s = 0.5 * (low + high)
+        if abs(s - here) <= 1e-10 * abs(s) or abs(residual) <= rounding:
             break
-    return s, dt
+    return s
 
 
-def _solve(
-    r0: FloatArray, eta: FloatArray, beta: FloatArray, dt: FloatArray, mu: float
-) -> tuple[FloatArray, FloatArray]:
-    """Universal anomaly of one chunk: a series and one step if the arc is short."""
+@compiled
+def universal_anomaly(
+    r0: float, eta: float, beta: float, dt: float, mu: float
+) -> tuple[float, float]:
+    """Universal anomaly after a time, and that time less whole revolutions [d].
+
+    Parameters
+    ----------
+    r0, eta, beta : float
+        Distance, ``r0 . v0`` and ``2 mu / r0 - v0^2`` of the state.
+    dt : float
+        Time from it [d].
+    mu : float
+        Gravitational parameter.
+    """
     u = dt / r0
     a, b, c = u * eta / r0, u * u * (mu / r0 - beta), u * u * mu / r0
     s = u * (1.0 - 0.5 * a + 0.5 * a * a - b / 6.0)
     step = _laguerre_step(s, r0, eta, beta, dt, mu)[2]
     s = s + step
-    # A far start can look settled: a step is small beside an s that is absurd.
-    reach = np.abs(a) + np.abs(b) + c
-    long = ~((np.abs(step) <= _SHORT_STEP * np.abs(s)) & (reach < _SHORT_REACH))
-    if long.any():
-        s[long] = np.nan
-        long &= np.isfinite(reach) & np.isfinite(beta)
-        dt = dt.copy()
-        s[long], dt[long] = _solve_any(r0[long], eta[long], beta[long], dt[long], mu)
-    return s, dt
+    # a far start can look settled: a step is small beside an s that is absurd
+    reach = abs(a) + abs(b) + c
+    if abs(step) <= _SHORT_STEP * abs(s) and reach < _SHORT_REACH:
+        return s, dt
+    if not (math.isfinite(reach) and math.isfinite(beta)):
+        return math.nan, dt
+    if beta > 0.0:
+        period = 2.0 * math.pi * mu / beta**1.5
+        if math.isfinite(period):
+            dt = dt - period * np.round(dt / period)
+    return _bracketed_anomaly(r0, eta, beta, dt, mu), dt
 
 
-def _lagrange_chunk(
-    r0: FloatArray, eta: FloatArray, beta: FloatArray, dt: FloatArray, mu: float
-) -> tuple[FloatArray, ...]:
-    s, dt = _solve(r0, eta, beta, dt, mu)
-    g0, g1, g2, g3 = _g_functions(s, beta)
+@compiled
+def lagrange_of(
+    r0: float, eta: float, beta: float, dt: float, mu: float
+) -> tuple[float, float, float, float]:
+    """Lagrange's f, g and their rates of one orbit; see `lagrange_coefficients`.
+
+    The arguments are those of `universal_anomaly`.
+    """
+    s, dt = universal_anomaly(r0, eta, beta, dt, mu)
+    g0, g1, g2, g3 = g_functions(s, beta)
     r = r0 * g0 + eta * g1 + mu * g2
     return 1.0 - mu * g2 / r0, dt - mu * g3, -mu * g1 / (r * r0), 1.0 - mu * g2 / r
+
+
+@compiled
+def _half_turn(angle: float) -> float:
+    """Reduce to [-pi, pi] without touching an angle that is there already, however small."""
+    return angle - 2.0 * math.pi * float(np.round(angle / (2.0 * math.pi)))
+
+
+@inlined
+def _true_anomaly_of(mean: float, ecc: float) -> float:
+    """True anomaly of one orbit, of unit perihelion distance and unit mu, timed from there."""
+    beta = 1.0 - ecc if ecc >= 0.0 else math.nan
+    if ecc < 1.0:
+        mean = _half_turn(mean)
+    dt = math.sqrt(2.0) * mean if ecc == 1.0 else mean / abs(beta) ** 1.5
+    s, _ = universal_anomaly(1.0, 0.0, beta, dt, 1.0)
+    g0, g1, _, _ = g_functions(0.5 * s, beta)
+    return 2.0 * math.atan2(math.sqrt(1.0 + ecc) * g1, g0)
+
+
+@inlined
+def _mean_anomaly_of(true: float, ecc: float) -> float:
+    """Mean anomaly of one orbit; ``M = E - e sin E`` without cancellation."""
+    half = 0.5 * _half_turn(true)
+    if ecc == 1.0:
+        d = math.tan(half)
+        return d + d**3 / 3.0
+    gap = 1.0 - ecc if ecc >= 0.0 else math.nan
+    y, x = math.sqrt(abs(gap)) * math.sin(half), math.sqrt(1.0 + ecc) * math.cos(half)
+    # eccentric anomaly, or its hyperbolic counterpart
+    anomaly = 2.0 * (math.atan2(y, x) if gap > 0.0 else math.atanh(y / x))
+    _, c3 = stumpff(math.copysign(anomaly * anomaly, gap))
+    return abs(gap) * anomaly + ecc * anomaly**3 * c3
+
+
+@compiled
+def _lagrange_all(
+    r0: FloatArray, eta: FloatArray, beta: FloatArray, dt: FloatArray, mu: float, out: FloatArray
+) -> None:
+    for k in range(len(r0)):
+        out[0, k], out[1, k], out[2, k], out[3, k] = lagrange_of(r0[k], eta[k], beta[k], dt[k], mu)
+
+
+@compiled
+def _true_anomalies(mean: FloatArray, ecc: FloatArray, out: FloatArray) -> None:
+    for k in range(len(mean)):
+        out[k] = _true_anomaly_of(mean[k], ecc[k])
+
+
+@compiled
+def _mean_anomalies(true: FloatArray, ecc: FloatArray, out: FloatArray) -> None:
+    for k in range(len(true)):
+        out[k] = _mean_anomaly_of(true[k], ecc[k])
 
 
 def lagrange_coefficients(
@@ -218,12 +282,9 @@ def lagrange_coefficients(
         beta = 2.0 * mu / r0 - dot(v, v)
         inputs = np.broadcast_arrays(r0, dot(r, v), beta, np.asarray(dt, dtype=np.float64))
         shape = inputs[0].shape
-        flat = [np.ravel(x) for x in inputs]
-        out = np.empty((4, flat[0].size))
-        for start in range(0, out.shape[1], _CHUNK):
-            part = slice(start, start + _CHUNK)
-            r0_, eta, beta_, dt_ = (x[part] for x in flat)
-            out[:, part] = _lagrange_chunk(r0_, eta, beta_, dt_, mu)
+    out = np.empty((4, inputs[0].size))
+    r0, eta, beta, dt = (np.ravel(x) for x in inputs)
+    _lagrange_all(r0, eta, beta, dt, mu, out)
     f, g, fdot, gdot = out.reshape(4, *shape)
     return f, g, fdot, gdot
 
@@ -252,11 +313,6 @@ def propagate(
     return _combine(f, r, g, v), _combine(fdot, r, gdot, v)
 
 
-def _half_turn(angle: FloatArray) -> FloatArray:
-    """Reduce to [-pi, pi] without touching an angle that is there already, however small."""
-    return angle - 2.0 * np.pi * np.round(angle / (2.0 * np.pi))
-
-
 def true_anomaly(mean: npt.ArrayLike, ecc: npt.ArrayLike) -> FloatArray:
     """True anomaly from the mean anomaly, on every conic.
 
@@ -276,19 +332,9 @@ def true_anomaly(mean: npt.ArrayLike, ecc: npt.ArrayLike) -> FloatArray:
     mean, ecc = np.broadcast_arrays(
         np.asarray(mean, dtype=np.float64), np.asarray(ecc, dtype=np.float64)
     )
-    with np.errstate(all="ignore"):
-        mean = np.where(ecc < 1.0, _half_turn(mean), mean)
-        # An orbit of unit perihelion distance and unit mu, timed from its perihelion.
-        beta = np.where(ecc >= 0.0, 1.0 - ecc, np.nan)
-        dt = np.where(ecc == 1.0, math.sqrt(2.0) * mean, mean / np.abs(beta) ** 1.5)
-        flat_beta, flat_dt = beta.ravel(), dt.ravel()
-        one = np.ones_like(flat_dt)
-        s = np.empty_like(flat_dt)
-        for start in range(0, s.size, _CHUNK):
-            part = slice(start, start + _CHUNK)
-            s[part] = _solve(one[part], 0.0 * one[part], flat_beta[part], flat_dt[part], 1.0)[0]
-        g0, g1, _, _ = _g_functions(0.5 * s.reshape(dt.shape), beta)
-        return 2.0 * np.arctan2(np.sqrt(1.0 + ecc) * g1, g0)
+    true = np.empty(mean.shape)
+    _true_anomalies(mean.ravel(), ecc.ravel(), true.reshape(-1))
+    return true
 
 
 def mean_anomaly(true: npt.ArrayLike, ecc: npt.ArrayLike) -> FloatArray:
@@ -311,13 +357,6 @@ def mean_anomaly(true: npt.ArrayLike, ecc: npt.ArrayLike) -> FloatArray:
     true, ecc = np.broadcast_arrays(
         np.asarray(true, dtype=np.float64), np.asarray(ecc, dtype=np.float64)
     )
-    with np.errstate(all="ignore"):
-        gap = np.where(ecc >= 0.0, 1.0 - ecc, np.nan)
-        half = 0.5 * _half_turn(true)
-        y, x = np.sqrt(np.abs(gap)) * np.sin(half), np.sqrt(1.0 + ecc) * np.cos(half)
-        # Eccentric anomaly, or its hyperbolic counterpart; M = E - e sin E without cancellation.
-        anomaly = 2.0 * np.where(gap > 0.0, np.arctan2(y, x), np.arctanh(y / x))
-        _, c3 = stumpff(np.sign(gap) * anomaly * anomaly)
-        d = np.tan(half)
-        conic = np.abs(gap) * anomaly + ecc * anomaly**3 * c3
-        return np.where(gap == 0.0, d + d**3 / 3.0, conic)
+    mean = np.empty(true.shape)
+    _mean_anomalies(true.ravel(), ecc.ravel(), mean.reshape(-1))
+    return mean

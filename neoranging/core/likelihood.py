@@ -30,7 +30,7 @@ from typing import Final
 import numpy as np
 
 from neoranging.constants import GM_EARTH
-from neoranging.core.compiled import compiled
+from neoranging.core.compiled import inlined, inner
 from neoranging.core.noise import LARGEST_SHARE, SHARE_OF_CLAIM, SHARE_SPREAD
 from neoranging.core.sightings import (
     BRIEF_D,
@@ -68,7 +68,10 @@ _FARTHEST_CHANGE: Final = 2.0
 """Square of the change of a logarithm of a weight up to which the second order is followed."""
 
 _MOST_FITS: Final = 5
-"""Rounds of Gauss and Newton at most."""
+"""Paths at most that a fit by Gauss and Newton predicts."""
+
+_STEADY: Final = 0.05
+"""Relative change of a weight, by new probabilities of the scales, that no fit is made anew for."""
 
 
 def _scale_grid() -> tuple[FloatArray, FloatArray]:
@@ -84,38 +87,36 @@ def _scale_grid() -> tuple[FloatArray, FloatArray]:
 LOG_SCALES, LOG_PRIOR_OF_SCALES = _scale_grid()
 
 
-@compiled
+@inner
 def begin_arc(night: Nights, arc: int, space: Space) -> None:
     """Tabulate what the law says of the observations of an arc for each scale."""
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     weight, scale, mixture = space.weight, space.scale, space.mixture
-    scale[:] = 0.0
-    for i in range(n):
-        row = first + i
-        v = night.visit[row]
-        for axis in range(2):
-            claim, clock = night.sigma[row, axis] ** 2, night.clock[row, axis] ** 2
-            for k in range(N_SCALES):
-                variance = math.exp(2.0 * LOG_SCALES[k]) * claim + clock
-                weight[i, axis, k] = 1.0 / variance
-                scale[v, axis, 0, k] += 1.0 / variance
-                scale[v, axis, 1, k] = night.offset[row, axis]
-                scale[v, axis, 4, k] += math.log(variance)
+    norm_ = 0.0
+    for k in range(N_SCALES):
+        norm_ += math.exp(LOG_PRIOR_OF_SCALES[k])
     for v in range(night.n_visits[arc]):
-        for axis in range(2):
-            for k in range(N_SCALES):
-                total = scale[v, axis, 0, k]
-                spread = 1.0 + scale[v, axis, 1, k] * total
+        for k in range(N_SCALES):
+            mixture[v, k] = math.exp(LOG_PRIOR_OF_SCALES[k]) / norm_
+            share = math.exp(2.0 * LOG_SCALES[k])
+            for axis in range(2):
+                total, determinant, offset = 0.0, 0.0, 0.0
+                for i in range(n):
+                    row = first + i
+                    if night.visit[row] != v:
+                        continue
+                    variance = share * night.sigma[row, axis] ** 2 + night.clock[row, axis] ** 2
+                    weight[i, axis, k] = 1.0 / variance
+                    total += 1.0 / variance
+                    determinant += math.log(variance)
+                    offset = night.offset[row, axis]
+                spread = 1.0 + offset * total
+                scale[v, axis, 0, k] = total
                 scale[v, axis, 1, k] = total / spread
                 scale[v, axis, 2, k] = math.log(total)
                 scale[v, axis, 3, k] = math.log(total / spread)
-                scale[v, axis, 4, k] += math.log(spread)
-        norm_ = 0.0
-        for k in range(N_SCALES):
-            mixture[v, k] = math.exp(LOG_PRIOR_OF_SCALES[k])
-            norm_ += mixture[v, k]
-        for k in range(N_SCALES):
-            mixture[v, k] /= norm_
+                scale[v, axis, 4, k] = determinant + math.log(spread)
+                scale[v, axis, 5, k] = (1.0 - 1.0 / spread) / total
     # of one visit without errors of clocks: four numbers, two on each axis
     for axis in range(2):
         space.lever[0, axis, 0] = space.lever[0, axis, 1] = 1.0
@@ -123,60 +124,80 @@ def begin_arc(night: Nights, arc: int, space: Space) -> None:
     average_weights(night, arc, space)
 
 
-@compiled
-def average_weights(night: Nights, arc: int, space: Space) -> None:
-    """Weights averaged over the scales as probable as they are now."""
+@inlined
+def average_weights(night: Nights, arc: int, space: Space) -> float:
+    """Weights averaged over the scales as probable as they are now.
+
+    Returns the largest change of the weight of a visit along an axis, as a part of it.
+    """
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     weight, scale, mixture, sums = space.weight, space.scale, space.mixture, space.sums
-    mean_weight = space.mean_weight
+    mean_weight, visit = space.mean_weight, night.visit
+    largest = 0.0
     for v in range(night.n_visits[arc]):
         for axis in range(2):
             total, mean = 0.0, 0.0
             for k in range(N_SCALES):
                 total += mixture[v, k] * scale[v, axis, 0, k]
                 mean += mixture[v, k] * scale[v, axis, 1, k]
+            largest = max(largest, abs(total - sums[v, axis, 0]) / total)
             sums[v, axis, 0], sums[v, axis, 1] = total, mean
     for i in range(n):
-        v = night.visit[first + i]
+        v = visit[first + i]
         for axis in range(2):
             total = 0.0
             for k in range(N_SCALES):
                 total += mixture[v, k] * weight[i, axis, k]
             mean_weight[i, axis] = total
+    return largest
 
 
-@compiled
-def solve_normal(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> bool:
-    """Normal matrix of the first ``n_free`` numbers and its inverse; False if it is singular."""
+@inlined
+def multiply(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> None:
+    """Weighted products of derivatives and residuals of each visit and axis."""
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
-    normal, gathered, sums = space.normal, space.gathered, space.sums
+    visit, product = night.visit, space.product
     mean_weight, slope, miss = space.mean_weight, space.slope, space.miss
-    normal[:] = 0.0
     for v in range(night.n_visits[arc]):
         for axis in range(2):
-            gathered[:] = 0.0
-            for i in range(n):
-                if night.visit[first + i] != v:
-                    continue
-                w = mean_weight[i, axis]
-                for p in range(n_free):
-                    weighted = w * slope[i, axis, p]
-                    gathered[p] += weighted
-                    for q in range(p + 1):
-                        normal[p, q] += weighted * slope[i, axis, q]
-                    normal[p, 5] += weighted * miss[i, axis]
-                gathered[5] += w * miss[i, axis]
+            for p in range(7):
+                for q in range(6):
+                    product[v, axis, p, q] = 0.0
+    for i in range(n):
+        v = visit[first + i]
+        for axis in range(2):
+            w, off = mean_weight[i, axis], miss[i, axis]
+            for p in range(n_free):
+                weighted = w * slope[i, axis, p]
+                for q in range(p + 1):
+                    product[v, axis, p, q] += weighted * slope[i, axis, q]
+                product[v, axis, 5, p] += weighted * off
+                product[v, axis, 6, p] += weighted
+            product[v, axis, 6, 5] += w * off
+
+
+@inlined
+def solve_normal(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> bool:
+    """Normal matrix of the first ``n_free`` numbers and its inverse; False if it is singular."""
+    normal, product, sums = space.normal, space.product, space.sums
+    multiply(night, arc, n_free, space)
+    for p in range(5):
+        for q in range(6):
+            normal[p, q] = 0.0
+    for v in range(night.n_visits[arc]):
+        for axis in range(2):
             total, mean = sums[v, axis, 0], sums[v, axis, 1]
             # the mean of a visit weighs less than its observations do, for the offset they share
             excess = (1.0 - mean / total) / total
             for p in range(n_free):
+                lost = excess * product[v, axis, 6, p]
                 for q in range(p + 1):
-                    normal[p, q] -= excess * gathered[p] * gathered[q]
-                normal[p, 5] -= excess * gathered[p] * gathered[5]
+                    normal[p, q] += product[v, axis, p, q] - lost * product[v, axis, 6, q]
+                normal[p, 5] += product[v, axis, 5, p] - lost * product[v, axis, 6, 5]
     return invert(normal, space.root, space.inverse, n_free)
 
 
-@compiled
+@inner
 def invert(normal: FloatArray, root: FloatArray, inverse: FloatArray, size: int | np.int64) -> bool:
     """Inverse of a symmetric matrix of which the lower triangle is given; False if singular.
 
@@ -188,13 +209,13 @@ def invert(normal: FloatArray, root: FloatArray, inverse: FloatArray, size: int 
             for j in range(q):
                 value -= normal[p, j] * normal[q, j]
             if p > q:
-                normal[p, q] = value / normal[q, q]
+                normal[p, q] = value * root[q, q]
             elif value > _SINGULAR * normal[p, p]:
                 normal[p, p] = math.sqrt(value)
+                root[p, p] = 1.0 / normal[p, p]
             else:
                 return False
     for p in range(size):
-        root[p, p] = 1.0 / normal[p, p]
         for q in range(p):
             value = 0.0
             for j in range(q, p):
@@ -209,11 +230,11 @@ def invert(normal: FloatArray, root: FloatArray, inverse: FloatArray, size: int 
     return True
 
 
-@compiled
+@inlined
 def take_step(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> float:
     """Correct the fit by its step and the residuals by the slopes; the largest shift [rad]."""
     n = night.offsets[arc + 1] - night.offsets[arc]
-    step, inverse, normal, fit = space.gathered, space.inverse, space.normal, space.fit
+    step, inverse, normal, fit = space.step, space.inverse, space.normal, space.fit
     slope, miss = space.slope, space.miss
     for p in range(n_free):
         step[p] = 0.0
@@ -231,57 +252,63 @@ def take_step(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> 
     return largest
 
 
-@compiled
-def find_leverages(night: Nights, arc: int, space: Space) -> None:
+@inlined
+def find_leverages(night: Nights, arc: int, n_free: int | np.int64, space: Space) -> None:
     """Leverages of each visit and axis upon the attributable, and what is beyond them.
 
     To second order in the logarithm of a weight the integral over the attributable has the factor
     ``t / 2 - (h - g) / 4``: t is the square of what the visit pulls the fit by, h and g are the
     traces of its part of the normal matrix over the whole, and of the square of that.
     """
-    first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
-    inverse, gathered, slope, miss = space.inverse, space.gathered, space.slope, space.miss
-    mean_weight, lever, part = space.mean_weight, space.lever, space.part
+    product, step, part = space.product, space.step, space.part
+    lever, sums = space.lever, space.sums
+    # the inverse of the part of the attributable, whether or not the range-rate was fitted as well
+    inverse, root = space.alone, space.root
+    for p in range(4):
+        for q in range(p + 1):
+            value = space.inverse[p, q]
+            if n_free > 4:
+                value -= root[4, p] * root[4, q]
+            inverse[p, q] = inverse[q, p] = value
     for v in range(night.n_visits[arc]):
         for axis in range(2):
-            gathered[:] = 0.0
-            part[:] = 0.0
-            for i in range(n):
-                if night.visit[first + i] != v:
-                    continue
-                w = mean_weight[i, axis]
-                for p in range(4):
-                    weighted = w * slope[i, axis, p]
-                    gathered[p] += weighted
-                    for q in range(4):
-                        part[p, q] += weighted * slope[i, axis, q]
-                    part[p, 4] += weighted * miss[i, axis]
-                gathered[5] += w * miss[i, axis]
-            total, of_mean = space.sums[v, axis, 0], space.sums[v, axis, 1]
-            spread, mean = 0.0, 0.0
+            total, of_mean = sums[v, axis, 0], sums[v, axis, 1]
             # the weight of a mean grows the less with those of its observations, the more they are
             lost = (1.0 - (of_mean / total) ** 2) / total
+            # what is left of the residuals by the step that was taken
+            left = product[v, axis, 6, 5]
+            for q in range(n_free):
+                left -= product[v, axis, 6, q] * step[q]
+            spread, mean = 0.0, 0.0
             for p in range(4):
-                for q in range(4):
-                    spread += inverse[p, q] * part[p, q]
-                    mean += inverse[p, q] * gathered[p] * gathered[q]
-                    part[p, q] -= lost * gathered[p] * gathered[q]
-                part[p, 4] -= lost * gathered[p] * gathered[5]
+                gathered = product[v, axis, 6, p]
+                pull = product[v, axis, 5, p] - lost * gathered * left
+                for q in range(n_free):
+                    pull -= product[v, axis, max(p, q), min(p, q)] * step[q]
+                part[p, 4] = pull
+                for q in range(p + 1):
+                    both = gathered * product[v, axis, 6, q]
+                    part[p, q] = part[q, p] = product[v, axis, p, q] - lost * both
+                    # the matrices are symmetric, and only half of each is gone through
+                    times = inverse[p, q] if p == q else 2.0 * inverse[p, q]
+                    spread += times * product[v, axis, p, q]
+                    mean += times * both
             lever[v, axis, 0] = spread - mean / total
             lever[v, axis, 1] = mean * of_mean / total**2
             lever[v, axis, 2] = second_order(inverse, part, space.share)
 
 
-@compiled
+@inner
 def second_order(inverse: FloatArray, part: FloatArray, share: FloatArray) -> float:
     """Twice the factor of second order of a visit and axis, as `find_leverages` explains it."""
     pull, trace, trace2 = 0.0, 0.0, 0.0
     for p in range(4):
         for q in range(4):
             pull += part[p, 4] * inverse[p, q] * part[q, 4]
-            share[p, q] = 0.0
+            value = 0.0
             for j in range(4):
-                share[p, q] += inverse[p, j] * part[j, q]
+                value += inverse[p, j] * part[j, q]
+            share[p, q] = value
         trace += share[p, p]
     for p in range(4):
         for q in range(4):
@@ -289,7 +316,7 @@ def second_order(inverse: FloatArray, part: FloatArray, share: FloatArray) -> fl
     return pull - 0.5 * (trace - trace2)
 
 
-@compiled
+@inlined
 def weigh_scales(night: Nights, arc: int, space: Space) -> float:
     """Logarithm of the likelihood of the residuals, the scales integrated over.
 
@@ -297,7 +324,7 @@ def weigh_scales(night: Nights, arc: int, space: Space) -> float:
     """
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     weight, scale, mixture, miss = space.weight, space.scale, space.mixture, space.miss
-    sums, lever, by_scale = space.sums, space.lever, space.by_scale
+    sums, lever, by_scale, visit = space.sums, space.lever, space.by_scale, night.visit
     log_likelihood = 0.0
     for v in range(night.n_visits[arc]):
         for k in range(N_SCALES):
@@ -306,7 +333,7 @@ def weigh_scales(night: Nights, arc: int, space: Space) -> float:
             for k in range(N_SCALES):
                 by_scale[0, k] = by_scale[1, k] = 0.0
             for i in range(n):
-                if night.visit[first + i] == v:
+                if visit[first + i] == v:
                     off = miss[i, axis]
                     for k in range(N_SCALES):
                         weighted = weight[i, axis, k] * off
@@ -316,14 +343,12 @@ def weigh_scales(night: Nights, arc: int, space: Space) -> float:
             log_total, second = math.log(sums[v, axis, 0]), lever[v, axis, 2]
             constant = scatter * log_total + mean * math.log(sums[v, axis, 1])
             for k in range(N_SCALES):
-                total = scale[v, axis, 0, k]
-                shared = by_scale[1, k] * by_scale[1, k] * (total - scale[v, axis, 1, k])
                 change = min((scale[v, axis, 2, k] - log_total) ** 2, _FARTHEST_CHANGE)
                 by_scale[2, k] += (
                     constant
                     + second * change
                     - by_scale[0, k]
-                    + shared / (total * total)
+                    + by_scale[1, k] * by_scale[1, k] * scale[v, axis, 5, k]
                     - scatter * scale[v, axis, 2, k]
                     - mean * scale[v, axis, 3, k]
                     - scale[v, axis, 4, k]
@@ -341,10 +366,10 @@ def weigh_scales(night: Nights, arc: int, space: Space) -> float:
     return log_likelihood
 
 
-@compiled
+@inner
 def fit_node(
     night: Nights, arc: int, rho: float, rho_dot: float, n_free: int | np.int64, space: Space
-) -> tuple[float, float]:
+) -> tuple[float, float, bool]:
     """Fit the attributable at a node, from the corrections in ``space.fit`` on.
 
     Parameters
@@ -358,54 +383,61 @@ def fit_node(
     -------
     log_likelihood, rho_dot : float
         Minus infinity where no path is. ``space.fit[4]`` is then `log_sky_measure`.
+    is_settled : bool
+        The last path moved by less than derivatives hold for.
     """
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
     half = max(night.time[first + n - 1], -night.time[first])
     pull = GM_EARTH * half * half / rho**3
     n_bodies = 1 if pull < _FAINT_PULL else (3 if rho < _MOON_RANGE else 2)
     enough = math.sqrt(_NONLINEARITY * night.sigma[first, 0])
-    space.fit[4] = 0.0
-    for _ in range(_MOST_FITS):
-        node_state(night, arc, rho, rho_dot, space)
-        if n_bodies == 1 and half < BRIEF_D:
-            predict_by_sun(night, arc, rho, rho_dot, space)
-        elif not predict_in_steps(night, arc, rho, rho_dot, n_bodies, space):
-            return -np.inf, rho_dot
-        differentiate(night, arc, rho, rho_dot, space)
-        # two directions are met exactly, whatever the derivatives
-        if pull > _STRONG_PULL and n > 2:
-            differentiate_paths(night, arc, rho, rho_dot, n_bodies, space)
+    is_plain, normal, fit = night.is_plain[arc], space.normal, space.fit
+    fit[4] = 0.0
+    log_likelihood, is_settled, n_paths = 0.0, False, 0
+    while True:
+        has_path = not is_settled and n_paths < _MOST_FITS
+        if has_path:
+            n_paths += 1
+            node_state(night, arc, rho, rho_dot, space)
+            if n_bodies == 1 and half < BRIEF_D:
+                predict_by_sun(night, arc, rho, rho_dot, space)
+            elif not predict_in_steps(night, arc, rho, rho_dot, n_bodies, space):
+                return -np.inf, rho_dot, False
+            differentiate(night, arc, rho, rho_dot, space)
+            # two directions are met exactly, whatever the derivatives
+            if pull > _STRONG_PULL and n > 2:
+                differentiate_paths(night, arc, rho, rho_dot, n_bodies, n_free, space)
         if not solve_normal(night, arc, n_free, space):
-            return -np.inf, rho_dot
+            return -np.inf, rho_dot, False
         shift = take_step(night, arc, n_free, space)
-        if not night.is_plain[arc]:  # weights and fit depend on each other
-            find_leverages(night, arc, space)
-            weigh_scales(night, arc, space)
-            average_weights(night, arc, space)
-        rho_dot += space.fit[4]
-        space.fit[4] = 0.0
-        if shift < enough:
+        rho_dot += fit[4]
+        fit[4] = 0.0
+        if has_path:
+            is_settled = shift < enough
+        is_last = is_settled or n_paths == _MOST_FITS
+        if is_plain:
+            if is_last:
+                log_likelihood = weigh_scales(night, arc, space)
+                break
+            continue
+        # weights and fit depend on each other
+        find_leverages(night, arc, n_free, space)
+        log_likelihood = weigh_scales(night, arc, space)
+        change = average_weights(night, arc, space)
+        if is_last and (not has_path or change < _STEADY):
             break
-    if not night.is_plain[arc]:
-        if not solve_normal(night, arc, n_free, space):
-            return -np.inf, rho_dot
-        take_step(night, arc, n_free, space)
-        rho_dot += space.fit[4]
-        find_leverages(night, arc, space)
-    log_likelihood = weigh_scales(night, arc, space)
-    for p in range(n_free):
-        log_likelihood -= math.log(space.normal[p, p])
-    if not night.is_plain[arc]:
-        average_weights(night, arc, space)
+    # the range-rate is not integrated over where it was fitted
+    log_likelihood -= math.log(normal[0, 0] * normal[1, 1] * normal[2, 2] * normal[3, 3])
     node_state(night, arc, rho, rho_dot, space)
-    space.fit[4] = log_sky_measure(n, space)
-    return log_likelihood + space.fit[4], rho_dot
+    fit[4] = log_sky_measure(n, space.normal, space.slope)
+    space.counts[0] += 1
+    space.counts[1] += n_paths
+    return log_likelihood + fit[4], rho_dot, is_settled
 
 
-@compiled
-def log_sky_measure(n: int, space: Space) -> float:
+@inner
+def log_sky_measure(n: int, normal: FloatArray, slope: FloatArray) -> float:
     """Logarithm of the volume of directions per volume of attributables, ``|A^T A|^(1/2)``."""
-    normal, slope = space.normal, space.slope
     for p in range(4):
         for q in range(p + 1):
             normal[p, q] = 0.0
@@ -414,7 +446,7 @@ def log_sky_measure(n: int, space: Space) -> float:
             for p in range(4):
                 for q in range(p + 1):
                     normal[p, q] += slope[i, axis, p] * slope[i, axis, q]
-    measure = 0.0
+    measure = 1.0
     for p in range(4):
         for q in range(p + 1):
             for j in range(q):
@@ -423,11 +455,11 @@ def log_sky_measure(n: int, space: Space) -> float:
                 normal[p, q] /= normal[q, q]
             else:
                 normal[p, p] = math.sqrt(normal[p, p])
-                measure += math.log(normal[p, p])
-    return measure
+                measure *= normal[p, p]
+    return math.log(measure)
 
 
-@compiled
+@inner
 def largest_errors(night: Nights, arc: int, space: Space) -> float:
     """Chi-square of the residuals of the last fit, with the largest errors that the law knows."""
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]

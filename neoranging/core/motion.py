@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from neoranging.constants import GM_EARTH, GM_MOON, GM_SUN, R_EARTH
-from neoranging.core.compiled import announced, compiled
+from neoranging.core.compiled import announced, compiled, inner
 from neoranging.core.ephemeris import ATTRACTOR_TERMS
 from neoranging.typing import FloatArray, IntArray
 
@@ -49,7 +49,7 @@ def series_space() -> FloatArray:
     return np.zeros((3, _TERMS, 5))
 
 
-@compiled
+@inner
 def shifted(attractors: FloatArray, time: float, out: FloatArray) -> None:
     """Polynomials of the attractors about another instant ``time``, written to ``out``."""
     for body in range(2):
@@ -62,7 +62,7 @@ def shifted(attractors: FloatArray, time: float, out: FloatArray) -> None:
                     out[body, axis, power] += time * out[body, axis, power + 1]
 
 
-@compiled
+@inner
 def planets_pull(attractors: FloatArray) -> tuple[float, float, float]:
     """Acceleration of what is near the Earth by all but Sun, Earth and Moon, less that of the Sun.
 
@@ -81,7 +81,7 @@ def planets_pull(attractors: FloatArray) -> tuple[float, float, float]:
     )
 
 
-@compiled
+@inner
 def expand(
     path: FloatArray, attractors: FloatArray, n_bodies: int, order: int, space: FloatArray
 ) -> float:
@@ -150,7 +150,7 @@ def expand(
     return _STEP * reach
 
 
-@compiled
+@inner
 def evaluate(
     path: FloatArray, order: int, time: float, position: FloatArray, velocity: FloatArray
 ) -> None:
@@ -164,7 +164,7 @@ def evaluate(
         velocity[axis] = slope
 
 
-@compiled
+@inner
 def advance(
     path: FloatArray,
     attractors: FloatArray,
@@ -179,16 +179,13 @@ def advance(
     ``moment`` is the new instant in the time of the polynomials ``attractors``; ``local`` takes
     those about it.
     """
-    position, velocity = np.empty(3), np.empty(3)
-    evaluate(path, ORDER, step, position, velocity)
-    for axis in range(3):
-        path[0, axis] = position[axis]
-        path[1, axis] = velocity[axis]
+    # in place, for a term of a position is read before it is written
+    evaluate(path, ORDER, step, path[0], path[1])
     shifted(attractors, moment, local)
     if n_bodies > 1:
         square = 0.0
         for axis in range(3):
-            square += (position[axis] - local[0, axis, 0]) ** 2
+            square += (path[0, axis] - local[0, axis, 0]) ** 2
         if square < R_EARTH * R_EARTH:
             return 0.0
     return expand(path, local, n_bodies, ORDER, space)

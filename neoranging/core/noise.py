@@ -20,15 +20,17 @@ tails of a sum of their errors no shorter than they are.
 
 from __future__ import annotations
 
+import math
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from scipy.special import erfc, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from neoranging.constants import ARCSEC
-from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import path_fit, tangent_fit
+from neoranging.core.arcs import Arcs, Observations
+from neoranging.core.attributable import PathFit, TangentFit, path_fit, tangent_fit
+from neoranging.core.compiled import announced, compiled, formula, inlined, plain
 from neoranging.typing import FloatArray, IntArray
 
 SHARE_OF_CLAIM: Final = 0.25
@@ -52,7 +54,7 @@ DRIFT_D: Final = 0.25
 """Time in which the offset of a visit becomes another [d]: over hours the object is seen through
 other air."""
 
-DRIFT_RAD: Final = np.radians(1.0)
+DRIFT_RAD: Final = math.radians(1.0)
 """Way of an object in which the offset becomes another: it is seen against other stars."""
 
 LEAST_CLAIM_RAD: Final = 0.08 * ARCSEC
@@ -79,6 +81,7 @@ LEVEL_WEIGHTS: Final = np.diff(_EDGES)
 
 # beyond the middle of each: the mean square of the scales is larger than that of their middle
 _LEVELS: Final = 0.7 * _EDGES[1:] + 0.3 * _EDGES[:-1]
+N_LEVELS: Final = len(_LEVELS)
 
 
 class ErrorLaw(NamedTuple):
@@ -101,25 +104,6 @@ class ErrorLaw(NamedTuple):
     scales: FloatArray
     """Scatter at each level of its scale relative to its root mean square, shape (M, 10)."""
 
-    def mixture(self, variance: FloatArray, index: IntArray | slice = slice(None)) -> FloatArray:
-        """Standard errors at each level relative to the root mean square of all, shape (M, 10).
-
-        Parameters
-        ----------
-        variance : ndarray, shape (M, 3)
-            Of one number for each arc: by the scatter, by offsets, by all other errors.
-        index : ndarray of int or slice
-            Arcs to take.
-        """
-        part = variance[index]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            part = part / part.sum(axis=1)[:, None]
-        part = np.where(np.isfinite(part), part, np.array([1.0, 0.0, 0.0]))
-        usual = _usual_scales()
-        offset = usual**2 / (usual**2 @ LEVEL_WEIGHTS)
-        squares = part[:, :1] * self.scales[index] ** 2 + part[:, 1:2] * offset + part[:, 2:]
-        return np.sqrt(squares)
-
 
 def quantile(scales: FloatArray, probability: float) -> FloatArray:
     """Absolute error exceeded with a probability by mixtures of normal laws.
@@ -135,24 +119,120 @@ def quantile(scales: FloatArray, probability: float) -> FloatArray:
     -------
     ndarray, shape (M,)
     """
-    precision = 0.5 / scales**2
-    # none of the laws alone may exceed it more often
+    return _quantiles(plain(scales), probability, tail_of_one(probability))
+
+
+@cache
+def tail_of_one(probability: float) -> FloatArray:
+    """Starts of `quantile_of`, shape (11,): in standard errors, the least that may be.
+
+    Of each law by itself, which may not exceed it more often, and of one of the whole weight.
+    """
     alone = ndtri(1.0 - 0.5 * np.minimum(probability / LEVEL_WEIGHTS, 1.0))
+    return np.append(alone, -ndtri(0.5 * probability))
+
+
+@compiled
+def _quantiles(scales: FloatArray, probability: float, starts: FloatArray) -> FloatArray:
+    """`quantile` of all mixtures."""
+    found = np.empty(len(scales))
+    for k in range(len(scales)):
+        found[k] = quantile_of(scales[k], probability, starts)
+    return found
+
+
+@compiled
+def quantile_of(scales: FloatArray, probability: float, starts: FloatArray) -> float:
+    """`quantile` of one mixture, its scales in order of size; ``starts`` are by `tail_of_one`."""
     # every scale in its place is at least as large as the least: a start for one law of weight 1
-    least = np.maximum(np.max(scales * alone, axis=1), -ndtri(0.5 * probability) * scales[:, 0])
-    square = least**2
+    least = starts[N_LEVELS] * scales[0]
+    for level in range(N_LEVELS):
+        least = np.maximum(least, scales[level] * starts[level])
+    square = least * least
     # as a function of the squared error the logarithm of the tail is convex: Newton's method
     # approaches from below and cannot overshoot
     for _ in range(_NEWTON_STEPS):
-        argument = precision * square[:, None]
-        root = np.sqrt(argument)
-        tail = erfc(root) @ LEVEL_WEIGHTS
-        slope = (np.exp(-argument) * precision / root) @ LEVEL_WEIGHTS / np.sqrt(np.pi)
-        square = square + np.log(tail / probability) * tail / slope
-    return np.sqrt(square)
+        tail, slope = 0.0, 0.0
+        for level in range(N_LEVELS):
+            precision = 0.5 / (scales[level] * scales[level])
+            argument = precision * square
+            root = math.sqrt(argument)
+            tail += math.erfc(root) * LEVEL_WEIGHTS[level]
+            slope += math.exp(-argument) * precision / root * LEVEL_WEIGHTS[level]
+        step = math.log(tail / probability) * tail / slope * math.sqrt(math.pi)
+        square += step
+        if step <= _LAST_STEP * square:
+            break
+    return math.sqrt(square)
 
 
 _NEWTON_STEPS: Final = 5
+
+_LAST_STEP: Final = 1.0e-9
+"""Relative step after which, as it converges quadratically, none changes a digit."""
+
+
+@compiled
+def mix(
+    scatter: float,
+    offset: float,
+    timing: float,
+    scales: FloatArray,
+    squares: FloatArray,
+    mixture: FloatArray,
+) -> None:
+    """Standard errors of one number at each level relative to the root mean square of all, (10,).
+
+    Parameters
+    ----------
+    scatter, offset, timing : float
+        Variance of the number by the scatter, by offsets and by all other errors.
+    scales : ndarray, shape (10,)
+        Those of the arc, `ErrorLaw.scales`.
+    squares : ndarray, shape (10,)
+        Those of offsets, `squares_of_offsets`.
+    mixture : ndarray, shape (10,)
+        Takes the standard errors.
+    """
+    total = scatter + offset + timing
+    scatter, offset, timing = scatter / total, offset / total, timing / total
+    # an error that no number is has the scales of the scatter
+    scatter = scatter if math.isfinite(scatter) else 1.0
+    offset = offset if math.isfinite(offset) else 0.0
+    timing = timing if math.isfinite(timing) else 0.0
+    for level in range(N_LEVELS):
+        square = scatter * scales[level] * scales[level] + offset * squares[level] + timing
+        mixture[level] = math.sqrt(square)
+
+
+@compiled
+def _mean_square(scales: FloatArray) -> float:
+    total = 0.0
+    for level in range(N_LEVELS):
+        total += scales[level] * scales[level] * LEVEL_WEIGHTS[level]
+    return total
+
+
+@formula
+def _claim(sigma: Any) -> Any:
+    """Variance that an observation claims [rad^2]."""
+    return sigma * sigma + LEAST_CLAIM_RAD**2
+
+
+@formula
+def largest_variance(sigma: Any, rate: Any) -> Any:
+    """Variance of the largest error that the law has of one coordinate [rad^2]; see `largest`.
+
+    By the claimed standard deviation and the rate of the coordinate.
+    """
+    share = LARGEST_SHARE**2 + OFFSET**2
+    return share * _claim(sigma) + (TIMING_D * rate) ** 2
+
+
+@inlined
+def rate_at(fit: TangentFit, k: int, axis: int, t: float) -> float:
+    """Rate of a plane coordinate of arc k at an epoch [rad/d]."""
+    return fit.sky[k, axis, 1] + (t - fit.epoch[k]) * fit.sky[k, axis, 2]
 
 
 def largest(arcs: Arcs) -> FloatArray:
@@ -160,10 +240,19 @@ def largest(arcs: Arcs) -> FloatArray:
 
     In units of the claims: what observations that are no blunders may miss an orbit by.
     """
-    owner, fit = arcs.owner, tangent_fit(arcs)
-    rate = fit.sky[owner, :, 1] + (arcs.t - fit.epoch[owner])[:, None] * fit.sky[owner, :, 2]
-    claim = np.stack([arcs.sigma_ra, arcs.sigma_dec], axis=1) ** 2 + LEAST_CLAIM_RAD**2
-    return np.sqrt((LARGEST_SHARE**2 + OFFSET**2) * claim + (TIMING_D * rate) ** 2)
+    return _largest(arcs.plain, tangent_fit(arcs))
+
+
+@compiled
+def _largest(o: Observations, fit: TangentFit) -> FloatArray:
+    """`largest` of all arcs."""
+    found = np.empty((len(o.t), 2))
+    for k in range(len(fit.epoch)):
+        for i in range(o.offsets[k], o.offsets[k + 1]):
+            for axis, sigma in enumerate((o.sigma_ra[i], o.sigma_dec[i])):
+                rate = rate_at(fit, k, axis, o.t[i])
+                found[i, axis] = math.sqrt(largest_variance(sigma, rate))
+    return found
 
 
 def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
@@ -174,68 +263,147 @@ def error_law(arcs: Arcs, rest: FloatArray | None = None) -> ErrorLaw:
     arcs : Arcs
         M arcs of three epochs or more.
     rest : ndarray, shape (n, 2), optional
-        Residuals about an orbit, east and north [rad], as `PathFit.beyond` leaves them; where they
-        are no numbers, and by default, those about the parabola count.
+        Residuals about an orbit, east and north [rad], beyond what a parabola through them takes;
+        where they are no numbers, and by default, those about the parabola of the arc count.
     """
-    owner = arcs.owner
-    fit, path = tangent_fit(arcs), path_fit(arcs)
-    rate = fit.sky[owner, :, 1] + (arcs.t - fit.epoch[owner])[:, None] * fit.sky[owner, :, 2]
-    claim = np.stack([arcs.sigma_ra, arcs.sigma_dec], axis=1) ** 2 + LEAST_CLAIM_RAD**2
-    residual = path.rest if rest is None else np.where(np.isfinite(rest), rest, path.rest)
-    visit = arcs.visit_number
-    size = np.bincount(visit)
-    several = len(size) > len(arcs)
+    if rest is None:
+        rest = np.full((len(arcs.t), 2), np.nan)
+    columns = arcs.plain, plain(arcs.visit_number, np.int64), tangent_fit(arcs), path_fit(arcs)
+    return _laws(*columns, plain(rest), _table(), usual_scales())
+
+
+@announced("the law of the errors", 3)
+@compiled
+def _laws(
+    o: Observations,
+    visit: IntArray,
+    fit: TangentFit,
+    path: PathFit,
+    rest: FloatArray,
+    table: FloatArray,
+    usual: FloatArray,
+) -> ErrorLaw:
+    """`error_law` of all arcs."""
+    m, n = len(fit.epoch), len(o.t)
+    vectors = np.empty((n, 2)), np.empty((n, 2)), np.empty((n, 2))
+    law = ErrorLaw(*vectors, np.empty(m), visit, np.empty((m, N_LEVELS)))
+    scale, of_offset = np.empty(N_LEVELS), (OFFSET / SHARE_OF_CLAIM) ** 2 * _mean_square(usual)
+    for k in range(m):
+        begin, end = o.offsets[k], o.offsets[k + 1]
+        speed = math.hypot(fit.sky[k, 0, 1], fit.sky[k, 1, 1])
+        law.drift[k] = 1.0 / math.hypot(1.0 / DRIFT_D, speed / DRIFT_RAD)
+        for level in range(N_LEVELS):
+            law.scales[k, level] = 0.0
+        weight, is_one = 0.0, True
+        for i in range(begin, end):
+            if _is_first(visit, begin, i):
+                is_one = is_one and i == begin
+                share = _set_visit(o, k, i, fit, path, rest, table, of_offset, law, scale)
+                weight += share * _mean_square(scale)
+                for level in range(N_LEVELS):
+                    law.scales[k, level] += share * scale[level] * scale[level]
+        if is_one:
+            mean = _mean_square(scale)
+            for level in range(N_LEVELS):
+                law.scales[k, level] = scale[level] / math.sqrt(mean)
+        else:
+            for level in range(N_LEVELS):
+                law.scales[k, level] = math.sqrt(law.scales[k, level] / weight)
+    return law
+
+
+@inlined
+def _is_first(visit: IntArray, begin: int, i: int) -> bool:
+    """Flag of the first observation of its visit in an arc that begins at a row."""
+    other = i - 1
+    while other >= begin and visit[other] != visit[i]:
+        other -= 1
+    return other < begin
+
+
+@inlined
+def _set_visit(
+    o: Observations,
+    k: int,
+    first: int,
+    fit: TangentFit,
+    path: PathFit,
+    rest: FloatArray,
+    table: FloatArray,
+    of_offset: float,
+    law: ErrorLaw,
+    scale: FloatArray,
+) -> float:
+    """Sum of the variances claimed in the visit that begins at a row, and into the law its errors.
+
+    ``scale`` takes the levels of its scale; ``of_offset`` is the mean square of offsets in units
+    of the claims.
+    """
+    begin, end, visit = o.offsets[k], o.offsets[k + 1], law.visit
+    size, east, north = 0, 0.0, 0.0
+    for i in range(first, end):
+        if visit[i] == visit[first]:
+            size += 1
+            east += rest[i, 0] if math.isfinite(rest[i, 0]) else path.rest[i, 0]
+            north += rest[i, 1] if math.isfinite(rest[i, 1]) else path.rest[i, 1]
     # to one visit a wrong clock is a wrong epoch, to several a displacement of each
-    others = (size[visit] < arcs.counts[owner])[:, None]
-    timing = np.where(others, np.hypot(TIMING_D, VISIT_TIMING_D), TIMING_D) * rate
-    if several:
-        mean = np.stack([np.bincount(visit, axis) for axis in residual.T], axis=1) / size[:, None]
-        residual = residual - mean[visit]
-    # errors of time stand along the track, where residuals tell so much less of the scatter
-    square, freedom = (
-        np.bincount(visit, column).astype(np.float64, copy=False)
-        for column in _about_the_path(residual, rate, claim, path.independence)
-    )
-    freedom = np.where(freedom > 1.0e-6, freedom, 0.0)
-    if several:
-        freedom = freedom * (1.0 - 1.0 / size)
-    scale = _scales(freedom, square)
-    if rest is not None:
-        # a visit that scatters more about an orbit than the law has it is taken at its word
-        about_orbit = np.bincount(visit, np.isfinite(rest[:, 0])) > 0
-        excess = np.sqrt(square / (freedom + 1.0)) / LARGEST_SHARE
-        # more is a blunder, of which no law of errors tells
-        about_orbit &= excess < LARGEST_EXCESS
-        scale *= np.where(about_orbit, np.maximum(excess, 1.0), 1.0)[:, None]
-    mean2 = scale**2 @ LEVEL_WEIGHTS
-    if several:
-        total = claim.sum(axis=1)
-        squares = arcs.sum(total[:, None] * scale[visit] ** 2)
-        scales = np.sqrt(squares / arcs.sum(total * mean2[visit])[:, None])
-    else:
-        scales = scale / np.sqrt(mean2)[:, None]
-    scatter = np.sqrt(claim * mean2[visit][:, None])
-    usual = _usual_scales()
-    offset = np.sqrt(claim * (usual**2 @ LEVEL_WEIGHTS)) * (OFFSET / SHARE_OF_CLAIM)
-    drift = 1.0 / np.hypot(1.0 / DRIFT_D, np.hypot(*fit.sky[:, :, 1].T) / DRIFT_RAD)
-    return ErrorLaw(scatter, timing, offset, drift, visit, scales)
+    is_one = size == end - begin
+    east, north = (0.0, 0.0) if is_one else (east / size, north / size)
+    clock = TIMING_D if is_one else math.hypot(TIMING_D, VISIT_TIMING_D)
+    square, freedom, total, is_about_orbit = 0.0, 0.0, 0.0, False
+    for i in range(first, end):
+        if visit[i] == visit[first]:
+            x = rest[i, 0] if math.isfinite(rest[i, 0]) else path.rest[i, 0]
+            y = rest[i, 1] if math.isfinite(rest[i, 1]) else path.rest[i, 1]
+            is_about_orbit = is_about_orbit or math.isfinite(rest[i, 0])
+            rate = rate_at(fit, k, 0, o.t[i]), rate_at(fit, k, 1, o.t[i])
+            claim = _claim(o.sigma_ra[i]), _claim(o.sigma_dec[i])
+            one, telling = _about_the_path(x - east, y - north, rate, claim)
+            half = path.operator[i, 0] + path.basis[i, 1] * path.operator[i, 1]
+            independence = 1.0 - half - path.basis[i, 2] * path.operator[i, 2]
+            square += one
+            freedom += max(independence, 0.0) * (1.0 + telling)
+            total += claim[0] + claim[1]
+            for axis in range(2):
+                law.timing[i, axis] = clock * rate[axis]
+                law.offset[i, axis] = math.sqrt(claim[axis] * of_offset)
+                law.scatter[i, axis] = math.sqrt(claim[axis])
+    if not freedom > 1.0e-6:
+        freedom = 0.0
+    if not is_one:
+        freedom *= 1.0 - 1.0 / size
+    set_scale(freedom, square, table, scale)
+    # a visit that scatters more about an orbit than the law has it is taken at its word
+    excess = math.sqrt(square / (freedom + 1.0)) / LARGEST_SHARE
+    # more is a blunder, of which no law of errors tells
+    if is_about_orbit and 1.0 < excess < LARGEST_EXCESS:
+        for level in range(N_LEVELS):
+            scale[level] *= excess
+    mean = math.sqrt(_mean_square(scale))
+    for i in range(first, end):
+        if visit[i] == visit[first]:
+            law.scatter[i, 0] *= mean
+            law.scatter[i, 1] *= mean
+    return total
 
 
+@inlined
 def _about_the_path(
-    residual: FloatArray, rate: FloatArray, claim: FloatArray, independence: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Squared residuals in units of the claims and their degrees of freedom, each of shape (n,)."""
-    speed2 = np.sum(rate**2, axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        along = np.sum(residual * rate, axis=1) ** 2 / speed2
-        along_claim = np.sum(claim * rate**2, axis=1) / speed2
-    still = ~(speed2 > 0.0)
-    along, along_claim = np.where(still, 0.0, along), np.where(still, claim[:, 0], along_claim)
-    across, across_claim = np.sum(residual**2, axis=1) - along, claim.sum(axis=1) - along_claim
+    x: float, y: float, rate: tuple[float, float], claim: tuple[float, float]
+) -> tuple[float, float]:
+    """Squared residual in units of the claims, and how much its part along the track tells.
+
+    Errors of time stand along the track, where residuals tell so much less of the scatter.
+    """
+    speed2 = rate[0] * rate[0] + rate[1] * rate[1]
+    along, along_claim = 0.0, claim[0]
+    if speed2 > 0.0:
+        along = (x * rate[0] + y * rate[1]) ** 2 / speed2
+        along_claim = (claim[0] * rate[0] * rate[0] + claim[1] * rate[1] * rate[1]) / speed2
+    across, across_claim = x * x + y * y - along, claim[0] + claim[1] - along_claim
     with_timing = along_claim + speed2 * (TIMING_D / SHARE_OF_CLAIM) ** 2
     telling = along_claim / with_timing
-    square = across / across_claim + telling * along / with_timing
-    return square, independence * (1.0 + telling)
+    return across / across_claim + telling * along / with_timing, telling
 
 
 _LOG_FREEDOM: Final = np.linspace(0.0, np.log1p(400.0), 16)
@@ -259,25 +427,45 @@ def _table() -> FloatArray:
 
 
 @cache
-def _usual_scales() -> FloatArray:
+def usual_scales() -> FloatArray:
     """Scales of a visit that nothing is seen of, at their levels, shape (10,)."""
     return np.exp(_table()[0, 0])
 
 
-def _scales(freedom: FloatArray, square: FloatArray) -> FloatArray:
-    """Scales of V visits at the levels of their distribution, shape (V, 10)."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scatter = np.where(freedom > 0.0, 0.5 * np.log(square / freedom), 0.0)
-    first, share = [], []
-    for value, grid in ((np.log1p(freedom), _LOG_FREEDOM), (scatter, _LOG_SCATTER)):
-        at = (np.clip(np.nan_to_num(value), grid[0], grid[-1]) - grid[0]) / (grid[1] - grid[0])
-        first.append(np.minimum(at.astype(np.int64), len(grid) - 2))
-        share.append((at - first[-1])[:, None])
-    table = _table().reshape(-1, len(_LEVELS))
-    width = len(_LOG_SCATTER)
-    corner = first[0] * width + first[1]
-    low, high = (
-        table[begin] + share[1] * (table[begin + 1] - table[begin])
-        for begin in (corner, corner + width)
-    )
-    return np.exp(low + share[0] * (high - low))
+@cache
+def squares_of_offsets() -> FloatArray:
+    """Squares of the scales of offsets, which nothing is seen of, relative to their mean, (10,)."""
+    usual = usual_scales() ** 2
+    return usual / (usual @ LEVEL_WEIGHTS)
+
+
+@compiled
+def set_scale(freedom: float, square: float, table: FloatArray, scale: FloatArray) -> None:
+    """Scale of a visit at the levels of its distribution, written to ``scale`` (10,).
+
+    Parameters
+    ----------
+    freedom, square : float
+        Degrees of freedom of its residuals, and the sum of their squares in units of the claims.
+    table : ndarray
+        Of the law.
+    """
+    scatter = 0.5 * math.log(square / freedom) if freedom > 0.0 else 0.0
+    i, down = _cell(math.log1p(freedom), _LOG_FREEDOM)
+    j, right = _cell(scatter, _LOG_SCATTER)
+    for level in range(N_LEVELS):
+        low = table[i, j, level] + right * (table[i, j + 1, level] - table[i, j, level])
+        high = table[i + 1, j, level]
+        high += right * (table[i + 1, j + 1, level] - table[i + 1, j, level])
+        scale[level] = math.exp(low + down * (high - low))
+
+
+@compiled
+def _cell(value: float, grid: FloatArray) -> tuple[int, float]:
+    """Cell of an even grid that a value lies in, and the share of the cell before it."""
+    if math.isnan(value):
+        value = 0.0
+    last = len(grid) - 1
+    at = (min(max(value, grid[0]), grid[last]) - grid[0]) / (grid[1] - grid[0])
+    cell = min(int(at), last - 1)
+    return cell, at - cell

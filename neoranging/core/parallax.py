@@ -16,13 +16,15 @@ for fast objects over hours whatever of the motion no parabola describes.
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from neoranging.core.arcs import Arcs
-from neoranging.core.attributable import logarithm, tangent_fit
-from neoranging.core.geometry import dot
+from neoranging.core.arcs import Arcs, Observations
+from neoranging.core.attributable import TangentFit, path_fit, tangent_fit
+from neoranging.core.compiled import compiled, inlined
+from neoranging.core.triples import dot3, minus3, plus3, row
 from neoranging.typing import FloatArray, IntArray
 
 LARGEST_ERROR: Final = 1.0e4
@@ -61,54 +63,54 @@ def parallax(arcs: Arcs) -> Parallax:
     -------
     Parallax
     """
-    path, residual = _beyond_the_parabola(arcs)
-    variance = np.stack([arcs.sigma_ra**2, arcs.sigma_dec**2], axis=1)
-    weight = 2.0 / variance.sum(axis=1)
-    weighted = weight[:, None] * path
-    information, square, product, spread = arcs.sum(
-        np.stack(
-            [
-                np.sum(weighted * path, axis=1),
-                weight * np.sum(residual * residual, axis=1),
-                np.sum(weighted * residual, axis=1),
-                np.sum(weighted * weighted * variance, axis=1),
-            ],
-            axis=1,
-        )
-    ).T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value, error = product / information, np.sqrt(spread) / information
+    fit, rest = tangent_fit(arcs), path_fit(arcs).rest
+    return Parallax(*_parallaxes(arcs.plain, fit, rest, arcs.triplet, arcs.n_epochs))
+
+
+@compiled
+def _parallaxes(
+    o: Observations, fit: TangentFit, rest: FloatArray, triplet: IntArray, n_epochs: IntArray
+) -> FloatArray:
+    """Columns of `Parallax` for all arcs, shape (4, M)."""
+    found = np.empty((4, len(triplet)))
+    for k in range(len(triplet)):
+        information, square, product, spread = _sums(o, fit, rest, k, triplet[k, 1])
+        value, error = product / information, math.sqrt(spread) / information
         # squares that the parallax explains; 1 if sigmas are equal
-        explained = np.where(information > 0.0, spread / information, 0.0)
-    determined = (arcs.n_epochs > 3) & (error < LARGEST_ERROR)
-    value = np.where(determined, value, 0.0)
-    return Parallax(
-        value,
-        np.where(determined, error, LARGEST_ERROR),
-        np.maximum(square - value * value * information, 0.0),
-        2.0 * (arcs.counts - np.minimum(arcs.n_epochs, 3)) - determined * explained,
-    )
+        explained = spread / information if information > 0.0 else 0.0
+        if not (n_epochs[k] > 3 and error < LARGEST_ERROR):
+            value, error, explained = 0.0, LARGEST_ERROR, 0.0
+        freedom = 2.0 * (o.offsets[k + 1] - o.offsets[k] - min(n_epochs[k], 3))
+        found[0, k], found[1, k] = value, error
+        found[2, k] = np.maximum(square - value * value * information, 0.0)
+        found[3, k] = freedom - explained
+    return found
 
 
-def _beyond_the_parabola(arcs: Arcs) -> tuple[FloatArray, FloatArray]:
-    """Residuals of the observers' paths on the plane [au] and of the observations [rad].
+@inlined
+def _sums(
+    o: Observations, fit: TangentFit, rest: FloatArray, k: int, middle: int
+) -> tuple[float, float, float, float]:
+    """Weighted squares of g, of the residuals, their product, and the spread of that, of one arc.
 
-    Each of shape (n, 2). The fit is linear, so what it makes of a projected path is the projection
-    of what it made of the path.
+    The fit is linear, so what it makes of a projected path is the projection of what it made of
+    the path.
     """
-    fit, owner, middle = tangent_fit(arcs), arcs.owner, arcs.triplet[:, 1]
-    axes = np.stack([fit.east, fit.north], axis=1)
-    tau = arcs.t - fit.epoch[owner]
+    east, north = row(fit.east, k), row(fit.north, k)
+    observer, at = fit.observer[k].T, row(o.position, middle)
+    value, rate, bend = row(observer, 0), row(observer, 1), row(observer, 2)
     # relative to the middle one, where rounding is that of a path on Earth, not of its orbit
-    place, smooth = arcs.position - arcs.position[middle][owner], fit.observer.copy()
-    smooth[:, :, 0] -= arcs.position[middle]
-    path = np.stack([dot(place, axis[owner]) for axis in (fit.east, fit.north)], axis=1)
-    sky = logarithm(fit.pole[owner], fit.east[owner], fit.north[owner], arcs.direction)
-    shift = _along(tau, owner, axes @ smooth) - path
-    return shift, sky - _along(tau, owner, fit.sky)
-
-
-def _along(tau: FloatArray, owner: IntArray, derivatives: FloatArray) -> FloatArray:
-    """Values of parabolas at times since their epochs: (M, c, 3) -> (n, c)."""
-    value, rate, acceleration = np.moveaxis(derivatives[owner], -1, 0)
-    return value + tau[:, None] * (rate + 0.5 * tau[:, None] * acceleration)
+    value = minus3(value, at)
+    information, square, product, spread = 0.0, 0.0, 0.0, 0.0
+    for i in range(o.offsets[k], o.offsets[k + 1]):
+        tau = o.t[i] - fit.epoch[k]
+        smooth = plus3(value, tau, plus3(rate, 0.5 * tau, bend))
+        path = minus3(smooth, minus3(row(o.position, i), at))
+        to_east, to_north = dot3(path, east), dot3(path, north)
+        of_east, of_north = o.sigma_ra[i] ** 2, o.sigma_dec[i] ** 2
+        weight = 2.0 / (of_east + of_north)
+        information += weight * (to_east**2 + to_north**2)
+        square += weight * (rest[i, 0] ** 2 + rest[i, 1] ** 2)
+        product += weight * (to_east * rest[i, 0] + to_north * rest[i, 1])
+        spread += weight**2 * (to_east**2 * of_east + to_north**2 * of_north)
+    return information, square, product, spread

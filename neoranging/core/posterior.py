@@ -25,7 +25,7 @@ from neoranging.typing import BoolArray, FloatArray, IntArray
 RANGE_POWERS = {"uniform": 0.0, "log-uniform": -1.0}
 """Powers of the range that priors over (rho, rho_dot) go with, by their names."""
 
-_REACH = 1.0 - 1e-6
+REACH = 1.0 - 1e-6
 """Sum of the widths of two cells, relative to the distance of their nodes, of which they touch."""
 
 _RATE_STEPS = 512
@@ -223,7 +223,7 @@ class Posterior:
         first, bounds, mass, rate = first[has], bounds[has], mass[has], moment[has] / mass[has]
         arc, x, width = self.arc[first], np.log(self.rho[first]), self.log_width[first]
         # a column reaches half way to its neighbours, wherever it stands between them
-        joined = (np.diff(x) < _REACH * (width[1:] + width[:-1])) & (np.diff(arc) == 0)
+        joined = (np.diff(x) < REACH * (width[1:] + width[:-1])) & (np.diff(arc) == 0)
         # mean derivative of the pairs that a column is part of
         pair = np.where(joined, np.diff(rate) / np.where(joined, np.diff(x), 1.0), 0.0)
         pairs = np.zeros(len(x))
@@ -250,7 +250,7 @@ class Posterior:
         column = self._column_of_nodes[rows]
         rate, width = self.rho_dot[rows], self.rate_width[rows]
         value = (self.log_likelihood + self.log_prior)[rows]
-        joined = (np.diff(rate) < _REACH * (width[1:] + width[:-1])) & (np.diff(column) == 0)
+        joined = (np.diff(rate) < REACH * (width[1:] + width[:-1])) & (np.diff(column) == 0)
         return through_points(column, len(self.columns.arc), rate, width, value, joined)
 
     @property

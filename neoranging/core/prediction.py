@@ -7,15 +7,17 @@ reception, its velocity is (V + rho_dot L + rho L_dot) / (1 - rho_dot/c).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core.arcs import Arcs
-from neoranging.core.geometry import dot, line_of_sight, line_of_sight_rate, norm
-from neoranging.core.kepler import propagate
-from neoranging.typing import FloatArray
+from neoranging.core.compiled import compiled, formula, plain
+from neoranging.core.geometry import dot, line_of_sight, line_of_sight_rate
+from neoranging.core.kepler import lagrange_of
+from neoranging.core.triples import Triple, combined3, dot3, length3, minus3, plus3, row
+from neoranging.typing import FloatArray, IntArray
 
 
 def object_state(
@@ -64,8 +66,6 @@ class Sighting(NamedTuple):
     """Heliocentric velocity of the object at emission, shape (..., 3) [au/d]."""
 
 
-# an orbit that noise made leads anywhere; residuals that are not finite say so
-@np.errstate(all="ignore")
 def sight(
     r: FloatArray,
     v: FloatArray,
@@ -88,22 +88,63 @@ def sight(
     position, velocity : ndarray, shape (N, 3)
         State of the observer at ``t`` [au, au/d].
     """
+    seen = _sights(plain(r), plain(v), plain(t - epoch), plain(position), plain(velocity), mu)
+    return Sighting(seen[:, :3], seen[:, 3], seen[:, 4], seen[:, 5:])
+
+
+@compiled
+def _sights(
+    r: FloatArray,
+    v: FloatArray,
+    elapsed: FloatArray,
+    position: FloatArray,
+    velocity: FloatArray,
+    mu: float,
+) -> FloatArray:
+    """Columns of a `Sighting` of all rows, shape (N, 8)."""
+    seen = np.empty((len(r), 8))
+    for k in range(len(r)):
+        path, v_t = light_path(row(r, k), row(v, k), elapsed[k], row(position, k), mu)
+        rho = length3(path)
+        sight = path[0] / rho, path[1] / rho, path[2] / rho
+        rate = range_rate_along(dot3(sight, v_t), dot3(sight, row(velocity, k)))
+        seen[k, 0], seen[k, 1], seen[k, 2] = sight
+        seen[k, 3], seen[k, 4] = rho, rate
+        seen[k, 5], seen[k, 6], seen[k, 7] = v_t
+    return seen
+
+
+@compiled
+def light_path(
+    r: Triple, v: Triple, elapsed: float, place: Triple, mu: float
+) -> tuple[Triple, Triple]:
+    """Line from an observer to where an object was when its light left, and its velocity there.
+
+    Parameters
+    ----------
+    r, v : tuple of float
+        Heliocentric state of the object [au, au/d].
+    elapsed : float
+        Time of reception minus that of the state [d].
+    place : tuple of float
+        Heliocentric position of the observer [au].
+    mu : float
+        Gravitational parameter of the Sun [au^3/d^2].
+    """
+    r0 = length3(r)
     # the light time of the unpropagated state errs by v/c of the arc: good enough to start from
-    elapsed = t - epoch
-    delay = norm(r - position) / C_AU_PER_DAY
-    r_t, v_t = propagate(r, v, elapsed - delay, mu)
-    pull = -mu * r_t / norm(r_t)[:, None] ** 3
+    delay = length3(minus3(r, place)) / C_AU_PER_DAY
+    beta = 2.0 * mu / r0 - dot3(v, v)
+    f, g, f_rate, g_rate = lagrange_of(r0, dot3(r, v), beta, elapsed - delay, mu)
+    there, velocity = combined3(f, r, g, v), combined3(f_rate, r, g_rate, v)
+    pull, start = -mu / length3(there) ** 3, there
     for _ in range(3):
         # what remains is minutes at most, over which a parabola is exact to 1e-13 au
-        exact = norm(r_t - position) / C_AU_PER_DAY
-        shift = (delay - exact)[:, None]
-        r_t = r_t + shift * (v_t + 0.5 * shift * pull)
-        v_t = v_t + shift * pull
-        delay = exact
-    path = r_t - position
-    rho = norm(path)
-    direction = path / rho[:, None]
-    return Sighting(direction, rho, range_rate(direction, v_t, velocity), v_t)
+        exact = length3(minus3(there, place)) / C_AU_PER_DAY
+        shift, delay = delay - exact, exact
+        there = plus3(there, shift, plus3(velocity, 0.5 * shift * pull, start))
+        velocity = plus3(velocity, shift * pull, start)
+    return minus3(there, place), velocity
 
 
 def range_rate(direction: FloatArray, v: FloatArray, velocity: FloatArray) -> FloatArray:
@@ -117,8 +158,13 @@ def range_rate(direction: FloatArray, v: FloatArray, velocity: FloatArray) -> Fl
         Velocities of the object at emission and of the observer at reception [au/d].
     """
     # d(rho)/dt = L . (v (1 - rho_dot/c) - V), solved for rho_dot
-    along = dot(direction, v)
-    return (along - dot(direction, velocity)) / (1.0 + along / C_AU_PER_DAY)
+    return range_rate_along(dot(direction, v), dot(direction, velocity))
+
+
+@formula
+def range_rate_along(along: Any, of_observer: Any) -> Any:
+    """`range_rate` from the velocities of object and observer along the line of sight."""
+    return (along - of_observer) / (1.0 + along / C_AU_PER_DAY)
 
 
 def sky_residuals(arcs: Arcs, r: FloatArray, v: FloatArray, epoch: FloatArray) -> FloatArray:
@@ -133,9 +179,46 @@ def sky_residuals(arcs: Arcs, r: FloatArray, v: FloatArray, epoch: FloatArray) -
     epoch : ndarray, shape (M,)
         Their epochs [MJD TDB].
     """
-    owner = arcs.owner
-    predicted = sight(r[owner], v[owner], epoch[owner], arcs.t, arcs.position, arcs.velocity)
-    return sky_offsets(arcs.direction, predicted.direction)
+    columns = arcs.t, arcs.direction, arcs.position, r, v, epoch
+    return _residuals_of_arcs(arcs.offsets, *map(plain, columns))
+
+
+@compiled
+def _residuals_of_arcs(
+    offsets: IntArray,
+    t: FloatArray,
+    direction: FloatArray,
+    position: FloatArray,
+    r: FloatArray,
+    v: FloatArray,
+    epoch: FloatArray,
+) -> FloatArray:
+    """`sky_residuals` of all arcs."""
+    residuals = np.empty((len(t), 2))
+    for k in range(len(r)):
+        r_k, v_k = row(r, k), row(v, k)
+        for i in range(offsets[k], offsets[k + 1]):
+            path, _ = light_path(r_k, v_k, t[i] - epoch[k], row(position, i), GM_SUN)
+            residuals[i, 0], residuals[i, 1] = sky_offset(row(direction, i), path)
+    return residuals
+
+
+@compiled
+def sky_offset(observed: Triple, path: Triple) -> tuple[float, float]:
+    """Observed minus predicted sky offset (east, north) [rad] of one observation.
+
+    From the observed unit vector and the line to the object, of any length.
+    """
+    offset = plus3(observed, -1.0 / length3(path), path)
+    return _plane_offset(*observed, *offset)
+
+
+@formula
+def _plane_offset(x: Any, y: Any, z: Any, dx: Any, dy: Any, dz: Any) -> Any:
+    """Components to the east and to the north of a small displacement of a unit vector."""
+    # the axes of `sky_basis`, from the direction itself instead of its angles
+    cos_dec = np.hypot(x, y)
+    return (x * dy - y * dx) / cos_dec, dz * cos_dec - (x * dx + y * dy) / cos_dec * z
 
 
 def sky_offsets(observed: FloatArray, predicted: FloatArray) -> FloatArray:
@@ -149,9 +232,4 @@ def sky_offsets(observed: FloatArray, predicted: FloatArray) -> FloatArray:
         Unit vectors.
     """
     offset = observed - predicted
-    # the axes of `sky_basis`, from the direction itself instead of its angles
-    x, y, z = observed.T
-    cos_dec = np.hypot(x, y)
-    east = (x * offset[..., 1] - y * offset[..., 0]) / cos_dec
-    meridian = (x * offset[..., 0] + y * offset[..., 1]) / cos_dec
-    return np.stack([east, offset[..., 2] * cos_dec - meridian * z], axis=-1)
+    return np.stack(_plane_offset(*observed.T, *np.moveaxis(offset, -1, 0)), axis=-1)

@@ -70,6 +70,19 @@ class PriorTable(NamedTuple):
     """Distances of its nodes."""
 
 
+def simple_prior(kind: str) -> PriorTable:
+    """Prior without a population, the simplest table: it has one node.
+
+    Parameters
+    ----------
+    kind : {"uniform", "log-uniform", "phase space"}
+        Constant in range and range-rate, divided by the range, or constant in phase space.
+    """
+    node = np.zeros((1, 1, 1, 1), dtype=np.float32)
+    powers = {"uniform": (0.0, 0.0), "log-uniform": (-1.0, 0.0), "phase space": (0.0, 1.0)}
+    return PriorTable(node, node, np.array([*powers[kind], 0.0, 0.0]), np.ones(4))
+
+
 def cumulative(log_density: FloatArray, step: float) -> FloatArray:
     """Logarithm of the number of objects brighter than each node of the last axis.
 

@@ -19,15 +19,22 @@ three monotone pieces.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+import math
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from neoranging.core import columns
-from neoranging.typing import FloatArray
+from neoranging.core.compiled import compiled
+from neoranging.typing import FloatArray, IntArray
 
-_MAX_ITERATIONS = 200  # bisection alone needs about 60; Newton makes it 5 to 10
+MOST_ROOTS: Final = 3
+"""Roots that one equation can have."""
+
+_MAX_ITERATIONS: Final = 200
+"""Of one root: bisection alone needs about 60; Newton makes it 5 to 10."""
+
+_ROUNDING: Final = 4.0e-16
+"""Relative step at which a root stands."""
 
 
 class RangeEquation(NamedTuple):
@@ -61,9 +68,7 @@ class RangeEquation(NamedTuple):
         return rho
 
 
-# without motion the coefficients overflow, and there are no roots
-@np.errstate(all="ignore")
-def positive_ranges(equation: RangeEquation) -> tuple[FloatArray, np.ndarray]:
+def positive_ranges(equation: RangeEquation) -> tuple[FloatArray, IntArray]:
     """All positive ranges that satisfy the equation.
 
     Returns
@@ -74,94 +79,116 @@ def positive_ranges(equation: RangeEquation) -> tuple[FloatArray, np.ndarray]:
         The arc that each belongs to.
     """
     P, Q, E, R, mu = equation
+    rho, count = np.empty((len(P), MOST_ROOTS)), np.empty(len(P), dtype=np.int64)
+    _positive_ranges(P, Q, E, R, mu, rho, count)
+    arc = np.repeat(np.arange(len(P)), count)
+    return rho[np.arange(MOST_ROOTS) < count[:, None]], arc
+
+
+@compiled
+def _positive_ranges(
+    P: FloatArray,
+    Q: FloatArray,
+    E: FloatArray,
+    R: FloatArray,
+    mu: float,
+    rho: FloatArray,
+    count: IntArray,
+) -> None:
+    for k in range(len(P)):
+        count[k] = positive_roots(P[k], Q[k], E[k], R[k], mu, rho[k])
+
+
+@compiled
+def positive_roots(P: float, Q: float, E: float, R: float, mu: float, rho: FloatArray) -> int:
+    """Positive ranges of one equation, written to ``rho`` in order of heliocentric distance.
+
+    Parameters
+    ----------
+    P, Q, E, R, mu : float
+        See `RangeEquation`; without motion they are not finite, and there are no roots.
+    rho : ndarray, shape (MOST_ROOTS,)
+        Takes the ranges.
+
+    Returns
+    -------
+    int
+        Number of the ranges.
+    """
     # in units of R the coefficients are of order one for every centre and unit system
     a = (P * P + 2.0 * P * E) / R**2 + 1.0
     b = 2.0 * mu * Q * (P + E) / R**5
     c = (mu * Q) ** 2 / R**8
-    radius = _positive_roots(a, b, c) * R[:, None]
-    rho = P[:, None] + Q[:, None] * mu / radius**3
-    arc, slot = np.nonzero(np.isfinite(rho) & (rho > 0.0))
-    rho = rho[arc, slot]
-    # the difference that gives a range far smaller than P loses digits, which a step restores
-    polished = columns.take(equation, arc).polish(rho, steps=1)
-    return np.where(np.abs(polished - rho) < 1.0e-3 * rho, polished, rho), arc
-
-
-def _positive_roots(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
-    """Positive roots of ``s^8 - a s^6 - b s^3 - c`` (c >= 0), shape (M, 3), NaN padded."""
-    usable = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
-    a, b, c = (np.where(usable, x, 0.0) for x in (a, b, c))
-    upper = 1.001 * np.max(
-        [
-            np.sqrt(3.0 * np.maximum(a, 0.0)),
-            (3.0 * np.maximum(b, 0.0)) ** 0.2,
-            (3.0 * c) ** 0.125,
-        ],
-        axis=0,
+    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+        return 0
+    upper = 1.001 * max(
+        math.sqrt(3.0 * max(a, 0.0)), (3.0 * max(b, 0.0)) ** 0.2, (3.0 * c) ** 0.125
     )
-    zero = np.zeros_like(a)
-
-    def quintic(s: FloatArray, k: np.ndarray) -> tuple[FloatArray, FloatArray]:
-        s2 = s * s
-        return (
-            (8.0 * s2 - 6.0 * a[k]) * s2 * s - 3.0 * b[k],
-            (40.0 * s2 - 18.0 * a[k]) * s2,
-        )
-
-    def octic(s: FloatArray, k: np.ndarray) -> tuple[FloatArray, FloatArray]:
-        s2 = s * s
-        s3 = s2 * s
-        value = ((s2 - a[k]) * s3 - b[k]) * s3 - c[k]
-        return value, ((8.0 * s2 - 6.0 * a[k]) * s3 - 3.0 * b[k]) * s2
-
-    turn = np.sqrt(0.45 * np.maximum(a, 0.0))
-    low, high = _bracketed_roots(quintic, np.stack([zero, turn, upper]))
+    turn = math.sqrt(0.45 * max(a, 0.0))
+    low = _root_between(a, b, c, True, 0.0, turn)
+    high = _root_between(a, b, c, True, turn, upper)
     # a missing stationary point leaves an empty piece, which has no root
-    low = np.where(np.isnan(low), 0.0, low)
-    high = np.where(np.isnan(high), low, high)
-    roots = _bracketed_roots(octic, np.stack([zero, low, high, upper]))
-    roots[:, ~usable] = np.nan
-    return roots.T
+    low = 0.0 if math.isnan(low) else low
+    high = low if math.isnan(high) else high
+    n = 0
+    for first, last in ((0.0, low), (low, high), (high, upper)):
+        radius = _root_between(a, b, c, False, first, last) * R
+        range_ = P + Q * mu / radius**3
+        if math.isfinite(range_) and range_ > 0.0:
+            # the difference that gives a range far smaller than P loses digits: a step restores
+            polished = polished_range(range_, P, Q, E, R, mu)
+            rho[n] = polished if abs(polished - range_) < 1.0e-3 * range_ else range_
+            n += 1
+    return n
 
 
-def _bracketed_roots(
-    function: Callable[[FloatArray, np.ndarray], tuple[FloatArray, FloatArray]],
-    edges: FloatArray,
-) -> FloatArray:
-    """Root of each of M functions between consecutive edges (n + 1, M), NaN where there is none.
+@compiled
+def polished_range(rho: float, P: float, Q: float, E: float, R: float, mu: float) -> float:
+    """Range after a step of Newton's method from a neighbouring root; see `RangeEquation`."""
+    r = math.sqrt(rho * (rho + 2.0 * E) + R * R)
+    pull = Q * mu / r**3
+    return rho - (rho - P - pull) / (1.0 + 3.0 * pull * (rho + E) / (r * r))
 
-    Each function must be monotone there; ``function(s, k)`` gives value and slope of functions k.
-    Newton's method that falls back to bisection whenever it leaves the bracket or stops halving
-    its step; only the brackets still open are evaluated.
+
+@compiled
+def _root_between(a: float, b: float, c: float, of_slope: bool, first: float, last: float) -> float:
+    """Root of ``s^8 - a s^6 - b s^3 - c`` (c >= 0), or of its slope, NaN where there is none.
+
+    The polynomial must be monotone between the two edges. Newton's method that falls back to
+    bisection whenever it leaves the bracket or stops halving its step.
     """
-    n, m = len(edges) - 1, edges.shape[1]
-    low, high = edges[:-1].ravel(), edges[1:].ravel()
-    which = np.tile(np.arange(m), n)
-    f_low, f_high = function(low, which)[0], function(high, which)[0]
-    root = np.full(n * m, np.nan)
-    index = np.nonzero((low < high) & (f_low * f_high <= 0.0) & (f_low != f_high))[0]
-    rising = f_high[index] > f_low[index]
-    lo, hi = low[index], high[index]
-    x = 0.5 * (lo + hi)
-    previous = hi - lo
+    f_low, _ = _value_and_slope(a, b, c, of_slope, first)
+    f_high, _ = _value_and_slope(a, b, c, of_slope, last)
+    if not (first < last and f_low * f_high <= 0.0 and f_low != f_high):
+        return math.nan
+    rising = f_high > f_low
+    x, previous = 0.5 * (first + last), last - first
     for _ in range(_MAX_ITERATIONS):
-        if not len(index):
-            break
-        value, slope = function(x, which[index])
-        above = (value > 0.0) == rising
-        lo, hi = np.where(above, lo, x), np.where(above, x, hi)
+        value, slope = _value_and_slope(a, b, c, of_slope, x)
+        if (value > 0.0) == rising:
+            last = x
+        else:
+            first = x
         newton = x - value / slope
-        step = np.abs(newton - x)
+        step = abs(newton - x)
         # a last step of rounding size may point out of the bracket: ask for its size first
-        done = (value == 0.0) | (step <= 4.0e-16 * x)
-        root[index[done]] = x[done]
-        trusted = (newton > lo) & (newton < hi) & (step < 0.5 * previous)
-        new = np.where(trusted, newton, 0.5 * (lo + hi))
-        previous = np.abs(new - x)
-        done |= previous <= 4.0e-16 * new
-        root[index[done]] = x[done]
-        keep = ~done
-        index, rising = index[keep], rising[keep]
-        lo, hi, x, previous = lo[keep], hi[keep], new[keep], previous[keep]
-    root[index] = x
-    return root.reshape(n, m)
+        if value == 0.0 or step <= _ROUNDING * x:
+            break
+        trusted = first < newton < last and step < 0.5 * previous
+        new = newton if trusted else 0.5 * (first + last)
+        previous = abs(new - x)
+        if previous <= _ROUNDING * new:
+            break
+        x = new
+    return x
+
+
+@compiled
+def _value_and_slope(a: float, b: float, c: float, of_slope: bool, s: float) -> tuple[float, float]:
+    """The octic, or the quintic that its slope is but for a factor s^2, with its own slope."""
+    s2 = s * s
+    s3 = s2 * s
+    if of_slope:
+        return (8.0 * s2 - 6.0 * a) * s3 - 3.0 * b, (40.0 * s2 - 18.0 * a) * s2
+    value = ((s2 - a) * s3 - b) * s3 - c
+    return value, ((8.0 * s2 - 6.0 * a) * s3 - 3.0 * b) * s2

@@ -16,9 +16,9 @@ import numpy as np
 from neoranging.constants import C_AU_PER_DAY, GM_EARTH, GM_SUN
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import Attributables
-from neoranging.core.compiled import compiled
+from neoranging.core.compiled import compiled, inlined, inner
 from neoranging.core.ephemeris import ATTRACTOR_TERMS
-from neoranging.core.geometry import cross, dot, line_of_sight, norm, sky_basis
+from neoranging.core.geometry import line_of_sight, sky_basis
 from neoranging.core.motion import ORDER, advance, evaluate, expand, series_space, shifted
 from neoranging.core.noise import (
     LEAST_CLAIM_RAD,
@@ -101,7 +101,8 @@ class Space(NamedTuple):
     """Inverse variances for each scale, shape (n, 2, N_SCALES)."""
     scale: FloatArray
     """Of visit and axis for each scale: the sum of the weights, the weight of the mean, the
-    logarithms of both and of the determinant; shape (visits, 2, 5, N_SCALES)."""
+    logarithms of both and of the determinant, and by how much less the square of the mean counts;
+    shape (visits, 2, 6, N_SCALES)."""
     mixture: FloatArray
     """Probability of each scale, shape (visits, N_SCALES)."""
     mean_weight: FloatArray
@@ -111,6 +112,9 @@ class Space(NamedTuple):
     lever: FloatArray
     """Leverage of visit and axis, of the scatter and of the mean, and twice the factor of second
     order; shape (visits, 2, 3)."""
+    product: FloatArray
+    """Weighted products of visit and axis: those of derivatives with each other, those with the
+    residuals, and sums of derivatives and residuals; shape (visits, 2, 7, 6)."""
     part: FloatArray
     """Part of a visit and axis in the normal matrix and in its right-hand side, shape (4, 5)."""
     share: FloatArray
@@ -121,12 +125,16 @@ class Space(NamedTuple):
     """Inverse of that factor, shape (5, 5)."""
     inverse: FloatArray
     """Inverse of the normal matrix, shape (5, 5)."""
-    gathered: FloatArray
-    """Weighted sums of derivatives and residuals of a visit, shape (6,)."""
+    alone: FloatArray
+    """The same of its part of the attributable, shape (4, 4)."""
+    step: FloatArray
+    """Last change of the corrections, shape (5,)."""
     by_scale: FloatArray
     """Weighted squares and means of the residuals, and the logarithm, shape (3, N_SCALES)."""
     fit: FloatArray
     """Corrections of the attributable, and of the range-rate, shape (5,)."""
+    counts: IntArray
+    """Fits that were made, and paths that they predicted, shape (2,)."""
 
 
 def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> Nights:
@@ -141,57 +149,114 @@ def nights(arcs: Arcs, attributables: Attributables, attractors: FloatArray) -> 
     attractors : ndarray, shape (M, 2, 3, ATTRACTOR_TERMS)
         Paths of Earth and Moon, by `neoranging.ephemeris.states.attractors`.
     """
-    a, owner, middle = attributables, arcs.owner, arcs.triplet[:, 1]
+    a, m, n, middle = attributables, len(arcs), len(arcs.t), arcs.triplet[:, 1]
     u, (east, north) = line_of_sight(a.ra, a.dec), sky_basis(a.ra, a.dec)
     rate = (a.ra_rate * np.cos(a.dec))[:, None] * east + a.dec_rate[:, None] * north
-    time = arcs.t - arcs.t[middle][owner]
-    direction, change = arcs.direction, _acceleration(a, u, rate)
-    # clocks displace an object along its motion, which is another at each observation
-    motion = rate[owner] + time[:, None] * change[owner]
-    motion -= dot(motion, direction)[:, None] * direction
-    speed = norm(motion)
-    along = np.where(speed[:, None] > 0.0, motion, east[owner])
-    along /= norm(along)[:, None]
-    axes = np.stack([along, cross(direction, along)], axis=1)
-    here = np.stack(sky_basis(arcs.ra, arcs.dec), axis=1)
-    turn = np.einsum("nai,nbi->nab", axes, here)
-    variance = np.stack([arcs.sigma_ra**2, arcs.sigma_dec**2], axis=1) + LEAST_CLAIM_RAD**2
-    sigma = np.sqrt(np.einsum("nab,nb->na", turn**2, variance))
-    clock = np.stack([TIMING_D * speed, np.zeros_like(speed)], axis=1)
-    visit = arcs.visit_number
-    ends = np.maximum.reduceat(visit, arcs.offsets[:-1]) + 1
-    n_visits = np.diff(ends, prepend=0)
-    shared = (OFFSET * sigma) ** 2
-    shared[:, 0] += (VISIT_TIMING_D * speed) ** 2
-    offset = np.stack([np.bincount(visit, s) / np.bincount(visit) for s in shared.T], axis=1)
-    return Nights(
+    night = Nights(
         arcs.offsets,
         np.ascontiguousarray(middle),
-        time,
+        np.empty(n),
         np.ascontiguousarray(arcs.position),
-        direction,
-        axes,
-        sigma,
-        clock,
-        offset[visit],
-        visit - (ends - n_visits)[owner],
-        n_visits,
-        (n_visits == 1) & (arcs.sum(clock[:, 0] > _FAINT_CLOCK * sigma[:, 0]) == 0),
+        arcs.direction,
+        np.empty((n, 2, 3)),
+        np.empty((n, 2)),
+        np.empty((n, 2)),
+        np.empty((n, 2)),
+        np.empty(n, dtype=np.int64),
+        np.empty(m, dtype=np.int64),
+        np.empty(m, dtype=np.bool_),
         np.stack([u, rate, east, north], axis=1),
         np.stack([arcs.position[middle], arcs.velocity[middle]], axis=1),
         np.ascontiguousarray(attractors),
     )
+    basis = np.stack(sky_basis(arcs.ra, arcs.dec), axis=1)
+    claims = np.stack([arcs.sigma_ra, arcs.sigma_dec], axis=1)
+    _prepare(night, arcs.t, basis, claims, arcs.visit_number, np.ascontiguousarray(a.curvature))
+    return night
 
 
-def _acceleration(
-    attributables: Attributables, direction: FloatArray, rate: FloatArray
-) -> FloatArray:
-    """Change of the motion on the sky [rad/d^2], shape (M, 3); zero where it is not known."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        along = rate / norm(rate)[:, None]
-    bend = attributables.curvature
-    change = bend[:, :1] * along + bend[:, 1:] * cross(direction, along)
-    return np.where(np.isfinite(change), change, 0.0)
+@compiled
+def _prepare(
+    night: Nights,
+    t: FloatArray,
+    basis: FloatArray,
+    claims: FloatArray,
+    visit: IntArray,
+    bend: FloatArray,
+) -> None:
+    """Fill in times, visits, axes and errors; ``basis`` is east and north at each observation."""
+    next_visit = 0
+    for arc in range(len(night.first)):
+        first, last = night.offsets[arc], night.offsets[arc + 1]
+        begun, is_calm = next_visit, True
+        for row in range(first, last):
+            night.time[row] = t[row] - t[night.first[arc]]
+            night.visit[row] = visit[row] - begun
+            next_visit = max(next_visit, visit[row] + 1)
+            speed = _set_axes(night, arc, row, bend)
+            for axis in range(2):
+                variance = 0.0
+                for side in range(2):
+                    turn = 0.0
+                    for j in range(3):
+                        turn += night.axes[row, axis, j] * basis[row, side, j]
+                    variance += turn * turn * (claims[row, side] ** 2 + LEAST_CLAIM_RAD**2)
+                night.sigma[row, axis] = math.sqrt(variance)
+                night.offset[row, axis] = OFFSET**2 * variance
+                night.clock[row, axis] = 0.0
+            night.clock[row, 0] = TIMING_D * speed
+            night.offset[row, 0] += (VISIT_TIMING_D * speed) ** 2
+            is_calm = is_calm and not night.clock[row, 0] > _FAINT_CLOCK * night.sigma[row, 0]
+        night.n_visits[arc] = next_visit - begun
+        night.is_plain[arc] = is_calm and night.n_visits[arc] == 1
+        for v in range(night.n_visits[arc]):
+            for axis in range(2):
+                total, count = 0.0, 0
+                for row in range(first, last):
+                    if night.visit[row] == v:
+                        total += night.offset[row, axis]
+                        count += 1
+                for row in range(first, last):
+                    if night.visit[row] == v:
+                        night.offset[row, axis] = total / count
+
+
+@inner
+def _set_axes(night: Nights, arc: int, row: int, bend: FloatArray) -> float:
+    """Axes along and across the motion of an observation, and its speed [rad/d].
+
+    Clocks displace an object along its motion, which is another at each observation: ``bend`` has
+    the curvatures of the arcs along and across it, NaN where they are not known.
+    """
+    frame, direction, along = night.frame[arc], night.direction[row], night.axes[row, 0]
+    square, slant = 0.0, 0.0
+    for j in range(3):
+        square += frame[1, j] ** 2
+    has_bend = square > 0.0 and math.isfinite(bend[arc, 0] + bend[arc, 1])
+    factor = night.time[row] / math.sqrt(square) if has_bend else 0.0
+    for j in range(3):
+        along[j] = frame[1, j]
+        if has_bend:
+            k, i = (j + 1) % 3, (j + 2) % 3
+            across = frame[0, k] * frame[1, i] - frame[0, i] * frame[1, k]
+            along[j] += factor * (bend[arc, 0] * frame[1, j] + bend[arc, 1] * across)
+        slant += along[j] * direction[j]
+    square = 0.0
+    for j in range(3):
+        along[j] -= slant * direction[j]
+        square += along[j] ** 2
+    speed = math.sqrt(square)
+    if not speed > 0.0:  # of an object that stands still any axes will do
+        square = 0.0
+        for j in range(3):
+            along[j] = frame[2, j]
+            square += along[j] ** 2
+    for j in range(3):
+        along[j] /= math.sqrt(square)
+    for j in range(3):
+        k, i = (j + 1) % 3, (j + 2) % 3
+        night.axes[row, 1, j] = direction[k] * along[i] - direction[i] * along[k]
+    return speed
 
 
 @compiled
@@ -207,23 +272,26 @@ def make_space(n: int, n_visits: int) -> Space:
         np.zeros((n, 2, 5)),
         np.zeros((n, 2)),
         np.zeros((n, 2, N_SCALES)),
-        np.zeros((n_visits, 2, 5, N_SCALES)),
+        np.zeros((n_visits, 2, 6, N_SCALES)),
         np.zeros((n_visits, N_SCALES)),
         np.zeros((n, 2)),
         np.zeros((n_visits, 2, 2)),
         np.zeros((n_visits, 2, 3)),
+        np.zeros((n_visits, 2, 7, 6)),
         np.zeros((4, 5)),
         np.zeros((4, 4)),
         np.zeros((5, 6)),
         np.zeros((5, 5)),
         np.zeros((5, 5)),
-        np.zeros(6),
+        np.zeros((4, 4)),
+        np.zeros(5),
         np.zeros((3, N_SCALES)),
         np.zeros(5),
+        np.zeros(2, dtype=np.int64),
     )
 
 
-@compiled
+@inlined
 def node_state(night: Nights, arc: int, rho: float, rho_dot: float, space: Space) -> None:
     """State at emission of a range, a range-rate and the corrected attributable."""
     frame, place, fit, state = night.frame, night.place, space.fit, space.state
@@ -248,7 +316,23 @@ def node_state(night: Nights, arc: int, rho: float, rho_dot: float, space: Space
         state[1, axis] = apparent * stretch
 
 
-@compiled
+@inlined
+def magnitude_shift(night: Nights, arc: int, rho: float, space: Space) -> float:
+    """Apparent minus absolute magnitude of a node, by the H-G system with the slope 0.15."""
+    state, place = space.state, night.place
+    distance, toward = 0.0, 0.0
+    for axis in range(3):
+        r = place[arc, 0, axis] + rho * state[2, axis]
+        distance += r * r
+        toward += r * state[2, axis]
+    distance = math.sqrt(distance)
+    cos_phase = min(max(toward / distance, -1.0), 1.0)
+    tan_half = math.sqrt((1.0 - cos_phase) / (1.0 + cos_phase + 1.0e-15))
+    bright = 0.85 * math.exp(-3.33 * tan_half**0.63) + 0.15 * math.exp(-1.87 * tan_half**1.22)
+    return 5.0 * math.log10(rho * distance) - 2.5 * math.log10(bright)
+
+
+@inlined
 def predict_by_sun(night: Nights, arc: int, rho: float, rho_dot: float, space: Space) -> None:
     """Directions and distances of a node at all epochs of a short arc, under the Sun alone.
 
@@ -285,7 +369,7 @@ def predict_by_sun(night: Nights, arc: int, rho: float, rho_dot: float, space: S
         sight[i, 3] = distance
 
 
-@compiled
+@inner
 def predict_in_steps(
     night: Nights, arc: int, rho: float, rho_dot: float, n_bodies: int, space: Space
 ) -> bool:
@@ -341,7 +425,7 @@ def predict_in_steps(
     return True
 
 
-@compiled
+@inlined
 def differentiate(night: Nights, arc: int, rho: float, rho_dot: float, space: Space) -> None:
     """Residuals of the predicted path, and their partial derivatives by the five numbers of a fit.
 
@@ -380,16 +464,27 @@ def differentiate(night: Nights, arc: int, rho: float, rho_dot: float, space: Sp
             slope[i, axis, 4] = radial
 
 
-@compiled
+@inner
 def differentiate_paths(
-    night: Nights, arc: int, rho: float, rho_dot: float, n_bodies: int, space: Space
+    night: Nights,
+    arc: int,
+    rho: float,
+    rho_dot: float,
+    n_bodies: int,
+    n_free: int | np.int64,
+    space: Space,
 ) -> None:
-    """Partial derivatives by differences of whole paths, where the Earth bends them strongly."""
+    """Partial derivatives by differences of whole paths, where the Earth bends them strongly.
+
+    They are those by the first ``n_free`` numbers of a fit.
+    """
     first, n = night.offsets[arc], night.offsets[arc + 1] - night.offsets[arc]
-    axes, sight, slope = night.axes, space.sight, space.slope
-    space.base[:n] = sight[:n]
+    axes, sight, base, slope = night.axes, space.sight, space.base, space.slope
+    for i in range(n):
+        for j in range(4):
+            base[i, j] = sight[i, j]
     span = max(night.time[first + n - 1] - night.time[first], 1.0e-3)
-    for p in range(5):
+    for p in range(n_free):
         step = 1.0e-6 if p < 2 else 1.0e-6 / span
         rate = rho_dot
         if p < 4:
@@ -407,5 +502,5 @@ def differentiate_paths(
             for axis in range(2):
                 change = 0.0
                 for j in range(3):
-                    change += axes[first + i, axis, j] * (sight[i, j] - space.base[i, j])
+                    change += axes[first + i, axis, j] * (sight[i, j] - base[i, j])
                 slope[i, axis, p] = change / step

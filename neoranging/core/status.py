@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 import numpy as np
 
@@ -95,6 +96,9 @@ class RangeStatus(Enum):
         return hash(self.name)
 
 
+_USABLE: Final = np.array([member.usable for member in RangeStatus])
+
+
 def is_usable(status: CodeArray) -> BoolArray:
     """Usability of answers by their status codes, `RangeStatus.usable` of each."""
-    return np.array([member.usable for member in RangeStatus])[status]
+    return _USABLE[status]

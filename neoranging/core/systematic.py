@@ -24,11 +24,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from neoranging.constants import C_AU_PER_DAY, GM_EARTH, GM_SUN, OBLIQUITY_J2000, R_EARTH
-from neoranging.core.compiled import announced, compiled
+from neoranging.core.compiled import announced, compiled, inlined, inner
 from neoranging.core.likelihood import begin_arc, fit_node, largest_errors
 from neoranging.core.posterior import Posterior
 from neoranging.core.priors import PriorTable, log_density
-from neoranging.core.sightings import Nights, Space, make_space, node_state
+from neoranging.core.sightings import Nights, Space, magnitude_shift, make_space, node_state
 from neoranging.typing import FloatArray, IntArray
 
 N_RATES: Final = 20
@@ -55,6 +55,13 @@ where columns are proposed and only the prior asked for has to be served."""
 
 _RESOLVED: Final = 1.0
 """Difference of the best likelihoods of neighbours from which a maximum is halved into."""
+
+_CUSP: Final = 10.0
+"""What an observation may add to a maximum beyond the lines of `needs_between`: twice the logarithm
+of the ratio of the largest scale of its errors to the least. With known scales they are bounds."""
+
+_HOPELESS: Final = 1000.0
+"""Logarithm of the likelihood below all that counts from which a fit need not settle."""
 
 _EDGE_DEPTH: Final = 7.0
 """Logarithm of the mass of the outermost column, below the largest, at which a posterior ends."""
@@ -111,6 +118,14 @@ class Columns(NamedTuple):
     """Range-rate, width, log likelihood and log prior, shape (columns, rates, 4)."""
     filled: IntArray
     """1 where the nodes are worked out."""
+    order: IntArray
+    """Columns by range."""
+    planned: FloatArray
+    """Logarithms of the ranges of columns to be made, and the column each is fitted from."""
+    near: IntArray
+    tops: FloatArray
+    """Largest mass under each of three priors, and the least height of a maximum that counts, see
+    `needs_between`; shape (4,)."""
 
 
 @compiled
@@ -125,10 +140,14 @@ def make_columns(n_rates: int) -> Columns:
         np.zeros((_MOST_COLUMNS, 2)),
         np.zeros((_MOST_COLUMNS, n_rates, 4)),
         np.zeros(_MOST_COLUMNS, dtype=np.int64),
+        np.zeros(_MOST_COLUMNS, dtype=np.int64),
+        np.zeros(_MOST_COLUMNS),
+        np.zeros(_MOST_COLUMNS, dtype=np.int64),
+        np.zeros(4),
     )
 
 
-@compiled
+@inlined
 def strip(night: Nights, arc: int, rho: float, space: Space) -> tuple[float, float]:
     """Least and largest range-rate bound to the Sun, for the fitted attributable; NaN if none is.
 
@@ -146,7 +165,7 @@ def strip(night: Nights, arc: int, rho: float, space: Space) -> tuple[float, flo
     return -along - half, -along + half
 
 
-@compiled
+@inlined
 def log_prior(
     rho: float, rho_dot: float, size: float, least: float, prior: PriorTable, space: Space
 ) -> float:
@@ -184,23 +203,7 @@ def log_prior(
     return density + in_phase_space
 
 
-@compiled
-def magnitude_shift(night: Nights, arc: int, rho: float, space: Space) -> float:
-    """Apparent minus absolute magnitude of a node, by the H-G system with the slope 0.15."""
-    state, place = space.state, night.place
-    distance, toward = 0.0, 0.0
-    for axis in range(3):
-        r = place[arc, 0, axis] + rho * state[2, axis]
-        distance += r * r
-        toward += r * state[2, axis]
-    distance = math.sqrt(distance)
-    cos_phase = min(max(toward / distance, -1.0), 1.0)
-    tan_half = math.sqrt((1.0 - cos_phase) / (1.0 + cos_phase + 1.0e-15))
-    bright = 0.85 * math.exp(-3.33 * tan_half**0.63) + 0.15 * math.exp(-1.87 * tan_half**1.22)
-    return 5.0 * math.log10(rho * distance) - 2.5 * math.log10(bright)
-
-
-@compiled
+@inlined
 def fill_column(
     night: Nights,
     arc: int,
@@ -235,7 +238,7 @@ def fill_column(
             if unit < np.inf:
                 left, right = rate + unit * math.sinh(left), rate + unit * math.sinh(right)
             rho_dot = 0.5 * (left + right)
-            likelihood, _ = fit_node(night, arc, rho, rho_dot, np.int64(4), space)
+            likelihood, _, _ = fit_node(night, arc, rho, rho_dot, np.int64(4), space)
             nodes[column, k, 0] = rho_dot
             nodes[column, k, 1] = right - left
             nodes[column, k, 2] = likelihood
@@ -259,7 +262,7 @@ def fill_column(
     columns.filled[column] = 1
 
 
-@compiled
+@inlined
 def _log_weight(nodes: FloatArray, column: int, k: int, which: int) -> float:
     """Logarithm of the weight of a node in its column, by the likelihood or with the prior."""
     value = nodes[column, k, 2] + math.log(nodes[column, k, 1])
@@ -268,7 +271,7 @@ def _log_weight(nodes: FloatArray, column: int, k: int, which: int) -> float:
     return value + nodes[column, k, 3] if which else value
 
 
-@compiled
+@inlined
 def add_column(
     night: Nights, arc: int, column: int, log_rho: float, near: int, columns: Columns, space: Space
 ) -> None:
@@ -286,10 +289,16 @@ def add_column(
         if round_ > 1:
             rate = low + (high - low) * ((_GOLDEN * round_) % 1.0)
         rate = min(max(rate, low), high)
-        best, optimum = fit_node(night, arc, rho, rate, 5 if round_ == 0 else np.int64(4), space)
+        n_free = 5 if round_ == 0 else 4
+        best, optimum, is_settled = fit_node(night, arc, rho, rate, n_free, space)
         if round_ == 0 and best > -np.inf and abs(optimum) < C_AU_PER_DAY:
             rate, error = optimum, math.sqrt(space.inverse[4, 4])
             low, high = strip(night, arc, rho, space)
+            if is_settled and low < rate < high:
+                break
+            # next to the Earth it takes many long fits to learn by how much they all fail
+            if not is_settled and best < columns.tops[3] - _HOPELESS:
+                break
         elif round_ == 0:
             rate = 0.5 * (low + high)
         if error == np.inf and (round_ == 0 or best == -np.inf):
@@ -306,15 +315,13 @@ def add_column(
     columns.filled[column] = 0
 
 
-@compiled
-def needs_between(
-    columns: Columns, order: IntArray, j: int, tops: FloatArray, proposed: bool
-) -> bool:
-    """Flag of a pair of neighbours, ``order[j]`` and the next, that needs a column between them.
+@inlined
+def needs_between(columns: Columns, n: int, j: int, proposed: bool) -> bool:
+    """Flag of a pair of neighbours of n, by range the j-th and the next, that needs one between.
 
     Where the columns were ``proposed`` the prior asked for alone has a say.
     """
-    n = len(order)
+    order, tops = columns.order, columns.tops
     a, b = order[j], order[j + 1]
     before, after = order[max(j - 1, 0)], order[min(j + 2, n - 1)]
     x, best = columns.log_rho, columns.best
@@ -325,11 +332,21 @@ def needs_between(
         (best[a] > best[b] and (j == 0 or best[a] >= best[before]))
         or (best[b] > best[a] and (j == n - 2 or best[b] >= best[after]))
     ):
-        return True
+        # a maximum in between lies below the lines that lead to it from either side
+        height = np.inf
+        if j > 0 and best[a] > -np.inf:
+            height = best[a] + max(best[a] - best[before], 0.0) * step / (x[a] - x[before])
+        if j < n - 2 and best[b] > -np.inf:
+            rise = max(best[b] - best[after], 0.0) * step / (x[after] - x[b])
+            height = min(height, best[b] + rise)
+        # and where one side is the end of the region, it has to show at the other
+        at_end = min(best[a], best[b]) == -np.inf
+        if height > tops[3] and not (at_end and height < max(best[a], best[b]) + _RESOLVED):
+            return True
     for which in range(1, 2) if proposed else range(3):
         # the third prior is uniform in range: a power of rho more than the likelihood alone
-        tilt, mass = 1.0 if which == 2 else 0.0, columns.mass[:, which % 2]
-        low, high = mass[a] + tilt * x[a], mass[b] + tilt * x[b]
+        tilt, mass, side = 1.0 if which == 2 else 0.0, columns.mass, which % 2
+        low, high = mass[a, side] + tilt * x[a], mass[b, side] + tilt * x[b]
         depth = tops[which] - max(low, high)
         if depth > _MASS_DEPTH:
             continue
@@ -345,16 +362,16 @@ def needs_between(
             return True
         # by how much the neighbours' slopes let the middle differ from the mean of the two
         bend = 0.0
-        if j > 0 and mass[before] > -np.inf and mass[a] > -np.inf:
-            bend += (mass[a] - mass[before]) / (x[a] - x[before])
-        if j < n - 2 and mass[after] > -np.inf and mass[b] > -np.inf:
-            bend -= (mass[after] - mass[b]) / (x[after] - x[b])
+        if j > 0 and mass[before, side] > -np.inf and mass[a, side] > -np.inf:
+            bend += (mass[a, side] - mass[before, side]) / (x[a] - x[before])
+        if j < n - 2 and mass[after, side] > -np.inf and mass[b, side] > -np.inf:
+            bend -= (mass[after, side] - mass[b, side]) / (x[after] - x[b])
         if abs(bend) * step > coarseness * _MASS_BEND:
             return True
     return False
 
 
-@compiled
+@inlined
 def first_columns(
     starts: FloatArray, far: float, close: float, planned: FloatArray, near: IntArray
 ) -> int:
@@ -372,7 +389,7 @@ def first_columns(
     return n
 
 
-@compiled
+@inner
 def range_arc(
     night: Nights,
     arc: int,
@@ -381,40 +398,44 @@ def range_arc(
     starts: FloatArray,
     columns: Columns,
     space: Space,
-    order: IntArray,
 ) -> int:
-    """Columns of one arc, their number returned; ``order`` takes them by range.
+    """Columns of one arc, their number returned.
 
     They begin at ``starts``, logarithms of ranges from far to near, evenly where there are none.
     """
     begin_arc(night, arc, space)
-    tops, planned, near = np.empty(3), np.empty(_MOST_COLUMNS), np.zeros(_MOST_COLUMNS, np.int64)
+    tops, planned, near, order = columns.tops, columns.planned, columns.near, columns.order
     for p in range(4):
         columns.fit[0, p] = columns.rate[0] = 0.0
     far, close = math.log(_FARTHEST_AU), math.log(_NEAREST_AU)
     proposed = len(starts) > 0
     depth = _DEPTH_PROPOSED if proposed else _DEPTH
+    margin = depth + _CUSP * (night.offsets[arc + 1] - night.offsets[arc])
     n_planned = first_columns(starts, far, close, planned, near)
-    n = 0
+    n, top, tops[3] = 0, -np.inf, -np.inf
     while n_planned > 0:
         for k in range(n_planned):
             add_column(night, arc, n + k, planned[k], near[k], columns, space)
+            # in order of range: few columns are new, and most of these fall in line
+            j = n + k
+            while j > 0 and columns.log_rho[order[j - 1]] > planned[k]:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = n + k
+            top = max(top, columns.best[n + k])
+            tops[3] = top - margin
         n += n_planned
-        order[:n] = np.argsort(columns.log_rho[:n])
-        top = columns.best[:n].max()
         for k in range(n):
             if columns.filled[k] == 0 and columns.best[k] > top - depth:
                 fill_column(night, arc, k, magnitude, prior, columns, space)
-        tops[:] = -np.inf
+        tops[0] = tops[1] = tops[2] = -np.inf
         for k in range(n):
             tops[0] = max(tops[0], columns.mass[k, 0])
             tops[1] = max(tops[1], columns.mass[k, 1])
             tops[2] = max(tops[2], columns.mass[k, 0] + columns.log_rho[k])
         n_planned = 0
         for j in range(n - 1):
-            if n + n_planned < _MOST_COLUMNS - 2 and needs_between(
-                columns, order[:n], j, tops, proposed
-            ):
+            if n + n_planned < _MOST_COLUMNS - 2 and needs_between(columns, n, j, proposed):
                 a, b = order[j], order[j + 1]
                 planned[n_planned] = 0.5 * (columns.log_rho[a] + columns.log_rho[b])
                 near[n_planned] = a if columns.best[a] > columns.best[b] else b
@@ -450,10 +471,9 @@ def _range_all(
     m = len(night.first)
     counts = np.zeros(m, dtype=np.int64)
     space, columns = make_space(longest, longest), make_columns(n_rates)
-    order = np.empty(_MOST_COLUMNS, dtype=np.int64)
-    at = 0
+    order, at = columns.order, 0
     for arc in range(m):
-        n = range_arc(night, arc, magnitudes[arc], prior, starts[arc], columns, space, order)
+        n = range_arc(night, arc, magnitudes[arc], prior, starts[arc], columns, space)
         begin = at
         for j in range(n):
             k = order[j]
@@ -500,7 +520,7 @@ def _complete_all(
             begin_arc(night, at, space)
             for p in range(4):
                 space.fit[p] = 0.0
-        likelihood, _ = fit_node(night, at, nodes[k, 0], nodes[k, 1], np.int64(4), space)
+        likelihood, _, _ = fit_node(night, at, nodes[k, 0], nodes[k, 1], np.int64(4), space)
         if likelihood == -np.inf:
             for p in range(4):
                 space.fit[p] = 0.0
@@ -569,16 +589,3 @@ def systematic(
     counts = _range_all(night, magnitude, prior, starts, n_rates, longest, rows)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     return Posterior(offsets, *rows[: offsets[-1]].T.copy())
-
-
-def simple_prior(kind: str) -> PriorTable:
-    """Prior without a population, the simplest table: it has one node.
-
-    Parameters
-    ----------
-    kind : {"uniform", "log-uniform", "phase space"}
-        Constant in range and range-rate, divided by the range, or constant in phase space.
-    """
-    node = np.zeros((1, 1, 1, 1), dtype=np.float32)
-    powers = {"uniform": (0.0, 0.0), "log-uniform": (-1.0, 0.0), "phase space": (0.0, 1.0)}
-    return PriorTable(node, node, np.array([*powers[kind], 0.0, 0.0]), np.ones(4))

@@ -14,22 +14,26 @@ A network answers everything, so its verdict has to come from the observations:
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from scipy.special import ndtr
 
+from neoranging.constants import GM_SUN
 from neoranging.core.answers import Answers
-from neoranging.core.arcs import Arcs
+from neoranging.core.arcs import Arcs, Observations
 from neoranging.core.attributable import Attributables
-from neoranging.core.candidates import Thresholds, solve
-from neoranging.core.gauss import gauss
+from neoranging.core.candidates import Thresholds
+from neoranging.core.compiled import announced, compiled, plain
+from neoranging.core.gauss import solved
 from neoranging.core.noise import LEAST_USUAL_SHARE, error_law, largest, quantile
 from neoranging.core.orbit_fit import nearest_orbits
-from neoranging.core.prediction import sight
+from neoranging.core.prediction import light_path, range_rate_along
 from neoranging.core.status import RangeStatus
-from neoranging.typing import CodeArray, FloatArray, IntArray, StrArray
+from neoranging.core.triples import dot3, length3, row
+from neoranging.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 _LEAST_MOTION_SIGMAS: Final = 4.0
 """Standard errors of its motion by which an object has to move: normal ones, as rare as errors of
@@ -63,82 +67,103 @@ def judged(
     k = np.flatnonzero(answers.status == RangeStatus.OK.code)
     if not len(k):
         return answers
-    part = arcs.take(k)
-    middle = part.triplet[:, 1]
-    place = {"position": part.position[middle], "velocity": part.velocity[middle]}
-    motion = attributables.take(k)._replace(**place)
-    status = np.full(len(k), RangeStatus.POPULATION.code, dtype=np.int8)
-    # the rate that observations of one visit show has the errors of its scatter
-    law = error_law(part)
-    claim = np.sqrt(part.sum(part.sigma_ra**2 + part.sigma_dec**2))
-    size = np.sqrt(part.sum(np.sum(law.scatter**2, axis=1))) / claim
-    tail = quantile(law.scales, 2.0 * float(ndtr(-_LEAST_MOTION_SIGMAS)))
-    still = _motion_significance(motion) < size * tail
-    # two observations fit every orbit, and from an unknown place nothing can be fitted
-    fitted = part.n_epochs >= 3
-    fitted &= part.sum(~np.isfinite(part.position[:, 0]) + 0) == 0
-    fitted &= np.isfinite(motion.velocity[:, 0])
-    rows = np.flatnonzero(fitted & ~still)
     if near is None:
         near = answers.rho[:, None] * np.array([1.0 / _NEAR_FACTOR, _NEAR_FACTOR])
-    status[rows], determined = _fit_verdict(
-        part.take(rows), motion.take(rows), answers.take(k[rows]), near[k[rows]]
+    part, motion, near = arcs, attributables, near[k]
+    if len(k) < len(arcs):  # copies lack the fits that arcs keep
+        part, motion = arcs.take(k), attributables.take(k)
+    middle = part.triplet[:, 1]
+    motion = motion._replace(position=part.position[middle], velocity=part.velocity[middle])
+    law = error_law(part)
+    tail = quantile(law.scales, 2.0 * float(ndtr(-_LEAST_MOTION_SIGMAS)))
+    orbit = plain(answers.r[k]), plain(answers.v[k]), plain(answers.epoch[k])
+    errors = plain(motion.covariance), plain(law.scatter), tail
+    speed = plain(motion.ra_rate), plain(motion.dec_rate)
+    still, fitted, rho, rho_dot = _starts(
+        part.plain, part.triplet, part.n_epochs, speed, errors, orbit
     )
+    enough = _THRESHOLDS.misfit * np.maximum(2.0 * part.counts - 6.0, 1.0)
+    limits = {"errors": largest(part), "bounds": near, "enough": enough}
+    orbits = nearest_orbits(part, motion, rho, rho_dot, **limits)
+    determined = _determined_ranges(part, motion, fitted)
+    with np.errstate(invalid="ignore"):
+        agrees = (determined >= near[:, 0]) & (determined <= near[:, 1])
+        agrees &= np.abs(np.log(determined / rho)) <= np.log(_AGREEMENT_FACTOR)
+    status = np.full(len(k), RangeStatus.POPULATION.code, dtype=np.int8)
+    status[agrees] = RangeStatus.OK.code
+    status[fitted & (orbits.chi2 > enough)] = RangeStatus.MISFIT.code
     status[still] = RangeStatus.UNDETERMINED.code
     verdicts = answers.status.copy()
     verdicts[k] = status
-    elsewhere = np.isfinite(determined) & (status[rows] != RangeStatus.OK.code)
-    remarks = _with_other_ranges(answers, k[rows[elsewhere]], determined[elsewhere])
+    elsewhere = np.isfinite(determined) & (status != RangeStatus.OK.code)
+    remarks = _with_other_ranges(answers, k[elsewhere], determined[elsewhere])
     return replace(answers, status=verdicts, remarks=remarks)
 
 
-def _with_other_ranges(answers: Answers, rows: IntArray, determined: FloatArray) -> StrArray | None:
+@announced("the verdict on answers", 4)
+@compiled
+def _starts(
+    o: Observations,
+    triplet: IntArray,
+    n_epochs: IntArray,
+    speed: tuple[FloatArray, FloatArray],
+    errors: tuple[FloatArray, FloatArray, FloatArray],
+    orbit: tuple[FloatArray, FloatArray, FloatArray],
+) -> tuple[BoolArray, BoolArray, FloatArray, FloatArray]:
+    """Flags of arcs that show no motion, of those to be fitted, and range and range-rate to fit.
+
+    ``errors`` are covariance of the attributable, scatter of the observations, and the standard
+    errors by which the motion has to be one; ``orbit`` is that of the answer, position, velocity
+    and epoch. Range and range-rate of what is not to be fitted are no numbers.
+    """
+    m = len(triplet)
+    is_still, is_fitted = np.zeros(m, dtype=np.bool_), np.zeros(m, dtype=np.bool_)
+    start = np.full((2, m), np.nan)
+    covariance, scatter, tail = errors
+    r, v, epoch = orbit
+    for k in range(m):
+        claims, scatters, is_placed, middle = 0.0, 0.0, n_epochs[k] >= 3, triplet[k, 1]
+        for i in range(o.offsets[k], o.offsets[k + 1]):
+            claims += o.sigma_ra[i] ** 2 + o.sigma_dec[i] ** 2
+            scatters += scatter[i, 0] ** 2 + scatter[i, 1] ** 2
+            is_placed = is_placed and math.isfinite(o.position[i, 0])
+        # the rate that observations of one visit show has the errors of its scatter
+        size, x, y = math.sqrt(scatters) / math.sqrt(claims), speed[0][k], speed[1][k]
+        a, b, d = covariance[k, 2, 2], covariance[k, 2, 3], covariance[k, 3, 3]
+        square = ((d * x - 2.0 * b * y) * x + a * y * y) / (a * d - b * b)
+        is_still[k] = (math.sqrt(square) if square > 0.0 else 0.0) < size * tail[k]
+        # two observations fit every orbit, and from an unknown place nothing can be fitted
+        is_fitted[k] = is_placed and math.isfinite(o.velocity[middle, 0]) and not is_still[k]
+        if is_fitted[k]:
+            place = row(o.position, middle)
+            path, velocity = light_path(row(r, k), row(v, k), o.t[middle] - epoch[k], place, GM_SUN)
+            rho = length3(path)
+            along = dot3(path, velocity) / rho, dot3(path, row(o.velocity, middle)) / rho
+            start[0, k], start[1, k] = rho, range_rate_along(along[0], along[1])
+    return is_still, is_fitted, start[0], start[1]
+
+
+def _determined_ranges(arcs: Arcs, motion: Attributables, fitted: BoolArray) -> FloatArray:
+    """Ranges that the observations of arcs determine by Gauss's method, NaN where they do not."""
+    determined = np.full(len(arcs), np.nan)
+    least_bend = LEAST_USUAL_SHARE * _THRESHOLDS.exclusion
+    bent = np.flatnonzero(fitted & (motion.curvature_significance >= least_bend))
+    if len(bent):
+        if len(bent) < len(arcs):
+            arcs, motion = arcs.take(bent), motion.take(bent)
+        gaussian = solved(arcs, motion, _THRESHOLDS)
+        ok = gaussian.status == RangeStatus.OK.code
+        determined[bent[ok]] = gaussian.rho[ok]
+    return determined
+
+
+def _with_other_ranges(answers: Answers, rows: IntArray, determined: FloatArray) -> AnyArray | None:
     """Remarks, those of ``rows`` naming the range that the observations determine instead."""
     if not len(rows):
         return answers.remarks
     remarks = np.full(len(answers.rho), "", dtype=object)
     if answers.remarks is not None:
         remarks[:] = answers.remarks
-    for row, rho in zip(rows.tolist(), determined.tolist(), strict=True):
-        remarks[row] = f"the observations determine {rho:.4g} au instead: see method='gauss'"
+    for k, rho in zip(rows.tolist(), determined.tolist(), strict=True):
+        remarks[k] = f"the observations determine {rho:.4g} au instead: see method='gauss'"
     return remarks.astype(np.str_)
-
-
-def _motion_significance(motion: Attributables) -> FloatArray:
-    """Motion in units of its standard error, shape (M,)."""
-    rates = np.stack([motion.ra_rate, motion.dec_rate], axis=1)
-    (a, b), (_, d) = np.moveaxis(motion.covariance[:, 2:, 2:], 0, -1)
-    with np.errstate(all="ignore"):
-        square = (d * rates[:, 0] - 2.0 * b * rates[:, 1]) * rates[:, 0] + a * rates[:, 1] ** 2
-        square /= a * d - b * b
-    return np.sqrt(np.where(square > 0.0, square, 0.0))
-
-
-def _fit_verdict(
-    arcs: Arcs, motion: Attributables, answers: Answers, near: FloatArray
-) -> tuple[CodeArray, FloatArray]:
-    """Verdict on answers to M arcs of three epochs and more, and ranges that are determined."""
-    verdict = np.full(len(arcs), RangeStatus.POPULATION.code, dtype=np.int8)
-    determined = np.full(len(arcs), np.nan)
-    if not len(arcs):
-        return verdict, determined
-    place = motion.epoch, motion.position, motion.velocity
-    start = sight(answers.r, answers.v, answers.epoch, *place)
-    enough = _THRESHOLDS.misfit * np.maximum(2.0 * arcs.counts - 6.0, 1.0)
-    errors = dict(zip(("sigma_ra", "sigma_dec"), largest(arcs).T, strict=True))
-    orbits = nearest_orbits(
-        replace(arcs, **errors), motion, start.rho, start.rho_dot, bounds=near, enough=enough
-    )
-    least_bend = LEAST_USUAL_SHARE * _THRESHOLDS.exclusion
-    bent = np.flatnonzero(motion.curvature_significance >= least_bend)
-    if len(bent):
-        part = arcs.take(bent)
-        roots = gauss(part, exclusion=_THRESHOLDS.exclusion)
-        gaussian = solve(part, motion.take(bent), roots, _THRESHOLDS)
-        ok = gaussian.status == RangeStatus.OK.code
-        determined[bent[ok]] = gaussian.rho[ok]
-    agrees = (determined >= near[:, 0]) & (determined <= near[:, 1])
-    agrees &= np.abs(np.log(determined / start.rho)) <= np.log(_AGREEMENT_FACTOR)
-    verdict[agrees] = RangeStatus.OK.code
-    verdict[orbits.chi2 > enough] = RangeStatus.MISFIT.code
-    return verdict, determined

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from neoranging.core.ephemeris import PiecewiseSeries
-from neoranging.exceptions import EphemerisError
+from neoranging.exceptions import EphemerisError, extra
 from neoranging.files import replacing
 from neoranging.typing import AnyArray
 
@@ -31,7 +31,8 @@ def save(path: Path, series: Sequence[PiecewiseSeries], source: str) -> None:
     source : str
         What the series were computed from; `load` insists on the same.
     """
-    import torch
+    with extra("lab", "files of the states of the Earth"):
+        import torch
 
     content = _header(source) | {"series": {item.name: _pack(item) for item in series}}
     with replacing(path) as part, part.open("wb") as file:
@@ -65,7 +66,8 @@ def load(path: Path, series: Sequence[PiecewiseSeries], source: str) -> int:
     OSError
         If it cannot be opened.
     """
-    import torch
+    with extra("lab", "files of the states of the Earth"):
+        import torch
 
     remedy = f"delete {path} and write it anew with save_cache"
     if path.is_dir():

@@ -12,29 +12,31 @@ Planets
     Heliocentric, from ERFA's series ``plan94`` (Simon et al. 1994, A&A 282, 663): they only have to
     attract.
 Rotation of the Earth
-    IAU 2006/2000A pole, UT1 and polar motion from the IERS tables that astropy brings along. There
-    is no download, and neither astropy's configuration nor its caches are touched.
+    IAU 2006/2000A pole, as ERFA has it (``xys06a``), from a table in the package; UT1 and polar
+    motion from the IERS tables that astropy brings along. There is no download, and neither
+    astropy's configuration nor its caches are touched.
 Time
-    UTC to TT by ERFA's leap seconds, TDB - TT by its series (``dtdb``), for the geocentre.
+    UTC to TT by ERFA's leap seconds, TDB - TT for the geocentre by its series (``dtdb``), from the
+    same table in the package.
     Before 1960 there is no UTC: a time marked ``utc`` is then taken to be UT, and, as in astropy,
     TT = UT + 32.184 s.
 
-Interpolation adds less than 0.1 m and 1e-4 m/s to the Earth, 0.1 mm to a site.
+Interpolation adds less than 0.1 m and 1e-4 m/s to the Earth, 0.7 mm to a site.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import astropy.units as u
 import erfa
 import numpy as np
-from astropy.coordinates import EarthLocation
 from astropy.time import Time
 from astropy.utils import iers
 from jplephem.spk import SPK
@@ -44,22 +46,27 @@ from neoranging.constants import ARCSEC, AU_KM, AU_M, DAY_S, GM_PLANETS, MJD_JD,
 from neoranging.core import ephemeris as core
 from neoranging.core.ephemeris import ATTRACTOR_TERMS
 from neoranging.exceptions import EphemerisError, NeoRangingWarning
-from neoranging.typing import FloatArray, StrArray
+from neoranging.typing import AnyArray, FloatArray, IntArray, StrArray
 
 if TYPE_CHECKING:
+    from astropy.coordinates import EarthLocation
+
     from neoranging.core.flight import Almanac
 
 KERNEL: Final = Path(__file__).parents[1] / "data" / "ephemeris" / "de440_1950_2060.bsp"
 """The excerpt of DE440: an SPK file that astropy and jplephem read as well."""
+
+SERIES: Final = KERNEL.with_name("erfa_1800_2200.npz")
+"""The celestial pole and TDB - TT, tabulated by ``docs/tools/make_erfa_series.py``."""
 
 _PLANETS: Final = dict(zip(GM_PLANETS, (1, 2, 4, 5, 6, 7, 8), strict=True))
 """Numbers of the planets in ERFA's series; its third is the barycentre of Earth and Moon."""
 
 # One grid for all series, from 1800 to 2200; the limits of DE440 lie on its cell edges, so that no
 # cell, and hence no state, mixes two sources.
-_START, _STEP, _CELLS = -21_504.0, 8.0, 18_263
+START, STEP, CELLS = -21_504.0, 8.0, 18_263
 
-EPHEMERIS_SPAN: Final = (_START, _START + _CELLS * _STEP)
+EPHEMERIS_SPAN: Final = (START, START + CELLS * STEP)
 """First and last epoch served [MJD TDB]: 1800-01-01 to 2200-01-08."""
 
 DE440_SPAN: Final = (33_280.0, 73_464.0)
@@ -90,32 +97,49 @@ def _moon(mjd_tdb: FloatArray) -> FloatArray:
     return np.asarray(erfa.ufunc.moon98(MJD_JD, mjd_tdb)["p"])
 
 
-def _pole(mjd_tt: FloatArray) -> FloatArray:
-    """X, Y of the celestial intermediate pole and the CIO locator s, ``(M, 3)`` [rad]."""
-    return np.stack(erfa.ufunc.xys06a(MJD_JD, mjd_tt), axis=-1)
+@functools.cache
+def _shipped() -> dict[str, AnyArray]:
+    """Tables of the package."""
+    with np.load(SERIES) as file:
+        return dict(file)
 
 
-def _tdb_tt(mjd_tt: FloatArray) -> FloatArray:
-    """TDB - TT at the geocentre, ``(M, 1)`` [s]."""
-    return np.asarray(erfa.ufunc.dtdb(MJD_JD, mjd_tt, 0.0, 0.0, 0.0, 0.0))[:, None]
+def _tabulated(name: str, cells: IntArray) -> FloatArray:
+    """Coefficients of cells of a table of the package."""
+    table = _shipped()
+    return core.powers(np.moveaxis(table[name][..., cells], -1, 0) * table[f"{name}_unit"])
 
 
-_series = functools.partial(
-    core.PiecewiseSeries, start=_START, step=_STEP, n_cells=_CELLS, degree=11
+def _interpolated(
+    function: Callable[[FloatArray], FloatArray], name: str, degree: int = 11
+) -> core.PiecewiseSeries:
+    source = core.Interpolant(function, start=START, step=STEP, degree=degree)
+    return _series(source, degree=degree, n_components=3, name=name)
+
+
+_series = functools.partial(core.PiecewiseSeries, start=START, step=STEP, n_cells=CELLS)
+_EARTH: Final = _interpolated(_earth, "the Earth")
+_MOON: Final = _interpolated(_moon, "the Moon")
+# X, Y of the celestial intermediate pole and s + XY / 2, s the locator of the origin [rad]
+_POLE: Final = _series(
+    functools.partial(_tabulated, "pole"), degree=8, n_components=3, name="the celestial pole"
 )
-_EARTH: Final = _series(_earth, n_components=3, name="the Earth")
-_MOON: Final = _series(_moon, n_components=3, name="the Moon")
-_POLE: Final = _series(_pole, n_components=3, name="the celestial pole")
-_TDB_TT: Final = _series(_tdb_tt, n_components=1, name="TDB - TT")
-_SERIES: Final = (_EARTH, _POLE, _TDB_TT)
+# at the geocentre [s]
+_TDB_TT: Final = _series(
+    functools.partial(_tabulated, "tdb_tt"), degree=4, n_components=1, name="TDB - TT"
+)
+
+
+# instants through which `attractors` lays polynomials, in units of the reach
+_NODES: Final = np.linspace(-1.0, 1.0, ATTRACTOR_TERMS)
+_THROUGH_NODES: Final = np.linalg.inv(np.vander(_NODES, increasing=True))
 
 
 class _Orientation(NamedTuple):
     """Measured rotation of the Earth, by day."""
 
     epoch: FloatArray  # MJD TT
-    ut1_tt: FloatArray  # UT1 - TT [d]; unlike UT1 - UTC free of leaps
-    polar_motion: FloatArray  # (M, 2) [rad]
+    values: FloatArray  # (M, 3): UT1 - TT [d], unlike UT1 - UTC free of leaps; x_p, y_p [rad]
     measured: tuple[float, float]  # first and last MJD of the tables
 
 
@@ -135,8 +159,8 @@ def _orientation() -> _Orientation:
     mjd, xp, yp, ut1_utc = np.vstack([early, table]).T
     tai_utc, _ = erfa.ufunc.dat(*erfa.ufunc.jd2cal(MJD_JD, mjd)[:4])
     tt_utc = tai_utc + TT_TAI_S
-    polar_motion = np.stack([xp, yp], axis=-1) * ARCSEC
-    return _Orientation(mjd + tt_utc / DAY_S, (ut1_utc - tt_utc) / DAY_S, polar_motion, measured)
+    values = np.stack([(ut1_utc - tt_utc) / DAY_S, xp * ARCSEC, yp * ARCSEC], axis=-1)
+    return _Orientation(mjd + tt_utc / DAY_S, values, measured)
 
 
 def _bulletin_a(after: float) -> FloatArray:
@@ -144,12 +168,12 @@ def _bulletin_a(after: float) -> FloatArray:
     # fixed columns: `astropy.utils.iers` reads each table in a second, at the start of any command
     columns = (slice(7, 15), slice(18, 27), slice(37, 46), slice(58, 68))
     lines = Path(iers.IERS_A_FILE).read_text(encoding="ascii").splitlines()
+    new = itertools.takewhile(lambda line: float(line[columns[0]]) > after, reversed(lines))
+    # of the last days only the date is there
     rows = [
-        [float(line[column]) for column in columns]
-        for line in lines
-        if float(line[columns[0]]) > after and line[columns[-1]].strip()
+        [float(line[column]) for column in columns] for line in new if line[columns[-1]].strip()
     ]
-    return np.array(rows).reshape(-1, len(columns))
+    return np.array(rows[::-1]).reshape(-1, len(columns))
 
 
 _WARNED: set[str] = set()
@@ -191,25 +215,27 @@ def tdb_mjd(time: Time) -> FloatArray:
         time = time.unmasked
     if time.scale == "tdb":
         return np.asarray((time.jd1 - MJD_JD) + time.jd2)
-    day, fraction = _tt(time)
-    seconds = _TDB_TT((day + fraction).ravel())[:, 0].reshape(day.shape)
-    return np.asarray(day + (fraction + seconds / DAY_S))
+    if time.scale not in {"utc", "tai", "tt", "ut1"}:
+        time = time.tt
+    return tdb_of(time.scale, time.jd1, time.jd2)
 
 
-def _tt(time: Time) -> tuple[FloatArray, FloatArray]:
-    """MJD TT in two parts, the first without loss against the Julian date."""
-    scale, day, fraction = time.scale, time.jd1, time.jd2
+def tdb_of(scale: str, jd1: FloatArray, jd2: FloatArray) -> FloatArray:
+    """MJD TDB of a two-part Julian date on a scale "utc", "tai", "tt" or "ut1", any shape.
+
+    What `tdb_mjd` gives, without a `~astropy.time.Time`.
+    """
+    day, fraction = jd1, jd2
     if scale == "utc":
         day, fraction, _ = erfa.ufunc.utctai(day, fraction)
-    elif scale not in {"tai", "tt", "ut1"}:
-        scale, day, fraction = "tt", time.tt.jd1, time.tt.jd2
-    day = np.asarray(day - MJD_JD)
+    day = np.asarray(day - MJD_JD)  # without loss
     if scale in {"utc", "tai"}:
         fraction = fraction + TT_TAI_S / DAY_S
     elif scale == "ut1":  # astropy would refuse it without recent tables
         table = _orientation()
-        fraction = fraction - np.interp(day + fraction, table.epoch, table.ut1_tt)
-    return day, np.asarray(fraction)
+        fraction = fraction - np.interp(day + fraction, table.epoch, table.values[:, 0])
+    seconds = _TDB_TT(np.ravel(day + fraction)).reshape(day.shape)
+    return np.asarray(day + (fraction + seconds / DAY_S))
 
 
 def _epochs(time: Time | ArrayLike) -> FloatArray:
@@ -288,13 +314,14 @@ def attractors(mjd_tdb: ArrayLike, reach: ArrayLike) -> FloatArray:
     """
     epoch = np.atleast_1d(np.asarray(mjd_tdb, dtype=np.float64))
     unit = np.maximum(np.broadcast_to(np.asarray(reach, dtype=np.float64), epoch.shape), 0.1)
-    nodes = np.linspace(-1.0, 1.0, ATTRACTOR_TERMS)
-    instants = (epoch[:, None] + unit[:, None] * nodes).ravel()
+    instants = (epoch[:, None] + unit[:, None] * _NODES).ravel()
+    paths = np.empty((len(epoch), ATTRACTOR_TERMS, 2, 3))
     earth = _EARTH(instants)
-    paths = np.stack([earth, earth + _MOON(instants)]).reshape(2, len(epoch), ATTRACTOR_TERMS, 3)
-    terms = np.linalg.inv(np.vander(nodes, increasing=True))
-    coefficients = np.einsum("pn,bmni->mbip", terms, paths)
-    return coefficients / unit[:, None, None, None] ** np.arange(ATTRACTOR_TERMS)
+    paths[:, :, 0] = earth.reshape(-1, ATTRACTOR_TERMS, 3)
+    paths[:, :, 1] = (earth + _MOON(instants)).reshape(-1, ATTRACTOR_TERMS, 3)
+    coefficients = np.moveaxis(_THROUGH_NODES @ paths.reshape(-1, ATTRACTOR_TERMS, 6), 1, 2)
+    coefficients /= (unit[:, None] ** np.arange(ATTRACTOR_TERMS))[:, None]
+    return coefficients.reshape(-1, 2, 3, ATTRACTOR_TERMS)
 
 
 def planet_position(name: str, mjd_tdb: ArrayLike) -> FloatArray:
@@ -378,26 +405,26 @@ def site_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[FloatArray, 
     -----
     Equal to ``EarthLocation.get_gcrs_posvel`` within centimetres where the tables reach.
     """
-    itrf, epoch = np.asarray(itrf, dtype=np.float64), _epochs(mjd_tdb)
-    shape = np.broadcast_shapes(itrf.shape, (*epoch.shape, 3))
-    epoch = np.broadcast_to(epoch, shape[:-1]).ravel()
-    tt = epoch - _TDB_TT(epoch)[:, 0] / DAY_S
+    from neoranging.core.ephemeris_kernel import turn_sites
+
+    place, epoch = np.asarray(itrf, dtype=np.float64), _epochs(mjd_tdb)
+    shape = place.shape
+    if shape != (*epoch.shape, 3):
+        shape = np.broadcast_shapes(shape, (*epoch.shape, 3))
+        place, epoch = np.broadcast_to(place, shape), np.broadcast_to(epoch, shape[:-1])
+    # copies: compiled code is another for arrays that are read-only or in another order
+    place, epoch = np.array(place, order="C").reshape(-1, 3), np.array(epoch).ravel()
     table = _orientation()
-    if _outside(tt, table.measured):
+    if _outside(epoch, table.measured):
         first, last = Time(table.measured, format="mjd", scale="tt").to_value("iso", subfmt="date")
         _warn_once(
             f"some epochs lie outside {first} to {last}, the span of the IERS tables: there the "
             "rotation of the Earth is a guess, and a site may be displaced by 420 m or more "
             "(UT1 - UTC below 0.9 s); `pip install -U astropy-iers-data` brings newer tables"
         )
-    ut1 = tt + np.interp(tt, table.epoch, table.ut1_tt)
-    polar_motion = [np.interp(tt, table.epoch, column) for column in table.polar_motion.T]
-    position, velocity = core.site_state(
-        np.broadcast_to(itrf, shape).reshape(-1, 3),
-        core.earth_rotation_angle(ut1),
-        _POLE(tt),
-        np.stack(polar_motion, axis=-1),
-    )
+    position, velocity = np.empty_like(place), np.empty_like(place)
+    arrays = table.epoch, table.values, place, position, velocity
+    core.filling(turn_sites, epoch, (_TDB_TT, _POLE), *arrays)
     return position.reshape(shape), velocity.reshape(shape)
 
 
@@ -417,9 +444,11 @@ def observer_state(itrf: ArrayLike, mjd_tdb: Time | ArrayLike) -> tuple[FloatArr
         ICRS axes, ``(N, 3)`` [au], [au/d].
     """
     epoch = _epochs(mjd_tdb)
-    site, site_velocity = site_state(itrf, epoch)
+    position, velocity = site_state(itrf, epoch)
     earth, earth_velocity = earth_state(epoch)
-    return earth + site, earth_velocity + site_velocity
+    position += earth
+    velocity += earth_velocity
+    return position, velocity
 
 
 def observer_posvel(
@@ -454,7 +483,7 @@ def observer_posvel(
 
 def _itrf(location: EarthLocation | str | Sequence[str] | StrArray) -> FloatArray:
     """Earth-fixed positions ``(..., 3)`` [m]."""
-    if isinstance(location, EarthLocation):
+    if hasattr(location, "geocentric"):  # an EarthLocation
         return np.stack([axis.to_value(u.m) for axis in location.geocentric], axis=-1)
     from neoranging.observations import observatories
     from neoranging.observations.stations import require_codes
@@ -475,6 +504,8 @@ def zenith(
     """
     epoch = tdb_mjd(time)
     itrf = np.zeros(3) if location is None else _itrf(location)
+    from astropy.coordinates import EarthLocation
+
     site = EarthLocation.from_geocentric(*np.moveaxis(itrf, -1, 0), unit=u.m)
     lon, lat = (angle.to_value(u.rad) for angle in (site.lon, site.lat))
     normal = np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
@@ -495,7 +526,7 @@ def save_cache(path: str | os.PathLike[str]) -> None:
     """
     from neoranging.ephemeris import cache
 
-    cache.save(Path(path), _SERIES, KERNEL.name)
+    cache.save(Path(path), [_EARTH], KERNEL.name)
 
 
 def load_cache(path: str | os.PathLike[str]) -> int:
@@ -520,4 +551,4 @@ def load_cache(path: str | os.PathLike[str]) -> int:
     """
     from neoranging.ephemeris import cache
 
-    return cache.load(Path(path), _SERIES, KERNEL.name)
+    return cache.load(Path(path), [_EARTH], KERNEL.name)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -24,12 +26,12 @@ from neoranging.estimate import RangeEstimate
 from neoranging.exceptions import EstimationError, NeoRangingError, TrackletError
 from neoranging.observations.stations import missing_place
 from neoranging.tracklet import ORIGINS, Tracklet, TrackletSet
-from neoranging.typing import BoolArray, StrArray
+from neoranging.typing import AnyArray, BoolArray
 
 _NEAR_LEVEL = 0.95
 """Of the interval in which ranges are near an answer: all but one of twenty truths."""
 
-_CODES: Final = [status.code for status in RangeStatus]
+_CODES: Final = frozenset(status.code for status in RangeStatus)
 
 
 class RangingEstimator(ABC):
@@ -159,8 +161,9 @@ class RangingEstimator(ABC):
                 f"expected a Tracklet or a TrackletSet, got {type(tracklets).__name__}; "
                 "neoranging.read_tracklets makes them from files and tables"
             )
-        answers = self._solve(one_set.arcs(self.origin), one_set.arcs())
-        answers = replace(answers, remarks=_with_missing_places(one_set, answers))
+        answers = self._solved(len(one_set), partial(_arcs_of, one_set, self.origin))
+        if (remarks := _with_missing_places(one_set, answers)) is not answers.remarks:
+            answers = replace(answers, remarks=remarks)
         estimate = RangeEstimate(answers, one_set, calibration, scalar=scalar)
         failed = np.flatnonzero(~answers.ok)
         if on_failure == "raise" and len(failed):
@@ -179,15 +182,25 @@ class RangingEstimator(ABC):
         ``topocentric`` are the same arcs from where the observers stood: those that learned methods
         are judged on.
         """
+        return self._solved(
+            len(arcs), lambda start, stop: (arcs.chunk(start, stop), topocentric.chunk(start, stop))
+        )
+
+    def _solved(self, n: int, chunk: Callable[[int, int], tuple[Arcs, Arcs]]) -> Answers:
+        """Answers for n arcs, of which ``chunk`` makes some: they never exist all at once."""
         size = self.chunk_size
-        chunks = list(zip(arcs.chunks(size), topocentric.chunks(size), strict=True))
-        if not chunks:
+        if n == 0:
             answers = Answers.unsolved(Attributables.none(), [])
-        elif len(chunks) == 1:
-            answers = self._solve_chunk(chunks[0])
-        else:  # numpy lets go of the interpreter lock, so threads do
+        elif n <= size:
+            answers = self._solve_chunk(chunk(0, n))
+        else:  # numpy and compiled functions let go of the interpreter lock, so threads do
+            starts = range(0, n, size)
+
+            def solved(start: int) -> Answers:
+                return self._solve_chunk(chunk(start, min(start + size, n)))
+
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                answers = Answers.join(list(pool.map(self._solve_chunk, chunks)))
+                answers = Answers.join(pool.map(solved, starts), n)
         return replace(answers, method=self.name, origin=self.origin)
 
     def _conditions(self, arcs: Arcs) -> tuple[BoolArray, BoolArray]:
@@ -235,14 +248,15 @@ class RangingEstimator(ABC):
             ) from error
         if not isinstance(answers, Answers):
             raise EstimationError(f"{name} must return Answers, got {type(answers).__name__}")
-        columns = (getattr(answers, field.name) for field in fields(answers))
-        lengths = {len(column) for column in columns if isinstance(column, np.ndarray)}
+        lengths = {
+            len(column) for column in vars(answers).values() if isinstance(column, np.ndarray)
+        }
         if lengths != {len(arcs)}:
             raise EstimationError(
                 f"{name} must return one answer for each of {len(arcs)} arcs, got columns of "
                 f"{', '.join(map(str, sorted(lengths)))} rows"
             )
-        if not np.isin(answers.status, _CODES).all():
+        if not _CODES.issuperset(answers.status.tolist()):
             raise EstimationError(f"{name} must give each arc the code of a RangeStatus")
         bad = answers.ok & ~(np.isfinite(answers.rho) & np.isfinite(answers.rho_dot))
         if bad.any():
@@ -250,7 +264,8 @@ class RangingEstimator(ABC):
                 f"{name} says OK of {int(bad.sum())} arcs without a finite range and range-rate: "
                 "give them the status that says why"
             )
-        answers = replace(answers, attributables=attributables)
+        if answers.attributables is not attributables:
+            answers = replace(answers, attributables=attributables)
         if self.is_learned:
             near, calibration = None, self.calibration
             if calibration is not None:
@@ -258,10 +273,18 @@ class RangingEstimator(ABC):
                     answers, arcs.span, answers.limits, _NEAR_LEVEL, too_few="limits"
                 )
             answers = judged(topocentric, attributables, answers, near)
-        return replace(answers, remarks=_with_reasons(arcs, answers))
+        remarks = _with_reasons(arcs, answers)
+        return answers if remarks is answers.remarks else replace(answers, remarks=remarks)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(origin={self.origin!r})"
+
+
+def _arcs_of(tracklets: TrackletSet, origin: str, start: int, stop: int) -> tuple[Arcs, Arcs]:
+    """Arcs of some tracklets seen from an origin, and from where the observers stood."""
+    part = tracklets if stop - start == len(tracklets) else tracklets._slice(start, stop)
+    topocentric = part.arcs()
+    return (topocentric if origin == "topocenter" else part.arcs(origin)), topocentric
 
 
 def _remarks(answers: Answers) -> npt.NDArray[np.object_]:
@@ -272,7 +295,7 @@ def _remarks(answers: Answers) -> npt.NDArray[np.object_]:
     return remarks
 
 
-def _with_missing_places(tracklets: TrackletSet, answers: Answers) -> StrArray | None:
+def _with_missing_places(tracklets: TrackletSet, answers: Answers) -> AnyArray | None:
     """Remarks, and of each unknown observer the station and what it needs."""
     rows = np.flatnonzero(answers.status == RangeStatus.UNKNOWN_OBSERVER.code)
     if not len(rows):
@@ -288,7 +311,7 @@ def _with_missing_places(tracklets: TrackletSet, answers: Answers) -> StrArray |
     return remarks.astype(np.str_)
 
 
-def _with_reasons(arcs: Arcs, answers: Answers) -> StrArray | None:
+def _with_reasons(arcs: Arcs, answers: Answers) -> AnyArray | None:
     """Remarks, and where there is none the worst observation of a misfit, or that no range is."""
     misfit = np.flatnonzero(answers.status == RangeStatus.MISFIT.code)
     without = (answers.status == RangeStatus.UNDETERMINED.code) & ~np.isfinite(answers.rho)

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from neoranging.core.answers import Answers
 from neoranging.core.arcs import Arcs
@@ -29,7 +28,7 @@ from neoranging.exceptions import CheckpointError, NotTrainedError, TrackletErro
 from neoranging.nn import checkpoint
 from neoranging.nn.domain import LEAST_LEVEL, MOST_LEVEL
 from neoranging.nn.features import FEATURES
-from neoranging.nn.modules import RangingNetwork
+from neoranging.nn.network import RangingNetwork
 from neoranging.typing import BoolArray, FloatArray
 
 Representation = Literal["invariant", "paper"]
@@ -57,7 +56,7 @@ def default_weights(model: str, representation: str) -> Path:
 
 
 class Trained(NamedTuple):
-    """A network, frozen, and its model card."""
+    """A network and its model card."""
 
     network: RangingNetwork
     card: dict[str, Any]
@@ -265,39 +264,32 @@ class LearnedEstimator(RangingEstimator):
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         network = self.network
         inputs = arc_inputs(arcs, root=network.config.root)
-        with torch.inference_mode():
-            raw = network.features.raw(inputs)
-            features = network.features.finish(raw, inputs)
-            state, log_error = network.estimate(inputs, features)
-            rho, rho_dot = (column.numpy() for column in state)
-            covariance = np.full((len(arcs), 2, 2), np.nan)
-            if log_error is not None:
-                deviation = network.output.deviations(log_error, state.rho).numpy()
-                covariance = deviation[:, :, None] ** 2 * np.eye(2)
-            outside = network.features.outside(inputs, self.slack, raw).numpy()
-            compared, present = network.features.compared(raw), network.features.present(inputs)
-            unlike = network.domain.outside(compared, present > 0.0, self.level).numpy()
-            rows = unlike & ~outside.any(axis=1)
-            conflicts = network.domain.conflicts(compared[rows], present[rows] > 0.0).numpy()
+        features = network.features
+        shown = features.show(inputs)
+        (rho, rho_dot), log_error = network.estimate(inputs, shown)
+        outside = features.outside(shown, self.slack)
+        beyond = outside.any(axis=1)
+        compared, present = features.compared(shown.raw), shown.present > 0.0
+        unlike = network.domain.outside(compared, present, self.level)
         short = arcs.n_epochs < (_TRIPLET if self.representation == "paper" else 2)
         missing = short | ~(np.isfinite(rho) & np.isfinite(rho_dot))
-        rho, rho_dot = (np.where(missing, np.nan, x) for x in (rho, rho_dot))
+        rho[missing] = rho_dot[missing] = np.nan
         answers = Answers.of(attributables, rho, rho_dot, RangeStatus.OK)
-        status = np.select(
-            [short, outside.any(axis=1) | unlike | missing, ~answers.admissible],
-            [
-                RangeStatus.TOO_FEW_OBSERVATIONS.code,
-                RangeStatus.OUTSIDE_TRAINING_DOMAIN.code,
-                RangeStatus.INADMISSIBLE.code,
-            ],
-            RangeStatus.OK.code,
-        ).astype(np.int8)
-        names = network.features.scaling.names
-        remarks = _outside_domain(outside, names)
-        remarks[rows] = _unlike_training(conflicts, names)
-        covariance[missing] = np.nan
-        texts = remarks.astype(np.str_)
-        return replace(answers, status=status, remarks=texts, covariance=covariance)
+        if log_error is not None:
+            covariance = answers.covariance
+            covariance[:, (0, 1), (0, 1)] = network.output.deviations(log_error, rho) ** 2
+            covariance[:, (0, 1), (1, 0)] = np.where(missing, np.nan, 0.0)[:, None]
+        status = answers.status
+        status[~answers.admissible] = RangeStatus.INADMISSIBLE.code
+        status[beyond | unlike | missing] = RangeStatus.OUTSIDE_TRAINING_DOMAIN.code
+        status[short] = RangeStatus.TOO_FEW_OBSERVATIONS.code
+        if (beyond | unlike).any():
+            rows, names = unlike & ~beyond, features.scaling.names
+            texts = _outside_domain(outside, names)
+            conflicts = network.domain.conflicts(compared[rows], present[rows])
+            texts[rows] = _unlike_training(conflicts, names)
+            answers = replace(answers, remarks=texts.astype(np.str_))
+        return answers
 
     def __repr__(self) -> str:
         return (

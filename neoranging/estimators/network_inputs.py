@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from neoranging import ephemeris
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import from_fit, tangent_fit
-from neoranging.core.candidates import Thresholds, solve
-from neoranging.core.gauss import gauss
+from neoranging.core.candidates import Thresholds
+from neoranging.core.gauss import solved
 from neoranging.core.geometry import radec, sky_basis
 from neoranging.core.noise import SHARE_OF_CLAIM
 from neoranging.core.parallax import parallax
@@ -58,6 +57,7 @@ def arc_inputs(arcs: Arcs, *, root: bool = False) -> ArcInputs:
     ra, dec = radec(fit.line_of_sight)
     plane = np.stack(sky_basis(ra, dec), axis=1)
     curved, path = arcs.n_epochs >= 3, parallax(arcs)
+    has_mag = np.isfinite(arcs.mean_mag)
     acceleration = np.where(curved[:, None], fit.acceleration, 0.0)
     usual = _WEIGHT_OF_USUAL * SHARE_OF_CLAIM**2
     square = (usual + path.misfit) / (_WEIGHT_OF_USUAL + path.expected_misfit)
@@ -74,10 +74,10 @@ def arc_inputs(arcs: Arcs, *, root: bool = False) -> ArcInputs:
         arcs.velocity[middle],
         path.inverse_range,
         np.log(np.where(path.is_determined, np.sqrt(square), 1.0) * path.error),
-        *(np.nan_to_num(arcs.mean_mag), np.isfinite(arcs.mean_mag)),
+        *(np.where(has_mag, arcs.mean_mag, 0.0), has_mag),
         *(_root(arcs) if root else np.zeros((4, len(arcs)))),
     )
-    return ArcInputs(*(torch.as_tensor(column, dtype=torch.float64) for column in columns))
+    return ArcInputs(*(np.asarray(column, dtype=np.float64) for column in columns))
 
 
 @np.errstate(all="ignore")
@@ -89,8 +89,8 @@ def _root(arcs: Arcs) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     log_rho, rate, log_error, has = np.zeros((4, len(arcs)))
     bent = np.flatnonzero(arcs.n_epochs >= 3)
     if len(bent):
-        part = arcs.take(bent)
-        answers = solve(part, from_fit(part), gauss(part), _THRESHOLDS)
+        part = arcs if len(bent) == len(arcs) else arcs.take(bent)
+        answers = solved(part, from_fit(part), _THRESHOLDS)
         rho = answers.rho
         present = np.isfinite(rho) & (rho > 0.0)
         rows, rho = bent[present], rho[present]

@@ -11,7 +11,8 @@ class PINNEstimator(LearnedEstimator):
     """A network trained, besides on errors, to obey the range equation along the arc.
 
     Its loss also holds the distribution of its answers to that of the truth; the terms stand in
-    ``neoranging.nn.physics`` and ``neoranging.nn.losses``, options in `LearnedEstimator`.
+    ``neoranging.lab.training.physics`` and ``neoranging.lab.training.losses``, options in
+    `LearnedEstimator`.
     """
 
     name: ClassVar[str] = "pinn"

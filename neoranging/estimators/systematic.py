@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from astropy import units as u
 from astropy.time import Time
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from neoranging.arguments import did_you_mean
 from neoranging.constants import C_AU_PER_DAY
@@ -37,8 +38,11 @@ Prior = str | os.PathLike[str] | Callable[[OrbitalElements], npt.ArrayLike]
 
 _SIMPLE: Final = tuple(RANGE_POWERS)
 
-_CONFINED: Final = 2.0
-"""Ratio of the ends of the 99 % interval up to which a range is determined."""
+_CONFINED: Final = math.log(2.0)
+"""Distance of the ends of the 99 % interval in ln rho up to which a range is determined."""
+
+_LEVELS: Final = [0.5, 0.005, 0.995]
+"""The answer, and the ends of the interval that decides on the status."""
 
 _IMPROBABLE: Final = 1.0e-4
 """Probability of the misfit of the best orbit, by errors as large as any, below which it is one."""
@@ -117,8 +121,10 @@ class SystematicRangingEstimator(RangingEstimator):
 
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
         # numba takes half a second to import: methods without it do not wait for it
+        from neoranging.core.priors import simple_prior
         from neoranging.core.sightings import nights
-        from neoranging.core.systematic import complete, simple_prior
+        from neoranging.core.summaries import summarise
+        from neoranging.core.systematic import complete
 
         night = nights(arcs, attributables, attractors(attributables.epoch, arcs.span))
         if self._table is not None:
@@ -134,15 +140,17 @@ class SystematicRangingEstimator(RangingEstimator):
             density = self._density_of(nodes.r, nodes.v, epoch)
             with np.errstate(divide="ignore"):
                 posterior = posterior.with_log_prior(posterior.log_prior + np.log(density))
-        rho, rho_dot = _central_orbits(posterior)
+        summary = summarise(posterior, list(RANGE_POWERS.values()), _LEVELS)
+        rho = np.exp(summary.quantiles[:, 0, 0])
         solved = np.flatnonzero(np.isfinite(rho))
-        orbits = complete(night, solved, rho[solved], rho_dot[solved])
-        status = _verdict(posterior, arcs, orbits.excess, solved)
+        orbits = complete(night, solved, rho[solved], summary.rate[solved])
+        ends = summary.quantiles[:, :, 1:].reshape(len(rho), -1)
+        status = _verdict(ends, arcs, orbits.excess, solved)
         answers = Answers.unsolved(attributables, status)
         for column, values in (
             (answers.rho, rho[solved]),
-            (answers.rho_dot, rho_dot[solved]),
-            (answers.covariance, posterior.covariance[solved]),
+            (answers.rho_dot, summary.rate[solved]),
+            (answers.covariance, summary.covariance[solved]),
             (answers.r, orbits.r),
             (answers.v, orbits.v),
             (answers.epoch, attributables.epoch[solved] - rho[solved] / C_AU_PER_DAY),
@@ -184,34 +192,15 @@ class SystematicRangingEstimator(RangingEstimator):
         return density
 
 
-def _central_orbits(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
-    """Median range of each arc, and the mean range-rate near it; NaN without a posterior."""
-    median = posterior.quantile(0.5)
-    # by the column next to the median: the strip of bound rates is convex there
-    distance = np.abs(np.log(posterior.rho / median[posterior.arc]))
-    nearest = np.full(len(posterior), np.inf)
-    weight = np.where(posterior.weights > 0.0, posterior.weights, 0.0)
-    alive = weight > 0.0
-    np.minimum.at(nearest, posterior.arc[alive], distance[alive])
-    weight = np.where(distance <= nearest[posterior.arc] * (1.0 + 1e-9), weight, 0.0)
-    total = np.bincount(posterior.arc, weight, len(posterior))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rate = np.bincount(posterior.arc, weight * posterior.rho_dot, len(posterior)) / total
-    return median, rate
-
-
 def _verdict(
-    posterior: Posterior, arcs: Arcs, excess: FloatArray, solved: npt.NDArray
+    ends: FloatArray, arcs: Arcs, excess: FloatArray, solved: npt.NDArray
 ) -> npt.NDArray[np.int8]:
-    """Status of each arc."""
-    status = np.full(len(posterior), RangeStatus.INADMISSIBLE.code, dtype=np.int8)
+    """Status of each arc; ``ends`` are logarithms of ranges of many posteriors, (M, K)."""
+    status = np.full(len(ends), RangeStatus.INADMISSIBLE.code, dtype=np.int8)
     status[solved] = RangeStatus.POPULATION.code
-    low, high = np.full(len(posterior), np.inf), np.zeros(len(posterior))
-    for one in (posterior, *(posterior.under_power(power) for power in RANGE_POWERS.values())):
-        ends = one.quantile([0.005, 0.995])
-        low, high = np.fmin(low, ends[:, 0]), np.fmax(high, ends[:, 1])
-    status[solved[(high < _CONFINED * low)[solved]]] = RangeStatus.OK.code
+    low, high = np.fmin.reduce(ends, axis=1), np.fmax.reduce(ends, axis=1)
+    status[solved[(high - low < _CONFINED)[solved]]] = RangeStatus.OK.code
     spare = np.maximum(2.0 * arcs.counts[solved] - 6.0, 1.0)
-    misfit = ~(excess <= chi2.isf(_IMPROBABLE, spare)) & (arcs.n_epochs[solved] > 2)
+    misfit = ~(excess <= chdtri(spare, _IMPROBABLE)) & (arcs.n_epochs[solved] > 2)
     status[solved[misfit]] = RangeStatus.MISFIT.code
     return status

@@ -15,14 +15,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-import torch
+import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as packed
-from torch import Tensor
+from safetensors.numpy import save as packed
 
 from neoranging.exceptions import CheckpointError, NotTrainedError
 from neoranging.files import parse_json, replacing, write_json
-from neoranging.nn.modules import NetworkConfig, RangingNetwork
+from neoranging.nn.network import NetworkConfig, RangingNetwork
+from neoranging.typing import AnyArray
 
 _KEY: Final = "neoranging network"
 _VERSION: Final = 2
@@ -41,6 +41,7 @@ def save(network: RangingNetwork, path: str | os.PathLike[str], card: Mapping[st
     Parameters
     ----------
     network : RangingNetwork
+        Made of arrays of numpy.
     path : path-like
         The file of weights, by custom ``.safetensors``.
     card : mapping
@@ -56,41 +57,35 @@ def save(network: RangingNetwork, path: str | os.PathLike[str], card: Mapping[st
     path = Path(path)
     if card_path(path) == path:
         raise CheckpointError(f"{path.name} is where the model card goes; end in .safetensors")
-    tensors = {
-        name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()
-    }
-    wrong = [name for name, tensor in tensors.items() if not bool(torch.isfinite(tensor).all())]
+    arrays = {name: np.ascontiguousarray(array) for name, array in network.arrays.items()}
+    wrong = [name for name, array in arrays.items() if not np.isfinite(array).all()]
     if wrong:
         raise NotTrainedError(
             f"a network with values that are not finite ({', '.join(wrong)}) is not saved; "
             "train it, or fit its scalings, first"
         )
     config = asdict(network.config)
-    header = {"version": _VERSION, "config": config, "sha256": _digest(config, tensors)}
+    header = {"version": _VERSION, "config": config, "sha256": _digest(config, arrays)}
     # one entry only: several are written in an order that changes from run to run
-    content = packed(tensors, {_KEY: json.dumps(header, allow_nan=False)})
+    content = packed(arrays, {_KEY: json.dumps(header, allow_nan=False)})
     with replacing(path) as part:
         part.write_bytes(content)
     # a kill between the two leaves a card that names other weights, which `load` refuses
     write_json(card_path(path), {**card, _WEIGHTS: header["sha256"]})
 
 
-def load(
-    path: str | os.PathLike[str], device: str | torch.device = "cpu"
-) -> tuple[RangingNetwork, dict[str, Any]]:
-    """Read a network, ready to estimate, and its model card.
+def load(path: str | os.PathLike[str]) -> tuple[RangingNetwork, dict[str, Any]]:
+    """Read a network and its model card.
 
     Parameters
     ----------
     path : path-like
         A file that `save` wrote.
-    device : str or `torch.device`
-        Device of the network.
 
     Returns
     -------
     network : RangingNetwork
-        Frozen (`RangingNetwork.freeze`); ``train()`` makes it trainable again.
+        Made of arrays of numpy.
     card : dict
         The model card.
 
@@ -103,14 +98,12 @@ def load(
     """
     path = Path(path)
     try:
-        config, tensors, digest = _read(path)
+        config, arrays, digest = _read(path)
         shape = NetworkConfig(**{**config, "widths": tuple(config["widths"])})
-        with torch.random.fork_rng(devices=[]):  # reading draws no random number of the caller's
-            network = RangingNetwork(shape)
-        network.load_state_dict(tensors)
+        network = RangingNetwork(shape, arrays)
     except CheckpointError:
         raise
-    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _damaged(path, f"its weights do not fit its configuration ({error})") from error
     card = _read_card(card_path(path))
     if card.pop(_WEIGHTS, digest) != digest:
@@ -118,16 +111,16 @@ def load(
             f"the model card {card_path(path)} belongs to other weights than those of {path}: "
             "resume the training that was interrupted, or copy both files again"
         )
-    return network.to(device).freeze(), card
+    return network, card
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor], str]:
-    """Configuration and tensors of a file, checked against their digest, and that."""
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, AnyArray], str]:
+    """Configuration and arrays of a file, checked against their digest, and that."""
     path.open("rb").close()  # an absent or forbidden file is the system's error, with its name
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise _damaged(path, f"it is no whole safetensors file ({error})") from error
     if _KEY not in metadata:
@@ -135,9 +128,9 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor], str]:
     header = parse_json(metadata[_KEY])
     if header["version"] != _VERSION:
         raise _damaged(path, f"it is of version {header['version']}, not {_VERSION}")
-    if header["sha256"] != _digest(header["config"], tensors):
+    if header["sha256"] != _digest(header["config"], arrays):
         raise _damaged(path, "its content is not what was saved")
-    return header["config"], tensors, header["sha256"]
+    return header["config"], arrays, header["sha256"]
 
 
 def _read_card(path: Path) -> dict[str, Any]:
@@ -162,11 +155,12 @@ def _damaged(path: Path, reason: str) -> CheckpointError:
     )
 
 
-def _digest(config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+def _digest(config: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> str:
     """SHA-256 of the configuration, and of names, types, shapes and bytes in order of name."""
     digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.numpy().tobytes())
+    for name in sorted(arrays):
+        array = arrays[name]
+        # types by torch's names, as the first files had them
+        digest.update(f"{name} torch.{array.dtype} {array.shape}\n".encode())
+        digest.update(array.tobytes())
     return digest.hexdigest()

@@ -12,13 +12,24 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
+from array_api_compat import device
 
 from neoranging.constants import R_EARTH
+from neoranging.nn.arrays import (
+    Array,
+    clipped,
+    joined,
+    log_sum_exp,
+    namespace_of,
+    sigmoid,
+    smallest,
+    softplus,
+)
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.outputs import Output, Pair
 from neoranging.nn.region import energy_coefficients, escape_rate, range_limits, strip_square
+from neoranging.typing import FloatArray
 
 _EDGE: Final = 1.0e-5
 """Least distance of a point from the ends of either coordinate, as a fraction: errors of the
@@ -34,99 +45,102 @@ _LOG_WIDTHS: Final = (-7.0, 2.0)
 class Plane(NamedTuple):
     """The admissible regions of B arcs, mapped to the plane."""
 
-    c: Tensor
+    c: Array
     """Energy coefficients, (B, 6)."""
-    log_far: Tensor
+    log_far: Array
     """Natural logarithm of the last range [au] at which an orbit is bound to the Sun, (B,)."""
 
     @classmethod
     def of(cls, inputs: ArcInputs, origin: str) -> Plane:
         """Regions of arcs seen from the "geocenter" or the "topocenter"."""
         c = energy_coefficients(inputs, origin)
-        return cls(c, torch.log(range_limits(c)[..., 2]))
+        return cls(c, namespace_of(c).log(range_limits(c)[..., 2]))
 
-    def forward(self, rho: Tensor, rho_dot: Tensor) -> Tensor:
+    def forward(self, rho: Array, rho_dot: Array) -> Array:
         """Coordinates of points, (B, 2); those outside the region are moved to its edge."""
         low, between, start, length = self._strip(rho)
-        below = torch.where(rho_dot < start, rho_dot - low, between + (rho_dot - start))
-        fraction = below / length
-        return torch.stack([_logit(self._place(rho)), _logit(fraction)], dim=-1)
+        xp = namespace_of(rho)
+        below = xp.where(rho_dot < start, rho_dot - low, between + (rho_dot - start))
+        place = (xp.log(rho) - _LOG_NEAR) / (self.log_far - _LOG_NEAR)
+        return joined(_logit(place), _logit(below / length))
 
-    def inverse(self, x: Tensor, y: Tensor) -> Pair:
+    def inverse(self, x: Array, y: Array) -> Pair:
         """Range [au] and range-rate [au/d] of coordinates, each (B,)."""
-        rho = torch.exp(_LOG_NEAR + torch.sigmoid(x) * (self.log_far - _LOG_NEAR))
+        xp = namespace_of(x)
+        rho = xp.exp(_LOG_NEAR + sigmoid(x) * (self.log_far - _LOG_NEAR))
         low, between, start, length = self._strip(rho)
-        along = torch.sigmoid(y) * length
-        rate = torch.where(along < between, low + along, start + (along - between))
+        along = sigmoid(y) * length
+        rate = xp.where(along < between, low + along, start + (along - between))
         return rho, rate
 
-    def log_slope(self, rho: Tensor, rho_dot: Tensor) -> Tensor:
+    def log_slope(self, rho: Array, rho_dot: Array) -> Array:
         """Logarithm of the area of the plane per unit of ln rho and range-rate [au/d], (B,)."""
-        x, y = self.forward(rho, rho_dot).unbind(-1)
-        length = self._strip(rho)[3]
-        return (
-            _log_logit_slope(x)
-            + _log_logit_slope(y)
-            - torch.log((self.log_far - _LOG_NEAR) * length)
-        )
+        point, length = self.forward(rho, rho_dot), self._strip(rho)[3]
+        # the derivative of the logit where it is x is (1 + exp x) (1 + exp -x)
+        slopes = softplus(point) + softplus(-point)
+        area = (self.log_far - _LOG_NEAR) * length
+        return slopes[..., 0] + slopes[..., 1] - namespace_of(rho).log(area)
 
-    def _place(self, rho: Tensor) -> Tensor:
-        return (torch.log(rho) - _LOG_NEAR) / (self.log_far - _LOG_NEAR)
-
-    def _strip(self, rho: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _strip(self, rho: Array) -> tuple[Array, Array, Array, Array]:
         """Least range-rate, length of those that approach, first that recedes, length of all."""
-        floor = torch.finfo(rho.dtype).tiny
-        half = torch.sqrt(strip_square(self.c, rho).clamp_min(floor))
+        xp, floor = namespace_of(rho), smallest(rho)
+        half = xp.sqrt(xp.maximum(strip_square(self.c, rho), floor))
         low, high = -0.5 * self.c[..., 1] - half, -0.5 * self.c[..., 1] + half
         escape = escape_rate(self.c, rho)
-        between = (torch.minimum(high, -escape) - low).clamp_min(0.0)
-        start = torch.maximum(low, escape)
-        length = between + (high - start).clamp_min(0.0)
-        return low, between, start, length.clamp_min(floor)
+        between = xp.maximum(xp.minimum(high, -escape) - low, 0.0)
+        start = xp.maximum(low, escape)
+        length = between + xp.maximum(high - start, 0.0)
+        return low, between, start, xp.maximum(length, floor)
 
 
 _LOG_NEAR: Final = math.log(R_EARTH)
 
 
-def _logit(fraction: Tensor) -> Tensor:
-    return torch.logit(fraction.clamp(_EDGE, 1.0 - _EDGE))
-
-
-def _log_logit_slope(x: Tensor) -> Tensor:
-    """Logarithm of the derivative of the logit where it is ``x``."""
-    return torch.nn.functional.softplus(x) + torch.nn.functional.softplus(-x)
+def _logit(fraction: Array) -> Array:
+    xp = namespace_of(fraction)
+    inside = clipped(fraction, _EDGE, 1.0 - _EDGE)
+    return xp.log(inside / (1.0 - inside))
 
 
 class Mixture(NamedTuple):
     """Normal distributions in the plane, K for each of B arcs, in units of its scaling."""
 
-    log_weight: Tensor
+    log_weight: Array
     """Logarithms of the weights, which add up to one; (B, K)."""
-    mean: Tensor
+    mean: Array
     """(B, K, 2)."""
-    log_width: Tensor
+    log_width: Array
     """Logarithms of the standard deviations of x, and of y given x; (B, K, 2)."""
-    slope: Tensor
+    slope: Array
     """Derivative of the mean of y by x, (B, K)."""
 
-    def log_density(self, point: Tensor) -> Tensor:
+    def log_density(self, point: Array) -> Array:
         """Logarithm of the density at points (B, 2)."""
-        away = point[..., None, :] - self.mean
-        along = away[..., 0] * torch.exp(-self.log_width[..., 0])
-        across = (away[..., 1] - self.slope * away[..., 0]) * torch.exp(-self.log_width[..., 1])
-        log_normal = -0.5 * (along**2 + across**2) - self.log_width.sum(dim=-1)
-        return torch.logsumexp(self.log_weight + log_normal, dim=-1) - math.log(2.0 * math.pi)
+        xp = namespace_of(point)
+        away, shrink = point[..., None, :] - self.mean, xp.exp(-self.log_width)
+        along = away[..., 0] * shrink[..., 0]
+        across = (away[..., 1] - self.slope * away[..., 0]) * shrink[..., 1]
+        log_area = self.log_width[..., 0] + self.log_width[..., 1]
+        log_normal = -0.5 * (along**2 + across**2) - log_area
+        return log_sum_exp(self.log_weight + log_normal) - math.log(2.0 * math.pi)
 
-    def draw(self, n: int, generator: torch.Generator) -> Tensor:
-        """Points drawn from the mixture, (B, n, 2)."""
-        weight = torch.exp(self.log_weight)
-        which = torch.multinomial(weight, n, replacement=True, generator=generator)
-        noise = torch.randn(*which.shape, 2, generator=generator, dtype=self.mean.dtype)
-        take = which[..., None].expand(*which.shape, 2)
-        mean, width = self.mean.gather(1, take), torch.exp(self.log_width.gather(1, take))
-        x = width[..., 0] * noise[..., 0]
-        y = self.slope.gather(1, which) * x + width[..., 1] * noise[..., 1]
-        return mean + torch.stack([x, y], dim=-1)
+    def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Points drawn from mixtures of numpy's arrays, (B, n, 2)."""
+        share = np.cumsum(np.exp(self.log_weight), axis=1)
+        share /= share[:, -1:]
+        at = rng.random((len(share), n), dtype=share.dtype)
+        # how many components end below: as many as the number of the one that it falls in
+        which = np.stack(
+            [np.searchsorted(*pair, side="right") for pair in zip(share, at, strict=True)]
+        )
+        which += len(share[0]) * np.arange(len(share))[:, None]
+        noise = rng.standard_normal((2, *which.shape), dtype=share.dtype)
+        mean, width = (
+            column.reshape(-1, 2)[which] for column in (self.mean, np.exp(self.log_width))
+        )
+        x = width[..., 0] * noise[0]
+        y = self.slope.reshape(-1)[which] * x + width[..., 1] * noise[1]
+        return mean + np.stack([x, y], axis=-1)
 
 
 class MixtureOutput(Output):
@@ -143,41 +157,45 @@ class MixtureOutput(Output):
         super().__init__(origin, ("x", "y"))
         self.n_heads = _NUMBERS * components
 
-    def fit(self, inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> None:
+    def fit(self, inputs: ArcInputs, rho: Array, rho_dot: Array) -> None:
         """Fit the scaling on the true points of training arcs in the plane."""
         self.scaling.fit_moments(Plane.of(inputs, self.origin).forward(rho, rho_dot))
 
-    def turned(self, heads: Tensor, arrow: Tensor) -> Tensor:
+    def turned(self, heads: Array, arrow: Array) -> Array:
         """Heads of arcs that were shown backwards, with the range-rates as time runs.
 
         The fraction of the range-rates is then that from above, so y changes its sign.
         """
         weight, mean, width, slope = self._parts(heads)
-        center, scale = (x[1].to(heads.dtype) for x in (self.scaling.center, self.scaling.scale))
-        sign = arrow[:, None].to(heads.dtype)
-        y = mean[..., 1] * sign + (sign - 1.0) * center / scale
-        mean = torch.stack([mean[..., 0], y], dim=-1)
-        return torch.cat([weight, mean.flatten(1), width.flatten(1), slope * sign], dim=-1)
+        xp = namespace_of(heads)
+        sign, zero = arrow[:, None], xp.zeros((1, 2), dtype=heads.dtype, device=device(heads))
+        y = mean[..., 1] * sign + (1.0 - sign) * self.scaling(zero)[:, 1:]
+        flat = (xp.reshape(x, (len(x), -1)) for x in (joined(mean[..., 0], y), width))
+        return xp.concat([weight, *flat, slope * sign], axis=-1)
 
-    def mixture(self, heads: Tensor) -> Mixture:
+    def mixture(self, heads: Array) -> Mixture:
         """Mixtures of heads (B, 6K)."""
         weight, mean, width, slope = self._parts(heads)
-        return Mixture(torch.log_softmax(weight, dim=-1), mean, width.clamp(*_LOG_WIDTHS), slope)
+        log_weight = weight - log_sum_exp(weight)[..., None]
+        return Mixture(log_weight, mean, clipped(width, *_LOG_WIDTHS), slope)
 
-    def log_density(self, heads: Tensor, inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> Tensor:
+    def log_density(self, heads: Array, inputs: ArcInputs, rho: Array, rho_dot: Array) -> Array:
         """Logarithm of the density over (ln rho, rho_dot) [d/au], (B,)."""
         plane = Plane.of(inputs, self.origin)
         point = self.scaling(plane.forward(rho, rho_dot))
-        log_scale = torch.log(self.scaling.scale).sum()
+        xp = namespace_of(heads)
+        log_scale = xp.sum(xp.log(self.scaling.spread(xp.ones_like(point[:1]))))
         return self.mixture(heads).log_density(point) - log_scale + plane.log_slope(rho, rho_dot)
 
-    def forward(self, heads: Tensor, inputs: ArcInputs) -> Pair:
+    def __call__(self, heads: Array, inputs: ArcInputs) -> Pair:
         """Range and range-rate of the mean in the plane."""
-        mixture = self.mixture(heads)
-        mean = (torch.exp(mixture.log_weight)[..., None] * mixture.mean).sum(dim=1)
-        return Plane.of(inputs, self.origin).inverse(*self.scaling.restore(mean).unbind(-1))
+        xp, mixture = namespace_of(heads), self.mixture(heads)
+        mean = xp.sum(xp.exp(mixture.log_weight)[..., None] * mixture.mean, axis=1)
+        point = self.scaling.restore(mean)
+        return Plane.of(inputs, self.origin).inverse(point[..., 0], point[..., 1])
 
-    def _parts(self, heads: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        k = self.n_heads // _NUMBERS
-        weight, mean, width, slope = heads.split([k, 2 * k, 2 * k, k], dim=-1)
-        return weight, mean.unflatten(1, (k, 2)), width.unflatten(1, (k, 2)), slope
+    def _parts(self, heads: Array) -> tuple[Array, Array, Array, Array]:
+        """Weights, means, widths and slopes of the components, unscaled."""
+        xp, n, k = namespace_of(heads), len(heads), self.n_heads // _NUMBERS
+        mean, width = (xp.reshape(heads[:, i * k : (i + 2) * k], (n, k, 2)) for i in (1, 3))
+        return heads[:, :k], mean, width, heads[:, 5 * k :]

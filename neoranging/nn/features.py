@@ -1,4 +1,4 @@
-"""From raw inputs to the numbers a trunk sees, with their derivatives along the motion.
+"""From raw inputs to the numbers a trunk sees.
 
 `PaperFeatures` are the eleven inputs of the paper. `InvariantFeatures` do not change when the whole
 scene is turned: they are measured in the frame of the motion (line of sight, along, across).
@@ -7,16 +7,16 @@ scene is turned: they are measured in the frame of the motion (line of sight, al
 from __future__ import annotations
 
 from itertools import product
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
-import torch
-from torch import Tensor, nn
+import numpy as np
 
 from neoranging.exceptions import DatasetError
-from neoranging.nn.forward_mode import jvp
-from neoranging.nn.geometry import MotionFrame, dot, speed
+from neoranging.nn.arrays import Array, joined, like, namespace_of, smallest
+from neoranging.nn.geometry import dot, in_frame, speed
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.scaling import Scaling
+from neoranging.typing import FloatArray
 
 _AXES: Final = ("sight", "along", "across")
 _PAPER: Final = (
@@ -45,8 +45,22 @@ _PARALLAX_UNIT_PER_AU: Final = 1.0
 """Inverse range [1/au] below which the feature of the parallax is linear."""
 
 
-class Features(nn.Module):
-    """A map from inputs to scaled features and its derivative.
+class Shown(NamedTuple):
+    """Arcs as a network is shown them."""
+
+    raw: Array
+    """Columns in their own units, (B, columns of the scaling)."""
+    present: Array
+    """1 for every column that an arc has, 0 for one that it lacks, (B, columns)."""
+    arrow: Array
+    """Direction of time, 1, or -1 for arcs that are shown backwards: range-rates change sign; (B,).
+    """
+    scaled: Array
+    """Features, (B, F), in the precision of the inputs."""
+
+
+class Features:
+    """A map from inputs to scaled features.
 
     Attributes
     ----------
@@ -61,77 +75,54 @@ class Features(nn.Module):
     origin: Literal["geocenter", "topocenter"]
 
     def __init__(self, scaling: Scaling, size: int) -> None:
-        super().__init__()
         self.scaling, self.size = scaling, size
 
     def fit(self, inputs: ArcInputs) -> None:
         """Fit the scaling on training arcs."""
         raise NotImplementedError
 
-    def raw(self, inputs: ArcInputs) -> Tensor:
-        """Columns of the scaling in their own units, (B, F)."""
+    def columns(self, inputs: ArcInputs) -> tuple[Array, Array]:
+        """Raw columns (B, F) and direction of time (B,), as `Shown` has them."""
         raise NotImplementedError
 
-    def forward(self, inputs: ArcInputs) -> Tensor:
-        """Scaled features, (B, F), in the precision of the inputs."""
-        return self.finish(self.raw(inputs), inputs)
+    def show(self, inputs: ArcInputs) -> Shown:
+        """Arcs as a network is shown them."""
+        raw, arrow = self.columns(inputs)
+        present = self.present(inputs)
+        return Shown(raw, present, arrow, self.finish(raw, present, inputs))
 
-    def with_tangent(
-        self, inputs: ArcInputs, tangent: ArcInputs | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Scaled features and their derivative by time [1/d], each (B, F).
+    def __call__(self, inputs: ArcInputs) -> Array:
+        """Features, (B, F), in the precision of the inputs."""
+        return self.show(inputs).scaled
 
-        Parameters
-        ----------
-        inputs : ArcInputs
-        tangent : ArcInputs, optional
-            Derivative of the inputs; `ArcInputs.tangent` where none is given.
-        """
-        tangent = inputs.tangent() if tangent is None else tangent
-        raw, rate = jvp(self.raw, (inputs,), (tangent,))
-        return self.finish(raw, inputs), self.finish_rate(rate, inputs)
-
-    def finish(self, raw: Tensor, inputs: ArcInputs) -> Tensor:  # noqa: ARG002
-        """Features from columns in their own units."""
+    def finish(self, raw: Array, present: Array, inputs: ArcInputs) -> Array:  # noqa: ARG002
+        """Features from raw columns."""
         return self.scaling(raw)
 
-    def finish_rate(self, rate: Tensor, inputs: ArcInputs) -> Tensor:  # noqa: ARG002
+    def finish_rate(self, rate: Array, inputs: ArcInputs) -> Array:  # noqa: ARG002
         """Derivatives of features from those of the columns."""
         return self.scaling.rate(rate)
 
-    def arrow(self, inputs: ArcInputs) -> Tensor:
-        """Direction of time, 1 or -1, in which the features present an arc, (B,).
-
-        Range-rates change sign with it. Always 1 but for `InvariantFeatures`.
-        """
-        return torch.ones_like(inputs.dt1)
-
-    def present(self, inputs: ArcInputs) -> Tensor:
-        """1 for every column that an arc has, 0 for one that it lacks, (B, columns)."""
-        return torch.ones((len(inputs.dt1), len(self.scaling.names)), dtype=inputs.dt1.dtype)
+    def present(self, inputs: ArcInputs) -> Array:
+        """Columns that arcs have, as `Shown` has them."""
+        xp = namespace_of(inputs.dt1)
+        return xp.ones((len(inputs.dt1), len(self.scaling.names)), dtype=inputs.dt1.dtype)
 
     @property
-    def patterns(self) -> Tensor:
+    def patterns(self) -> FloatArray:
         """Rows that `present` may have, (P, columns); the first has all columns."""
-        return torch.ones((1, len(self.scaling.names)), dtype=torch.float64)
+        return np.ones((1, len(self.scaling.names)))
 
-    def compared(self, raw: Tensor) -> Tensor:
+    def compared(self, raw: Array) -> Array:
         """Columns by which the domain compares arcs, under the names of the scaling."""
         return raw
 
-    def outside(
-        self,
-        inputs: ArcInputs,
-        slack: float = 0.0,
-        raw: Tensor | None = None,
-    ) -> Tensor:
+    def outside(self, shown: Shown, slack: float = 0.0) -> Array:
         """Mask of the columns outside the range of training, (B, columns of the scaling).
 
-        ``raw`` are the raw features of the inputs if computed already. What an arc lacks is never
-        outside.
+        What an arc lacks is never outside.
         """
-        outside = self.scaling.outside(self.raw(inputs) if raw is None else raw, slack)
-        return outside & (self.present(inputs) > 0.0)
+        return self.scaling.outside(shown.raw, slack) & (shown.present > 0.0)
 
 
 class PaperFeatures(Features):
@@ -148,23 +139,32 @@ class PaperFeatures(Features):
     def fit(self, inputs: ArcInputs) -> None:
         """Fit the scaling on training arcs."""
         times = [_PAPER.index("dt1"), _PAPER.index("dt3")]
-        self.scaling.fit_range(self.raw(inputs), symmetric=times)
+        self.scaling.fit_range(self.columns(inputs)[0], symmetric=times)
 
-    def raw(self, inputs: ArcInputs) -> Tensor:
-        """The inputs in days, radians and au, (B, 11)."""
-        first, middle, last = (
-            torch.stack([inputs.ra[..., k], inputs.dec[..., k]], dim=-1) for k in range(3)
+    def columns(self, inputs: ArcInputs) -> tuple[Array, Array]:
+        """The inputs in days, radians and au, (B, 11), never backwards."""
+        xp = namespace_of(inputs.dt1)
+        (ra1, ra2, ra3), (dec1, dec2, dec3) = (
+            (angle[..., 0], angle[..., 1], angle[..., 2]) for angle in (inputs.ra, inputs.dec)
         )
-        dt1, dt3 = inputs.dt1[..., None], inputs.dt3[..., None]
-        return torch.cat([dt1, first, middle, dt3, last, inputs.earth], dim=-1)
+        times = joined(inputs.dt1, ra1, dec1, ra2, dec2, inputs.dt3, ra3, dec3)
+        return xp.concat([times, inputs.earth], axis=-1), xp.ones_like(inputs.dt1)
 
-    def compared(self, raw: Tensor) -> Tensor:
+    def compared(self, raw: Array) -> Array:
         """Columns with the outer directions as differences from the middle one.
 
         The motion is a thousandth of the directions, and would be no difference beside them.
         """
-        dt1, first, middle, dt3, last, earth = raw.split([1, 2, 2, 1, 2, 3], dim=-1)
-        return torch.cat([dt1, first - middle, middle, dt3, last - middle, earth], dim=-1)
+        middle, rest = raw[:, 3:5], raw[:, 8:]
+        columns = [
+            raw[:, :1],
+            raw[:, 1:3] - middle,
+            middle,
+            raw[:, 5:6],
+            raw[:, 6:8] - middle,
+            rest,
+        ]
+        return namespace_of(raw).concat(columns, axis=-1)
 
 
 class InvariantFeatures(Features):
@@ -203,122 +203,113 @@ class InvariantFeatures(Features):
         names = (*_STRAIGHT, *_CURVED, *("magnitude",) * magnitude, *_ROOT * root)
         super().__init__(Scaling(names), len(names) + 1 + magnitude + root)
         self.magnitude, self.root = magnitude, root
+        # one row for what every arc has, and one for each kind of columns that it may lack
+        sizes = (len(_STRAIGHT), len(_CURVED), *(1,) * magnitude, *(len(_ROOT),) * root)
+        self._kinds = np.repeat(np.eye(len(sizes)), sizes, axis=1)
 
     def fit(self, inputs: ArcInputs) -> None:
         """Fit the scaling on training arcs; those with two epochs are left out."""
+        xp = namespace_of(inputs.dt1)
         curved = inputs.map(lambda x: x[inputs.curved > 0.0])
-        values, present = self.raw(curved), self.present(curved)
-        if self.magnitude and not bool(curved.has_magnitude.any()):
+        values, present = self.columns(curved)[0], self.present(curved)
+        if self.magnitude and not bool(xp.any(curved.has_magnitude > 0.0)):
             raise DatasetError(
                 f"none of {len(values)} arcs has a magnitude: train without (--no-magnitude)"
             )
-        if self.root and not bool(curved.has_root.any()):
+        if self.root and not bool(xp.any(curved.has_root > 0.0)):
             raise DatasetError(
                 f"none of {len(values)} arcs has a root of Gauss's method: make the inputs with "
                 "root=True, or train without (--no-root)"
             )
-        count = present.sum(dim=0).clamp_min(1.0)
-        mean = (values * present).sum(dim=0) / count
-        self.scaling.fit_moments(torch.where(present > 0.0, values, mean))
+        count = xp.maximum(xp.sum(present, axis=0), 1.0)
+        mean = xp.sum(values * present, axis=0) / count
+        self.scaling.fit_moments(xp.where(present > 0.0, values, mean))
 
-    def raw(self, inputs: ArcInputs) -> Tensor:
-        """All features but the flags, in their own units, (B, columns of the scaling)."""
-        frame = MotionFrame.of(inputs.sky, inputs.sky_rate)
-        ahead, aside = (_sign(dot(inputs.observer, axis))[..., None] for axis in frame[1:])
+    def columns(self, inputs: ArcInputs) -> tuple[Array, Array]:
+        """All features but the flags, in their own units, (B, columns), and direction of time."""
+        xp = namespace_of(inputs.dt1)
+        along_path = speed(inputs.sky_rate)
+        heading = inputs.sky_rate / along_path[..., None]
+        observer = inputs.observer, inputs.observer_rate, inputs.observer_acc
+        seen = in_frame(inputs.sky, heading, *observer)
         # the axes point to the side of the observer: see the class
-        frame = MotionFrame(frame.sight, ahead * frame.along, aside * frame.across)
-        scalars = torch.stack([torch.log(speed(inputs.sky_rate)), inputs.log_span], dim=-1)
-        parallax, error = inputs.parallax, torch.exp(inputs.log_sigma_parallax)
-        size = torch.asinh(parallax / torch.sqrt(error**2 + _PARALLAX_UNIT_PER_AU**2))
-        significance = torch.asinh(parallax / error)
+        sides = _sign(seen[..., 1:, 0])
+        one = xp.ones_like(sides[..., :1])
+        signs, arrow = xp.concat([one, sides], axis=-1), sides[..., :1]
+        parallax, error = inputs.parallax, xp.exp(inputs.log_sigma_parallax)
         columns = [
-            scalars,
-            frame.components(inputs.observer),
-            ahead * frame.components(inputs.observer_rate),
-            *_curvature(inputs, torch.cat([ahead, aside], dim=-1)),
-            frame.components(inputs.observer_acc),
-            torch.stack([size, significance, inputs.log_sigma_parallax], dim=-1),
+            joined(xp.log(along_path), inputs.log_span),
+            signs * seen[..., 0],
+            arrow * signs * seen[..., 1],
+            *_curvature(inputs, heading, sides),
+            signs * seen[..., 2],
+            joined(
+                xp.asinh(parallax / xp.sqrt(error**2 + _PARALLAX_UNIT_PER_AU**2)),
+                xp.asinh(parallax / error),
+                inputs.log_sigma_parallax,
+            ),
         ]
         if self.magnitude:
             columns.append(inputs.magnitude[..., None])
         if self.root:
-            trust = 1.0 / (1.0 + torch.exp(2.0 * inputs.log_error_root))
-            root, error = inputs.root, inputs.log_error_root
-            columns.append(torch.stack([root, error, trust * root], dim=-1))
-        return torch.cat(columns, dim=-1)
+            trust = 1.0 / (1.0 + xp.exp(2.0 * inputs.log_error_root))
+            columns.append(joined(inputs.root, inputs.log_error_root, trust * inputs.root))
+        return xp.concat(columns, axis=-1), arrow[..., 0]
 
-    def arrow(self, inputs: ArcInputs) -> Tensor:
-        """Direction of time, -1 for arcs that are presented backwards, (B,)."""
-        frame = MotionFrame.of(inputs.sky, inputs.sky_rate)
-        return _sign(dot(inputs.observer, frame.along))
-
-    def finish(self, raw: Tensor, inputs: ArcInputs) -> Tensor:
+    def finish(self, raw: Array, present: Array, inputs: ArcInputs) -> Array:
         """Scaled features and the flags, (B, F)."""
-        flags = (2.0 * flag - 1.0 for flag in self._flags(inputs))
-        return torch.cat([self.scaling(raw) * self.present(inputs), *flags], dim=-1)
+        flags = 2.0 * joined(*self._flags(inputs)) - 1.0
+        return namespace_of(raw).concat([self.scaling(raw) * present, flags], axis=-1)
 
-    def finish_rate(self, rate: Tensor, inputs: ArcInputs) -> Tensor:
+    def finish_rate(self, rate: Array, inputs: ArcInputs) -> Array:
         """Derivatives of the scaled features; those of the flags are zero."""
-        still = (torch.zeros_like(flag) for flag in self._flags(inputs))
-        return torch.cat([self.scaling.rate(rate) * self.present(inputs), *still], dim=-1)
+        still = 0.0 * joined(*self._flags(inputs))
+        scaled = self.scaling.rate(rate) * self.present(inputs)
+        return namespace_of(rate).concat([scaled, still], axis=-1)
 
-    def present(self, inputs: ArcInputs) -> Tensor:
-        """1 for every column that an arc has, 0 for one that it lacks, (B, columns)."""
-        return self._columns(self._flags(inputs))
+    def present(self, inputs: ArcInputs) -> Array:
+        """Columns that arcs have, as `Shown` has them."""
+        flags = self._flags(inputs)
+        always = namespace_of(inputs.dt1).ones_like(inputs.dt1)
+        return joined(always, *flags) @ like(self._kinds, always)
 
     @property
-    def patterns(self) -> Tensor:
+    def patterns(self) -> FloatArray:
         """Rows that `present` may have: with and without curvature, magnitude and root."""
         kinds = list(product((1.0, 0.0), repeat=1 + self.magnitude + self.root))
         if self.root:  # which needs three epochs
             kinds = [kind for kind in kinds if kind[0] >= kind[-1]]
-        return self._columns(list(torch.tensor(kinds, dtype=torch.float64).split(1, dim=1)))
+        return np.array([(1.0, *kind) for kind in kinds]) @ self._kinds
 
-    def _flags(self, inputs: ArcInputs) -> list[Tensor]:
-        """1 or 0 for every kind of features that an arc may lack, each (B, 1)."""
+    def _flags(self, inputs: ArcInputs) -> list[Array]:
+        """1 or 0 for every kind of features that an arc may lack, each (B,)."""
         flags = [inputs.curved]
         if self.magnitude:
             flags.append(inputs.has_magnitude)
         if self.root:
             flags.append(inputs.has_root)
-        return [flag[..., None] for flag in flags]
-
-    def _columns(self, flags: list[Tensor]) -> Tensor:
-        """The flag of every column, (B, columns), from those of the kinds of columns."""
-        sizes = (len(_CURVED), *(1,) * self.magnitude, *(len(_ROOT),) * self.root)
-        always = torch.ones_like(flags[0]).expand(*flags[0].shape[:-1], len(_STRAIGHT))
-        others = (flag.expand(*flag.shape[:-1], n) for flag, n in zip(flags, sizes, strict=True))
-        return torch.cat([always, *others], dim=-1)
+        return flags
 
 
-def _sign(value: Tensor) -> Tensor:
+def _sign(value: Array) -> Array:
     """1 or -1, never 0; constant to all derivatives."""
-    return torch.where(value < 0.0, -1.0, 1.0).to(value.dtype)
+    return 1.0 - 2.0 * namespace_of(value).astype(value < 0.0, value.dtype)
 
 
-def _curvature(inputs: ArcInputs, sides: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _curvature(inputs: ArcInputs, heading: Array, sides: Array) -> tuple[Array, Array, Array]:
     """Size, significance and log error of the curvature, each (B, 2) along and across.
 
     ``sides`` (B, 2) are the signs of the two axes.
     """
-    east, north = (inputs.sky_rate / speed(inputs.sky_rate)[..., None]).unbind(-1)
-    acc_east, acc_north = inputs.sky_acc.unbind(-1)
-    bend = torch.stack(
-        [acc_east * east + acc_north * north, acc_north * east - acc_east * north], dim=-1
-    )
-    bend = sides * bend
-    variance_east, variance_north = torch.exp(inputs.log_sigma_acc).square().unbind(-1)
-    variance = torch.stack(
-        [
-            variance_east * east**2 + variance_north * north**2,
-            variance_east * north**2 + variance_north * east**2,
-        ],
-        dim=-1,
-    )
-    size = torch.asinh(bend / torch.sqrt(variance + _CURVATURE_UNIT_RAD_D2**2))
+    xp = namespace_of(sides)
+    turned = joined(-heading[..., 1], heading[..., 0])
+    bend = sides * joined(dot(inputs.sky_acc, heading), dot(inputs.sky_acc, turned))
+    square = xp.exp(2.0 * inputs.log_sigma_acc)
+    variance = joined(dot(square, heading**2), dot(square, turned**2))
+    size = xp.asinh(bend / xp.sqrt(variance + _CURVATURE_UNIT_RAD_D2**2))
     # a motion too slow to have a direction leaves the variance at zero
-    error = torch.sqrt(variance.clamp_min(torch.finfo(variance.dtype).tiny))
-    return size, torch.asinh(bend / error), torch.log(error)
+    error = xp.sqrt(xp.maximum(variance, smallest(variance)))
+    return size, xp.asinh(bend / error), xp.log(error)
 
 
 FEATURES: Final[dict[str, type[PaperFeatures | InvariantFeatures]]] = {

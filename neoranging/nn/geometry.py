@@ -1,88 +1,89 @@
-"""Vectors, angles and three-point rates in torch, equal to those in ``neoranging.core``.
+"""Vectors, angles and three-point rates of any array library, equal to those in the numeric core.
 
 Vectors are rows, shape ``(..., 3)``, ICRS equatorial axes.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Final, NamedTuple
 
-import torch
-from torch import Tensor
+from neoranging.nn.arrays import Array, joined, namespace_of
 
-_STILL_RAD_D = 1.0e-12  # rad/d; a slower motion has no direction
+_STILL_RAD_D: Final = 1.0e-12
+"""Motion [rad/d] below which there is no direction."""
 
 
-def dot(a: Tensor, b: Tensor) -> Tensor:
+def dot(a: Array, b: Array) -> Array:
     """Scalar product along the last axis, of two or three components."""
-    # a sum along an axis so short takes torch three times as long
-    first, *rest = (a * b).unbind(-1)
-    return sum(rest, start=first)
+    # a sum along an axis so short takes three times as long
+    product = a * b
+    two = product[..., 0] + product[..., 1]
+    return two if product.shape[-1] == 2 else two + product[..., 2]
 
 
-def cross(a: Tensor, b: Tensor) -> Tensor:
-    """Vector product along the last axis."""
-    return torch.linalg.cross(a, b, dim=-1)
+class Axes(NamedTuple):
+    """Unit vectors at directions on the sky; each ``(..., 3)``."""
 
-
-def line_of_sight(ra: Tensor, dec: Tensor) -> Tensor:
-    """Unit vector towards (ra, dec) [rad], shape ``(..., 3)``."""
-    cos_dec = torch.cos(dec)
-    return torch.stack([cos_dec * torch.cos(ra), cos_dec * torch.sin(ra), torch.sin(dec)], dim=-1)
-
-
-def sky_basis(ra: Tensor, dec: Tensor) -> tuple[Tensor, Tensor]:
-    """Unit vectors towards east and north at (ra, dec) [rad]."""
-    sin_ra, cos_ra, sin_dec = torch.sin(ra), torch.cos(ra), torch.sin(dec)
-    east = torch.stack([-sin_ra, cos_ra, torch.zeros_like(sin_ra)], dim=-1)
-    north = torch.stack([-sin_dec * cos_ra, -sin_dec * sin_ra, torch.cos(dec)], dim=-1)
-    return east, north
-
-
-def speed(rate: Tensor) -> Tensor:
-    """Length of motions on the sky [rad/d], shape ``(..., 2)`` -> ``(...)``; never quite zero."""
-    return torch.sqrt(dot(rate, rate).clamp_min(_STILL_RAD_D**2))
-
-
-class MotionFrame(NamedTuple):
-    """Right-handed axes of the motion on the sky; each ``(..., 3)``."""
-
-    sight: Tensor
-    along: Tensor
-    across: Tensor
+    sight: Array
+    east: Array
+    north: Array
 
     @classmethod
-    def of(cls, sky: Tensor, sky_rate: Tensor) -> MotionFrame:
-        """Frame of the direction (ra, dec) and its (east, north) rate, each ``(..., 2)``."""
-        ra, dec = sky.unbind(-1)
-        east, north = sky_basis(ra, dec)
-        heading = sky_rate / speed(sky_rate)[..., None]
-        along = heading[..., :1] * east + heading[..., 1:] * north
-        sight = line_of_sight(ra, dec)
-        return cls(sight, along, cross(sight, along))
+    def at(cls, sky: Array) -> Axes:
+        """Axes at directions (ra, dec) [rad], ``(..., 2)``."""
+        xp = namespace_of(sky)
+        sines, cosines = xp.sin(sky), xp.cos(sky)
+        sin_ra, sin_dec = sines[..., 0], sines[..., 1]
+        cos_ra, cos_dec = cosines[..., 0], cosines[..., 1]
+        return cls(
+            joined(cos_dec * cos_ra, cos_dec * sin_ra, sin_dec),
+            joined(-sin_ra, cos_ra, xp.zeros_like(sin_ra)),
+            joined(-sin_dec * cos_ra, -sin_dec * sin_ra, cos_dec),
+        )
 
-    def components(self, vector: Tensor) -> Tensor:
-        """Components of vectors along the three axes."""
-        return torch.stack([dot(vector, axis) for axis in self], dim=-1)
+    def tangential(self, components: Array) -> Array:
+        """Vectors with the components (east, north), ``(..., 2) -> (..., 3)``."""
+        return components[..., :1] * self.east + components[..., 1:] * self.north
+
+
+def speed(rate: Array) -> Array:
+    """Length of motions on the sky [rad/d], shape ``(..., 2)`` -> ``(...)``; never quite zero."""
+    xp = namespace_of(rate)
+    return xp.sqrt(xp.maximum(dot(rate, rate), _STILL_RAD_D**2))
+
+
+def in_frame(sky: Array, heading: Array, *vectors: Array) -> Array:
+    """Components of vectors (B, 3) in the frame of the motion, (B, axes, vectors).
+
+    The right-handed axes are those of sight, along the motion and across it; ``heading`` (B, 2) are
+    the components of the second to east and north.
+    """
+    xp, axes = namespace_of(sky), Axes.at(sky)
+    # the vector product of sight and motion, by the axes of the sky
+    across = axes.tangential(joined(-heading[..., 1], heading[..., 0]))
+    frame = (axes.sight, axes.tangential(heading), across)
+    rows = xp.concat([axis[..., None, :] for axis in frame], axis=-2)
+    return rows @ joined(*vectors)
 
 
 class TripletMotion(NamedTuple):
     """Three-point motion at the middle epoch: coordinate rates and accelerations, each (B,)."""
 
-    ra_rate: Tensor
-    dec_rate: Tensor
-    ra_acc: Tensor
-    dec_acc: Tensor
+    ra_rate: Array
+    dec_rate: Array
+    ra_acc: Array
+    dec_acc: Array
 
 
-def three_point(dt1: Tensor, dt3: Tensor, ra: Tensor, dec: Tensor) -> TripletMotion:
+def three_point(dt1: Array, dt3: Array, ra: Array, dec: Array) -> TripletMotion:
     """Rates and accelerations at the middle of three observations (paper, eq:attr_rates).
 
     Parameters
     ----------
-    dt1, dt3 : Tensor, shape (B,)
+    dt1, dt3 : Array, shape (B,)
         First and last epoch minus the middle one [d].
-    ra, dec : Tensor, shape (B, 3)
+    ra, dec : Array, shape (B, 3)
         Directions [rad]; differences of right ascension are wrapped.
 
     Returns
@@ -91,19 +92,20 @@ def three_point(dt1: Tensor, dt3: Tensor, ra: Tensor, dec: Tensor) -> TripletMot
         [rad/d] and [rad/d^2], no cos(dec); where two epochs coincide, the straight line through
         the other two.
     """
+    xp = namespace_of(dt1)
     missing1, missing3 = dt1 == 0.0, dt3 == 0.0
-    h1 = torch.where(missing1, torch.ones_like(dt1), -dt1)
-    h3 = torch.where(missing3, torch.ones_like(dt3), dt3)
+    h1 = xp.where(missing1, xp.ones_like(dt1), -dt1)
+    h3 = xp.where(missing3, xp.ones_like(dt3), dt3)
     straight = missing1 | missing3
     motion = []
     for angle in (ra, dec):
         # differences of angles in [-pi, pi)
-        step = torch.remainder(torch.diff(angle, dim=-1) + torch.pi, 2.0 * torch.pi) - torch.pi
+        step = xp.remainder(angle[..., 1:] - angle[..., :-1] + math.pi, 2.0 * math.pi) - math.pi
         before, after = step[..., 0] / h1, step[..., 1] / h3
-        before = torch.where(missing1, after, before)
-        after = torch.where(missing3, before, after)
+        before = xp.where(missing1, after, before)
+        after = xp.where(missing3, before, after)
         rate = (before * h3 + after * h1) / (h1 + h3)
         acc = 2.0 * (after - before) / (h1 + h3)
-        motion.append((rate, torch.where(straight, torch.zeros_like(acc), acc)))
+        motion.append((rate, xp.where(straight, xp.zeros_like(acc), acc)))
     (ra_rate, ra_acc), (dec_rate, dec_acc) = motion
     return TripletMotion(ra_rate, dec_rate, ra_acc, dec_acc)

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-import torch
-from torch import Tensor
-
 from neoranging.constants import GM_SUN
-from neoranging.nn.geometry import TripletMotion, three_point
+from neoranging.nn.arrays import Array, clipped, joined, namespace_of
+from neoranging.nn.geometry import TripletMotion, dot, three_point
 
 MAX_RATE_RAD_D: Final = 1.0
 """Envelope of coordinate rates rebuilt from a triplet [rad/d] (paper, section on the losses)."""
@@ -24,65 +22,65 @@ MAX_ACCELERATION_RAD_D2: Final = 0.5
 
 
 class ArcInputs(NamedTuple):
-    """B arcs as tensors; au, day, radian, ICRS equatorial axes, heliocentric.
+    """B arcs as arrays; au, day, radian, ICRS equatorial axes, heliocentric.
 
     The reference epoch t2 is that of the middle observation, and is itself no input.
     """
 
-    dt1: Tensor
+    dt1: Array
     """First epoch minus t2 [d], (B,); zero where the middle observation is the first."""
-    dt3: Tensor
+    dt3: Array
     """Last epoch minus t2 [d], (B,)."""
-    ra: Tensor
+    ra: Array
     """Right ascensions of first, middle and last observation, (B, 3)."""
-    dec: Tensor
+    dec: Array
     """Declinations of the same, (B, 3)."""
-    earth: Tensor
+    earth: Array
     """Centre of the Earth at t2, (B, 3)."""
-    earth_rate: Tensor
+    earth_rate: Array
     """Velocity of the centre of the Earth at t2, (B, 3)."""
-    sky: Tensor
+    sky: Array
     """(ra, dec) at t2 by the weighted fit of all observations, (B, 2)."""
-    sky_rate: Tensor
+    sky_rate: Array
     """Derivative of the line of sight along (east, north) at ``sky``, cos(dec) included, (B, 2).
 
     The first derivatives of `neoranging.core.attributable.TangentFit`.
     """
-    sky_acc: Tensor
+    sky_acc: Array
     """Curvature of the path: second derivative of the line of sight along (east, north), (B, 2)."""
-    log_span: Tensor
+    log_span: Array
     """Natural logarithm of t3 - t1 in days, (B,)."""
-    log_sigma_acc: Tensor
+    log_sigma_acc: Array
     """Natural logarithms of the standard errors of ``sky_acc`` [rad/d^2], (B, 2)."""
-    curved: Tensor
+    curved: Array
     """1 with three epochs or more, 0 with two: then accelerations are zero and not used; (B,)."""
-    observer: Tensor
+    observer: Array
     """Observer at t2 by the same fit as the sky, (B, 3)."""
-    observer_rate: Tensor
+    observer_rate: Array
     """First derivative by that fit, (B, 3): smoothed exactly as ``sky_rate`` is."""
-    observer_acc: Tensor
+    observer_acc: Array
     """Second derivative by that fit, (B, 3)."""
-    observer_velocity: Tensor
+    observer_velocity: Array
     """Velocity of the observer at the instant t2, (B, 3): what the admissible region is made of."""
-    parallax: Tensor
+    parallax: Array
     """Inverse range by what the observers' path has beyond a parabola [1/au], (B,); zero where
     that tells nothing."""
-    log_sigma_parallax: Tensor
+    log_sigma_parallax: Array
     """Natural logarithm of its standard error [1/au], (B,)."""
-    magnitude: Tensor
+    magnitude: Array
     """Mean of the apparent magnitudes in the band V, (B,); zero where there is none."""
-    has_magnitude: Tensor
+    has_magnitude: Array
     """1 with a magnitude, 0 without, (B,)."""
-    root: Tensor
+    root: Array
     """Natural logarithm of the range in au that Gauss's method answers, (B,); zero without."""
-    root_rate: Tensor
+    root_rate: Array
     """Its derivative by the motion of the orbit of that answer [1/d], (B,)."""
-    log_error_root: Tensor
+    log_error_root: Array
     """Natural logarithm of the standard error of ``root``, (B,)."""
-    has_root: Tensor
+    has_root: Array
     """1 where Gauss's method has an answer, 0 elsewhere, (B,)."""
 
-    def map(self, function: Callable[[Tensor], Tensor]) -> ArcInputs:
+    def map(self, function: Callable[[Array], Array]) -> ArcInputs:
         """Apply a function to every column, as in ``inputs.map(lambda x: x[rows])``."""
         return ArcInputs(*(function(column) for column in self))
 
@@ -91,26 +89,27 @@ class ArcInputs(NamedTuple):
         raw = three_point(self.dt1, self.dt3, self.ra, self.dec)
         limits = (MAX_RATE_RAD_D, MAX_RATE_RAD_D, MAX_ACCELERATION_RAD_D2, MAX_ACCELERATION_RAD_D2)
         return TripletMotion(
-            *(value.clamp(-limit, limit) for value, limit in zip(raw, limits, strict=True))
+            *(clipped(value, -limit, limit) for value, limit in zip(raw, limits, strict=True))
         )
 
     def tangent(
         self,
-        sky_jerk: Tensor | None = None,
-        observer_jerk: Tensor | None = None,
-        parallax_rate: Tensor | None = None,
+        sky_jerk: Array | None = None,
+        observer_jerk: Array | None = None,
+        parallax_rate: Array | None = None,
     ) -> ArcInputs:
         """Derivative of every input by time, the arc sliding along itself.
 
         Parameters
         ----------
-        sky_jerk : Tensor, shape (B, 2), optional
+        sky_jerk : Array, shape (B, 2), optional
             Change of ``sky_acc`` beyond the turn of east and north [rad/d^3].
-        observer_jerk : Tensor, shape (B, 3), optional
+        observer_jerk : Array, shape (B, 3), optional
             Change of ``observer_acc`` [au/d^3]. An arc determines neither third derivative;
             without them it follows its own parabola. Where the range is known, as in training,
-            `neoranging.nn.physics.jerks` gives all three: give all or none, for they cancel.
-        parallax_rate : Tensor, shape (B,), optional
+            `neoranging.lab.training.physics.jerks` gives all three: give all or none, for they
+            cancel.
+        parallax_rate : Array, shape (B,), optional
             Change of ``parallax`` [1/au/d]; zero by default. The errors of an arc are carried along
             unchanged.
 
@@ -124,14 +123,15 @@ class ArcInputs(NamedTuple):
         East and north turn about the line of sight by ``ra_rate sin(dec)`` as the direction moves,
         so components along them change even where the vector is carried along unchanged.
         """
-        motion, zero = self.motion(), torch.zeros_like(self.dt1)
-        dt = torch.stack([self.dt1, zero, self.dt3], dim=-1)
+        xp = namespace_of(self.dt1)
+        motion, zero = self.motion(), xp.zeros_like(self.dt1)
+        dt = joined(self.dt1, zero, self.dt3)
         dec = self.sky[..., 1]
-        ra_rate = self.sky_rate[..., 0] / torch.cos(dec)
-        turn = ra_rate * torch.sin(dec)
-        sky_jerk = torch.zeros_like(self.sky_acc) if sky_jerk is None else sky_jerk
-        no_jerk = torch.zeros_like(self.observer_acc)
-        distance = torch.linalg.vector_norm(self.earth, dim=-1, keepdim=True)
+        ra_rate = self.sky_rate[..., 0] / xp.cos(dec)
+        turn = ra_rate * xp.sin(dec)
+        sky_jerk = xp.zeros_like(self.sky_acc) if sky_jerk is None else sky_jerk
+        no_jerk = xp.zeros_like(self.observer_acc)
+        distance = xp.sqrt(dot(self.earth, self.earth))[..., None]
         return ArcInputs(
             dt1=zero,
             dt3=zero,
@@ -139,12 +139,12 @@ class ArcInputs(NamedTuple):
             dec=motion.dec_rate[..., None] + motion.dec_acc[..., None] * dt,
             earth=self.earth_rate,
             earth_rate=-GM_SUN * self.earth / distance**3,
-            sky=torch.stack([ra_rate, self.sky_rate[..., 1]], dim=-1),
+            sky=joined(ra_rate, self.sky_rate[..., 1]),
             sky_rate=self.sky_acc + _turned(self.sky_rate, turn),
             sky_acc=sky_jerk + _turned(self.sky_acc, turn),
             log_span=zero,
-            log_sigma_acc=torch.zeros_like(self.log_sigma_acc),
-            curved=torch.zeros_like(self.curved),
+            log_sigma_acc=xp.zeros_like(self.log_sigma_acc),
+            curved=xp.zeros_like(self.curved),
             observer=self.observer_rate,
             observer_rate=self.observer_acc,
             observer_acc=no_jerk if observer_jerk is None else observer_jerk,
@@ -161,6 +161,6 @@ class ArcInputs(NamedTuple):
         )
 
 
-def _turned(components: Tensor, turn: Tensor) -> Tensor:
+def _turned(components: Array, turn: Array) -> Array:
     """Change of (east, north) components of a carried vector by the turn of the axes [1/d]."""
-    return torch.stack([components[..., 1] * turn, -components[..., 0] * turn], dim=-1)
+    return joined(components[..., 1] * turn, -components[..., 0] * turn)

@@ -17,12 +17,8 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
-
 from neoranging.constants import GM_SUN, R_EARTH
-from neoranging.nn.forward_mode import jvp
+from neoranging.nn.arrays import Array, clipped, constant, joined, namespace_of, smallest, softplus
 from neoranging.nn.geometry import dot
 from neoranging.nn.inputs import ArcInputs
 from neoranging.nn.region import (
@@ -34,7 +30,7 @@ from neoranging.nn.region import (
 )
 from neoranging.nn.scaling import Scaling
 
-Pair = tuple[Tensor, Tensor]
+Pair = tuple[Array, Array]
 
 LOG_ERROR_LIMITS: Final = (-9.0, 3.0)
 """Limits of the logarithm of an expected error in the normalised space."""
@@ -50,7 +46,7 @@ _SHARPNESS: Final = 20.0
 """Sharpness of the corner at which a log range bends into its limit, per unit of it."""
 
 
-class Output(nn.Module):
+class Output:
     """A map of two heads to range and range-rate.
 
     Parameters
@@ -69,47 +65,40 @@ class Output(nn.Module):
     n_heads = 2
 
     def __init__(self, origin: str, names: tuple[str, str]) -> None:
-        super().__init__()
         self.origin = origin
         self.scaling = Scaling(names)
 
-    def fit(self, inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> None:
+    def fit(self, inputs: ArcInputs, rho: Array, rho_dot: Array) -> None:
         """Fit the scaling on the true ranges and range-rates of training arcs."""
         raise NotImplementedError
 
-    def turned(self, heads: Tensor, arrow: Tensor) -> Tensor:
+    def turned(self, heads: Array, arrow: Array) -> Array:
         """Heads (..., B, 2) with the sign of the second, a velocity, as time runs.
 
         ``arrow`` (B,) is 1, or -1 for arcs that were shown backwards.
         """
-        return torch.stack([heads[..., 0], arrow * heads[..., 1]], dim=-1)
+        return joined(heads[..., 0], arrow * heads[..., 1])
 
-    def forward(self, heads: Tensor, inputs: ArcInputs) -> Pair:
+    def __call__(self, heads: Array, inputs: ArcInputs) -> Pair:
         """Range [au] and range-rate [au/d], each (B,)."""
         raise NotImplementedError
 
-    def normalise(self, rho: Tensor, rho_dot: Tensor) -> Tensor:
+    def normalise(self, rho: Array, rho_dot: Array) -> Array:
         """The space of errors, (B, 2); the same for estimates and truth."""
         raise NotImplementedError
 
-    def deviations(self, log_error: Tensor, rho: Tensor) -> Tensor:  # noqa: ARG002
+    def deviations(self, log_error: Array, rho: Array) -> Array:  # noqa: ARG002
         """Standard deviations of range [au] and range-rate [au/d], (B, 2).
 
         Parameters
         ----------
-        log_error : Tensor, shape (B, 2)
+        log_error : Array, shape (B, 2)
             Logarithms of the mean absolute errors in the normalised space; those of Laplace's law.
-        rho : Tensor, shape (B,)
+        rho : Array, shape (B,)
             Ranges [au] that they are of.
         """
-        size = torch.exp(log_error.clamp(*LOG_ERROR_LIMITS))
-        return math.sqrt(2.0) * size * self.scaling.scale.to(log_error.dtype)
-
-    def with_tangent(
-        self, heads: Tensor, heads_rate: Tensor, inputs: ArcInputs, tangent: ArcInputs
-    ) -> tuple[Pair, Pair]:
-        """Range and range-rate, and their derivatives by time."""
-        return jvp(self, (heads, inputs), (heads_rate, tangent))
+        size = namespace_of(log_error).exp(clipped(log_error, *LOG_ERROR_LIMITS))
+        return math.sqrt(2.0) * self.scaling.spread(size)
 
 
 class MinMaxOutput(Output):
@@ -118,18 +107,18 @@ class MinMaxOutput(Output):
     def __init__(self, origin: str) -> None:
         super().__init__(origin, ("rho", "rho_dot"))
 
-    def fit(self, inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> None:  # noqa: ARG002
+    def fit(self, inputs: ArcInputs, rho: Array, rho_dot: Array) -> None:  # noqa: ARG002
         """Fit the scaling on the extremes of training arcs."""
-        self.scaling.fit_range(torch.stack([rho, rho_dot], dim=-1))
+        self.scaling.fit_range(joined(rho, rho_dot))
 
-    def forward(self, heads: Tensor, inputs: ArcInputs) -> Pair:  # noqa: ARG002
+    def __call__(self, heads: Array, inputs: ArcInputs) -> Pair:  # noqa: ARG002
         """Range, which nothing keeps positive, and range-rate."""
-        rho, rho_dot = self.scaling.restore(heads).unbind(-1)
-        return rho, rho_dot
+        state = self.scaling.restore(heads)
+        return state[..., 0], state[..., 1]
 
-    def normalise(self, rho: Tensor, rho_dot: Tensor) -> Tensor:
+    def normalise(self, rho: Array, rho_dot: Array) -> Array:
         """Scaled range and range-rate."""
-        return self.scaling(torch.stack([rho, rho_dot], dim=-1))
+        return self.scaling(joined(rho, rho_dot))
 
 
 class LogOutput(Output):
@@ -142,28 +131,27 @@ class LogOutput(Output):
     def __init__(self, origin: str) -> None:
         super().__init__(origin, ("log_rho", "rho_dot"))
 
-    def fit(self, inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> None:  # noqa: ARG002
+    def fit(self, inputs: ArcInputs, rho: Array, rho_dot: Array) -> None:  # noqa: ARG002
         """Fit the scaling on the moments of training arcs."""
-        self.scaling.fit_moments(torch.stack([torch.log(rho), rho_dot], dim=-1))
+        self.scaling.fit_moments(joined(namespace_of(rho).log(rho), rho_dot))
 
-    def forward(self, heads: Tensor, inputs: ArcInputs) -> Pair:
+    def __call__(self, heads: Array, inputs: ArcInputs) -> Pair:
         """Range, always positive, and range-rate."""
         at = Attributable.of(inputs, self.origin)
         rho_dot = _ESCAPE * heads[..., 1] - dot(at.velocity, at.sight)
-        return torch.exp(self._log_rho(heads)), rho_dot
+        return namespace_of(heads).exp(self._log_rho(heads)), rho_dot
 
-    def normalise(self, rho: Tensor, rho_dot: Tensor) -> Tensor:
+    def normalise(self, rho: Array, rho_dot: Array) -> Array:
         """Scaled log range and range-rate."""
-        return self.scaling(torch.stack([torch.log(rho), rho_dot], dim=-1))
+        return self.scaling(joined(namespace_of(rho).log(rho), rho_dot))
 
-    def deviations(self, log_error: Tensor, rho: Tensor) -> Tensor:
+    def deviations(self, log_error: Array, rho: Array) -> Array:
         """Standard deviations, that of the range by the one of its logarithm; see `Output`."""
-        of_log, of_rate = super().deviations(log_error, rho).unbind(-1)
-        return torch.stack([of_log * rho, of_rate], dim=-1)
+        relative = super().deviations(log_error, rho)
+        return joined(relative[..., 0] * rho, relative[..., 1])
 
-    def _log_rho(self, heads: Tensor) -> Tensor:
-        center, scale = (x[0].to(heads.dtype) for x in (self.scaling.center, self.scaling.scale))
-        return center + scale * heads[..., 0]
+    def _log_rho(self, heads: Array) -> Array:
+        return self.scaling.restore(heads)[..., 0]
 
 
 class AdmissibleOutput(LogOutput):
@@ -176,41 +164,44 @@ class AdmissibleOutput(LogOutput):
     for the unit, which is the local half-width.
     """
 
-    def forward(self, heads: Tensor, inputs: ArcInputs) -> Pair:
+    def __call__(self, heads: Array, inputs: ArcInputs) -> Pair:
         """Range and range-rate inside the region, each (B,)."""
+        xp = namespace_of(heads)
         c = energy_coefficients(inputs, self.origin)
-        rho = torch.exp(_within(self._log_rho(heads), c))
-        fraction = 0.5 + 0.5 * torch.tanh(heads[..., 1])
+        rho = xp.exp(_within(self._log_rho(heads), c))
+        fraction = 0.5 + 0.5 * xp.tanh(heads[..., 1])
         return rho, _rate_at(fraction, c, rho)
 
 
-def _within(log_rho: Tensor, c: Tensor) -> Tensor:
+def _within(log_rho: Array, c: Array) -> Array:
     """Log range led into the ranges at which the strip is open; in a gap, to the nearer end."""
     # the three limits, each moved a little into its component
-    inward = c.new_tensor([-_MARGIN, _MARGIN, -_MARGIN])
-    near_end, far_start, far_end = (torch.log(range_limits(c)) + inward).unbind(-1)
+    xp = namespace_of(c)
+    limits = xp.log(range_limits(c))
+    near_end, far_start = limits[..., 0] - _MARGIN, limits[..., 1] + _MARGIN
+    far_end = limits[..., 2] - _MARGIN
     lowest = math.log(R_EARTH) + _MARGIN
-    x = lowest + functional.softplus(log_rho - lowest, beta=_SHARPNESS)
-    x = far_end - functional.softplus(far_end - x, beta=_SHARPNESS)
+    x = lowest + softplus(log_rho - lowest, _SHARPNESS)
+    x = far_end - softplus(far_end - x, _SHARPNESS)
     in_gap = (x > near_end) & (x < far_start)
-    nearer = torch.where(x - near_end < far_start - x, near_end, far_start)
+    nearer = xp.where(x - near_end < far_start - x, near_end, far_start)
     # the slope of the identity is kept, or such an arc could never be learnt
-    return torch.where(in_gap, nearer + (x - x.detach()), x)
+    return xp.where(in_gap, nearer + (x - constant(x)), x)
 
 
-def _rate_at(fraction: Tensor, c: Tensor, rho: Tensor) -> Tensor:
+def _rate_at(fraction: Array, c: Array, rho: Array) -> Array:
     """Range-rate that lies ``fraction`` of the way through the admissible ones at ``rho``."""
-    floor = torch.finfo(rho.dtype).tiny
-    half_width = torch.sqrt(strip_square(c, rho).clamp_min(floor)) * (1.0 - _MARGIN)
+    xp = namespace_of(rho)
+    half_width = xp.sqrt(xp.maximum(strip_square(c, rho), smallest(rho))) * (1.0 - _MARGIN)
     middle = -0.5 * c[..., 1]
     low, high = middle - half_width, middle + half_width
     escape = escape_rate(c, rho) * (1.0 + _MARGIN)
-    receding = torch.maximum(low, escape)
-    approaching_length = (torch.minimum(high, -escape) - low).clamp_min(0.0)
-    receding_length = (high - receding).clamp_min(0.0)
+    receding = xp.maximum(low, escape)
+    approaching_length = xp.maximum(xp.minimum(high, -escape) - low, 0.0)
+    receding_length = xp.maximum(high - receding, 0.0)
     along = fraction * (approaching_length + receding_length)
     approaches = (along < approaching_length) | (receding_length == 0.0)
-    return torch.where(approaches, low + along, receding + (along - approaching_length))
+    return xp.where(approaches, low + along, receding + (along - approaching_length))
 
 
 OUTPUTS: Final[dict[str, Callable[[str], Output]]] = {

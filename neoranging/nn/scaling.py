@@ -1,20 +1,23 @@
-"""Affine scalings that travel with a network: fitted on its training arcs, stored as buffers."""
+"""Affine scalings that travel with a network: fitted on its training arcs, stored with it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-import torch
-from torch import Tensor, nn
+import numpy as np
 
 from neoranging.exceptions import DatasetError
+from neoranging.nn.arrays import Array, like, namespace_of
+
+ARRAYS: Final = ("center", "scale", "low", "high")
+"""Names of the numbers of a scaling in files of weights."""
 
 
-class Scaling(nn.Module):
+class Scaling:
     """Scaling ``(value - center) / scale`` column by column, and the range of the training arcs.
 
-    The buffers are double whatever the precision of the network; a module that holds a scaling is
-    moved between devices, never converted as a whole to another type.
+    Its numbers are double whatever the precision of the network.
 
     Parameters
     ----------
@@ -23,88 +26,107 @@ class Scaling(nn.Module):
 
     Attributes
     ----------
-    center, scale : Tensor, shape (F,)
-    low, high : Tensor, shape (F,)
+    center, scale : Array, shape (F,)
+    low, high : Array, shape (F,)
         Least and greatest value among the training arcs; infinite before `fit`.
     """
 
-    center: Tensor
-    scale: Tensor
-    low: Tensor
-    high: Tensor
-
     def __init__(self, names: Sequence[str]) -> None:
-        super().__init__()
         self.names = tuple(names)
-        start = {"center": 0.0, "scale": 1.0, "low": -torch.inf, "high": torch.inf}
-        for name, value in start.items():
-            self.register_buffer(name, torch.full((len(names),), value, dtype=torch.float64))
+        start = {"center": 0.0, "scale": 1.0, "low": -np.inf, "high": np.inf}
+        self.center, self.scale, self.low, self.high = (
+            np.full(len(self.names), value) for value in start.values()
+        )
 
-    def fit_range(self, values: Tensor, symmetric: Sequence[int] = ()) -> None:
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """All numbers by name."""
+        return {name: getattr(self, name) for name in ARRAYS}
+
+    @arrays.setter
+    def arrays(self, given: Mapping[str, Array]) -> None:
+        for name in ARRAYS:
+            if given[name].shape != (len(self.names),):
+                raise ValueError(
+                    f"{name} of shape {given[name].shape} for {len(self.names)} columns"
+                )
+            setattr(self, name, given[name])
+
+    def fit_range(self, values: Array, symmetric: Sequence[int] = ()) -> None:
         """Scale [least, greatest] to [-1, 1]; a column of one value becomes 0.
 
         Parameters
         ----------
-        values : Tensor, shape (N, F)
+        values : Array, shape (N, F)
             Values of the training arcs.
         symmetric : sequence of int
             Columns scaled together by their greatest absolute value, zero staying zero.
         """
-        least, most = self._observe(values)
+        xp = namespace_of(values)
+        self._observe(values)
+        least, most = self.low, self.high
         if symmetric:
-            columns = list(symmetric)
-            largest = torch.maximum(most[columns].abs().max(), least[columns].abs().max())
-            least[columns], most[columns] = -largest, largest
+            rows = xp.asarray([k in symmetric for k in range(len(self.names))])
+            largest = xp.max(xp.where(rows, xp.maximum(xp.abs(least), xp.abs(most)), 0.0))
+            least, most = xp.where(rows, -largest, least), xp.where(rows, largest, most)
         self._set(0.5 * least + 0.5 * most, 0.5 * most - 0.5 * least)
 
-    def fit_moments(self, values: Tensor) -> None:
+    def fit_moments(self, values: Array) -> None:
         """Scale to mean 0 and standard deviation 1; a column of one value becomes 0."""
+        xp = namespace_of(values)
         self._observe(values)
-        self._set(values.mean(dim=0), values.std(dim=0, correction=0))
+        self._set(xp.mean(values, axis=0), xp.std(values, axis=0))
 
-    def _observe(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        if not len(values) or not bool(torch.isfinite(values).all()):
-            wrong = [n for n, v in zip(self.names, values.T, strict=True) if not v.isfinite().all()]
+    def _observe(self, values: Array) -> None:
+        """Keep the least and the greatest value of each column."""
+        xp = namespace_of(values)
+        finite = xp.all(xp.isfinite(values), axis=0)
+        if not len(values) or not bool(xp.all(finite)):
+            wrong = [name for name, good in zip(self.names, finite, strict=True) if not good]
             raise DatasetError(
                 f"cannot fit a scaling on {len(values)} arcs with values that are not finite in "
                 f"({', '.join(wrong)}); leave such arcs out"
             )
-        least, most = values.amin(dim=0), values.amax(dim=0)
-        self.low.copy_(least)
-        self.high.copy_(most)
-        return least.clone(), most.clone()
+        self.low, self.high = xp.min(values, axis=0), xp.max(values, axis=0)
 
-    def _set(self, center: Tensor, scale: Tensor) -> None:
+    def _set(self, center: Array, scale: Array) -> None:
+        xp = namespace_of(center)
         # a constant column differs from its own mean by rounding only
-        constant = scale <= 1e-12 * torch.maximum(center.abs(), torch.ones_like(center))
-        self.center.copy_(center)
-        self.scale.copy_(torch.where(constant, torch.ones_like(scale), scale))
+        constant = scale <= 1e-12 * xp.maximum(xp.abs(center), 1.0)
+        self.center, self.scale = center, xp.where(constant, xp.ones_like(scale), scale)
 
-    def forward(self, values: Tensor) -> Tensor:
+    def __call__(self, values: Array) -> Array:
         """Scaled values, shape (..., F), in the precision of ``values``."""
-        return (values - self.center.to(values.dtype)) / self.scale.to(values.dtype)
+        return (values - like(self.center, values)) / like(self.scale, values)
 
-    def rate(self, values: Tensor) -> Tensor:
+    def rate(self, values: Array) -> Array:
         """Scaled derivatives: no centre."""
-        return values / self.scale.to(values.dtype)
+        return values / like(self.scale, values)
 
-    def restore(self, scaled: Tensor) -> Tensor:
+    def spread(self, scaled: Array) -> Array:
+        """Inverse of scaling of differences: no centre."""
+        return scaled * like(self.scale, scaled)
+
+    def restore(self, scaled: Array) -> Array:
         """Inverse of scaling."""
-        return scaled * self.scale.to(scaled.dtype) + self.center.to(scaled.dtype)
+        return scaled * like(self.scale, scaled) + like(self.center, scaled)
 
-    def outside(self, values: Tensor, slack: float = 0.0) -> Tensor:
+    def outside(self, values: Array, slack: float = 0.0) -> Array:
         """Mask of the values outside the range of training by more than ``slack`` of its extent.
 
         Parameters
         ----------
-        values : Tensor, shape (..., F)
+        values : Array, shape (..., F)
         slack : float
             Fraction of ``high - low`` allowed beyond either end.
 
         Returns
         -------
-        Tensor of bool, shape (..., F)
+        Array of bool, shape (..., F)
             True also for values that are not finite.
         """
-        margin = slack * (self.high - self.low).nan_to_num(posinf=0.0)
-        return ~((values >= self.low - margin) & (values <= self.high + margin))
+        xp = namespace_of(values)
+        low, high = like(self.low, values), like(self.high, values)
+        extent = high - low
+        margin = slack * xp.where(xp.isfinite(extent), extent, 0.0)
+        return ~((values >= low - margin) & (values <= high + margin))

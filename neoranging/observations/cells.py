@@ -42,10 +42,16 @@ def gaps(values: Any) -> BoolArray:
     mask = np.broadcast_to(np.asarray(mask, dtype=bool), (len(values),)).copy()
     if isinstance(values, Time | u.Quantity):
         return mask
-    import pandas as pd
+    array = _plain(values)
+    if array.dtype.kind == "f":
+        mask |= np.isnan(array)
+    elif array.dtype.kind in "mM":
+        mask |= np.isnat(array)
+    elif array.dtype.kind in "OT":  # objects that pandas takes for missing, its own too
+        import pandas as pd
 
-    missing: BoolArray = mask | np.asarray(pd.isna(_plain(values)), dtype=bool)
-    return missing
+        mask |= np.asarray(pd.isna(array), dtype=bool)
+    return mask
 
 
 def _plain(values: Any) -> AnyArray:
@@ -77,10 +83,9 @@ def texts(values: Any) -> StrArray:
     if array.dtype.kind == "S":
         array = np.strings.decode(array, "utf-8", "replace")
     if array.dtype.kind in "OU":
-        import pandas as pd
-
-        row, words = pd.factorize(array.astype(object), use_na_sentinel=False)
-        return np.where(missing, "", np.array([cell_text(_as_text(word)) for word in words])[row])
+        cells = array.tolist()
+        words = {cell: cell_text(_as_text(cell)) for cell in dict.fromkeys(cells)}
+        return np.where(missing, "", np.array([words[cell] for cell in cells]))
     if array.dtype.kind == "f":
         is_integer = np.isfinite(array) & (array == np.round(array))
         integers = np.where(is_integer, array, 0.0).astype(np.int64).astype(np.str_)

@@ -10,13 +10,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from astropy import units as u
-from astropy.coordinates import BaseCoordinateFrame, EarthLocation, SkyCoord
-from astropy.io.misc.yaml import AstropyDumper
 from astropy.table import QTable
 from astropy.time import Time
 
@@ -36,6 +35,9 @@ from neoranging.observations.uncertainty import (
 from neoranging.records import many
 from neoranging.typing import AnyArray, BoolArray, FloatArray, StrArray
 
+if TYPE_CHECKING:
+    from astropy.coordinates import SkyCoord
+
 DEFAULT_SIGMA = 1.0 * u.arcsec
 """Standard deviation of a position whose observer states none."""
 
@@ -45,9 +47,6 @@ LAYOUT: Final = (
     *("discovery", "line"),
 )
 """Order of the common columns of an observation table; those of a format follow."""
-
-# A table with its report can be stored as ECSV; there the report becomes its printed text.
-AstropyDumper.add_representer(ReadReport, lambda dumper, report: dumper.represent_str(str(report)))
 
 
 class Columns(NamedTuple):
@@ -135,6 +134,7 @@ class Observations:
             **self.extra,
         }
         common = {name: data.pop(name) for name in LAYOUT if name in data}
+        _let_reports_be_stored()
         return QTable(common | data, copy=False, meta=dict(self.meta))
 
     @classmethod
@@ -256,8 +256,20 @@ def plain_columns(
     )
 
 
+@cache
+def _let_reports_be_stored() -> None:
+    """Let a table with its report be stored as ECSV: there the report becomes its printed text."""
+    from astropy.io.misc.yaml import AstropyDumper
+
+    AstropyDumper.add_representer(
+        ReadReport, lambda dumper, report: dumper.represent_str(str(report))
+    )
+
+
 def icrs_directions(coord: Any) -> SkyCoord:
     """Directions in ICRS."""
+    from astropy.coordinates import BaseCoordinateFrame, SkyCoord
+
     if not isinstance(coord, (SkyCoord, BaseCoordinateFrame)):
         raise TrackletError(
             f"coord must be an astropy SkyCoord, got {type(coord).__name__}: write "
@@ -406,7 +418,7 @@ def _sigmas(sigma: u.Quantity, n: int) -> FloatArray:
 
 def _places(station: Any, n: int) -> tuple[StrArray, FloatArray]:
     """Codes of n observations, or their Earth-fixed places."""
-    if isinstance(station, EarthLocation):
+    if hasattr(station, "geocentric"):  # an EarthLocation
         itrf = np.stack([x.to_value(u.m) for x in station.geocentric], axis=-1)
         if itrf.shape not in {(3,), (1, 3), (n, 3)}:
             raise TrackletError(

@@ -105,14 +105,14 @@ def from_memory(source: Any) -> Container:
     ObservationFormatError
         If its columns differ in length.
     """
-    import pandas as pd
-
     if hasattr(source, "colnames") and not isinstance(source, Row):
         return Container({name: source[name] for name in source.colnames})
     if isinstance(source, np.ndarray):
         return Container({name: source[name] for name in source.dtype.names or ()})
     if isinstance(source, Mapping):
         return Container(_mapped_columns(source))
+    import pandas as pd
+
     if isinstance(source, Row | list | tuple):
         rows = [source] if isinstance(source, Row) else source
         frame = pd.DataFrame.from_records([dict(_row(one) or {}) for one in rows])
@@ -210,7 +210,7 @@ def file_format(content: bytes, name: str = "") -> str:
         return "json"
     if b"\0" in head:
         return ""
-    header = _header(_decoded(content[:65_536]))
+    header = csv_header(_decoded(content[:65_536]))
     named = header is not None and _n_recognised(header[1]) >= 2
     return "csv" if named or name.lower().endswith((".csv", ".tsv")) else ""
 
@@ -249,7 +249,7 @@ def _read_csv(content: bytes) -> Container:
     import pandas as pd
 
     text = _decoded(content)
-    header = _header(text)
+    header = csv_header(text)
     if header is None:
         raise ObservationFormatError("no line of column names with separators")
     line, names, separator = header
@@ -304,7 +304,7 @@ def _comma_separated(text: str, line: int, n: int) -> str:
     return result.getvalue()
 
 
-def _header(text: str) -> tuple[int, list[str], str] | None:
+def csv_header(text: str) -> tuple[int, list[str], str] | None:
     """Lines up to the data, names of columns and the separator."""
     best: tuple[int, list[str], str] | None = None
     lines = io.StringIO(text, newline=None)  # any line end

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from neoranging.constants import DAY_S
 from neoranging.observations.columns import Columns
@@ -59,13 +60,11 @@ def repeated_exposures(c: Columns, key: IntArray, used: BoolArray) -> BoolArray:
     represents the exposure; it stays as it is, with its own error. ``key`` is the number of the
     group of each row, and only ``used`` rows are looked at.
     """
-    import pandas as pd
-
     repeated = np.zeros(len(key), dtype=bool)
     rows = np.flatnonzero(used)
     if not len(rows):
         return repeated
-    station = pd.factorize(c.station[rows])[0]
+    station = number_of_value(c.station[rows])
     by_time = np.lexsort((c.jd2[rows], c.jd1[rows], station, key[rows]))
     order, station = rows[by_time], station[by_time]
     seconds = (np.diff(c.jd1[order]) + np.diff(c.jd2[order])) * DAY_S
@@ -101,3 +100,11 @@ def _exposures(near: BoolArray, seconds: FloatArray, unit: FloatArray) -> IntArr
 def running_number(new: BoolArray) -> IntArray:
     """Number from 0 that rises at every True between neighbours, (n + 1,) for n pairs of them."""
     return np.concatenate([[0], np.cumsum(new)]).astype(np.int64)
+
+
+def number_of_value(values: npt.NDArray[np.generic]) -> IntArray:
+    """Number of each distinct value, counted from 0 in the order in which they first appear."""
+    _, first, number = np.unique(values, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[number]

@@ -18,15 +18,17 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import astropy.units as u
 import numpy as np
-from astropy.coordinates import EarthLocation
 from numpy.typing import ArrayLike, NDArray
 
 from neoranging.constants import R_EARTH_M
 from neoranging.exceptions import ObservationFormatError, UnknownStationError
+
+if TYPE_CHECKING:
+    from astropy.coordinates import EarthLocation
 
 Floats = NDArray[np.float64]
 
@@ -83,6 +85,8 @@ class Observatory:
                 "ADES pos1..pos3) or an EarthLocation",
                 code=self.code,
             )
+        from astropy.coordinates import EarthLocation
+
         return EarthLocation.from_geocentric(*self.itrf, unit=u.m)
 
 
@@ -207,6 +211,8 @@ def register_observatory(code: str, location: EarthLocation, name: str = "") -> 
     ValueError
         If the code is empty or the place is not an EarthLocation of one finite point.
     """
+    from astropy.coordinates import EarthLocation
+
     if not isinstance(location, EarthLocation):
         raise ValueError(
             f"the place of an observatory must be an astropy EarthLocation, got {location!r}: "

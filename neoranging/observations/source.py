@@ -34,11 +34,13 @@ LIMIT_VARIABLE: Final = "NEORANGING_MAX_BYTES"
 DEFAULT_LIMIT: Final = 2 * 1024**3
 STEP: Final = 1024**2
 
-_OPENERS: Final[dict[bytes, Any]] = {
+OPENERS: Final[dict[bytes, Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ": lzma.open,
 }
+"""Openers of compressed files by their first bytes."""
+
 _FOREIGN: Final = {
     b"PK\x03\x04": "a zip archive",
     b"PK\x05\x06": "a zip archive",
@@ -186,7 +188,7 @@ def _read_in_steps(stream: IO[Any], name: str, damaged: tuple[type[Exception], .
 
 def _finished(content: bytes, name: str) -> Text:
     """Unpack content, refuse archives, and turn it into UTF-8 without a mark."""
-    for magic, opener in _OPENERS.items():
+    for magic, opener in OPENERS.items():
         if content.startswith(magic):
             with opener(io.BytesIO(content)) as stream:
                 # out of memory nothing but the content itself can be at fault

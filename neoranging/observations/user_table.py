@@ -12,7 +12,7 @@ from neoranging.constants import MJD_JD
 from neoranging.exceptions import ObservationFormatError
 from neoranging.observations.ades.fields import Fields, read_place
 from neoranging.observations.ades.scan import AdesRecords
-from neoranging.observations.cells import numbers, read_epochs, texts, unit_of
+from neoranging.observations.cells import numbers, read_epochs, texts, translated, unit_of
 from neoranging.observations.columns import Columns, Observations
 from neoranging.observations.containers import Container, from_memory
 from neoranging.observations.field_names import FIELDS, SCALES, Field, Naming, name_columns
@@ -226,12 +226,12 @@ class _UserTable:
         """Errors, the observer's ``own`` or else of the station, and True where they are stated."""
         if "sigma_ra" in self.naming and not self._field("sigma_ra").cos_dec:
             own = [own[0] * np.cos(np.radians(dec)), own[1]]
-        letters = [CATALOG_CODES.get(name, name) for name in catalog.tolist()]
+        letters = translated(catalog, lambda name: CATALOG_CODES.get(name, name))
         default = sigma_columns(
             default_sigma,
             station=station,
             note2=note2,
-            catalog=np.array(letters, dtype=np.str_),
+            catalog=letters,
             year=year,
             resolution=(np.zeros(self.n), np.zeros(self.n)),
         )

@@ -23,7 +23,7 @@ from jplephem.spk import SPK
 from neoranging.constants import AU_KM, C_AU_PER_DAY, MJD_J2000, MJD_JD, R_EARTH
 from neoranging.core.geometry import dot, norm
 from neoranging.ephemeris.states import earth_state
-from neoranging.exceptions import EphemerisError, MissingDependencyError
+from neoranging.exceptions import EphemerisError, extra
 from neoranging.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -61,13 +61,8 @@ _SPAN_MJD: Final = (-112_779.0, 289_207.0)
 def _module(name: str) -> ModuleType:
     from importlib import import_module
 
-    try:
+    with extra("nbody", "n-body dynamics", "take dynamics='near-earth'"):
         return import_module(name)
-    except ImportError as error:
-        package = (error.name or name).replace("_", "-")
-        raise MissingDependencyError.of(
-            "n-body dynamics", package, "nbody", "take dynamics='near-earth'"
-        ) from error
 
 
 class NBodyIntegrator:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from neoranging.exceptions import EvaluationError, MissingDependencyError
+from neoranging.exceptions import EvaluationError, extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,10 +61,8 @@ def pyplot() -> Any:
     MissingDependencyError
         If matplotlib is not installed.
     """
-    try:
+    with extra("plot", "plots"):
         import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise MissingDependencyError.of("plots", "matplotlib", "plot") from error
     return plt
 
 

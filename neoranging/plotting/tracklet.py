@@ -8,7 +8,7 @@ import astropy.units as u
 import numpy as np
 
 from neoranging.constants import ARCSEC
-from neoranging.core.attributable import logarithm
+from neoranging.core.attributable import plane_point
 from neoranging.core.geometry import line_of_sight, sky_basis
 from neoranging.plotting import style
 from neoranging.typing import FloatArray
@@ -60,8 +60,9 @@ def _offsets(tracklet: Tracklet) -> tuple[FloatArray, FloatArray]:
     middle = int(np.argmin(np.abs(days - 0.5 * days[-1])))
     east, north = sky_basis(ra[middle], dec[middle])
     pole = line_of_sight(ra[middle], dec[middle])
-    offsets = logarithm(pole, east, north, line_of_sight(ra, dec)) / ARCSEC
-    return days - days[middle], offsets
+    frame = tuple(pole), tuple(east), tuple(north)
+    offsets = np.array([plane_point(*frame, tuple(one)) for one in line_of_sight(ra, dec)])
+    return days - days[middle], offsets / ARCSEC
 
 
 def _draw_arc(

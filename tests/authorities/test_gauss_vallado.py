@@ -32,7 +32,7 @@ PRINTED = 1e3 * np.array([6356.486034, 5290.5322578, 6511.396979])  # after Vall
 
 @pytest.fixture(scope="module")
 def triplets():
-    return Triplets.of(EPOCHS, line_of_sight(RA, DEC)[None], SITE[None])
+    return Triplets(EPOCHS, line_of_sight(RA, DEC)[None], SITE[None])
 
 
 def test_the_series_is_orekits_to_a_micrometre(triplets):

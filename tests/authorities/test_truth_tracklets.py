@@ -151,7 +151,7 @@ def test_geocentric_observers_are_not_confidently_wrong(tracklets, middle_truth,
 def test_gauss_through_three_tracklets(cases, name, series):
     means = [tracklet["mean"] for tracklet in cases[name]["tracklets"][:3]]
     sky = np.array([[mean["ra_rad"], mean["dec_rad"]] for mean in means]).T
-    triplets = Triplets.of(
+    triplets = Triplets(
         np.array([[mean["mjd_tdb"] for mean in means]]),
         line_of_sight(*sky)[None],
         np.array([[mean["observer_helio_icrf_au_aud"][:3] for mean in means]]),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference import admissible as reference
 from scipy import optimize
 
 from neoranging.constants import GM_EARTH, GM_SUN, R_EARTH
@@ -196,6 +197,56 @@ def test_roots_agree_with_the_sextic(a_max):
         assert found == pytest.approx(expected, rel=1e-7)
 
 
+def with_odd_rows(c, seed=7):
+    """Coefficients of which one in each row is replaced by a number that no arc should have."""
+    odd, rng = c.copy(), np.random.default_rng(seed)
+    numbers = [np.nan, np.inf, -np.inf, 0.0, 1e300, -1e-300]
+    odd[np.arange(len(c)), rng.integers(0, 6, len(c))] = rng.choice(numbers, len(c))
+    return odd
+
+
+@pytest.mark.parametrize("a_max", [np.inf, 3.0, 0.7])
+def test_compiled_rows_are_those_of_numpy(a_max):
+    c = ar.limit_semimajor_axis(random_coefficients(2000, seed=8), a_max)
+    c = np.vstack([c, with_odd_rows(c[:300])])
+    with np.errstate(all="ignore"):
+        intervals = reference.range_intervals(c)
+        np.testing.assert_allclose(ar.range_roots(c), reference.range_roots(c), rtol=1e-12)
+        np.testing.assert_allclose(ar.range_intervals(c), intervals, rtol=1e-12)
+        limits = ar.range_limits(c)
+        near, far = np.fmin.reduce(intervals[..., 0], 1), np.fmax.reduce(intervals[..., 1], 1)
+        np.testing.assert_allclose(limits, np.stack([near, far], axis=1), rtol=1e-12)
+        widest = reference.widest_strip(c, limits)
+        np.testing.assert_allclose(ar.widest_strip(c, limits), widest, rtol=1e-9)
+
+
+def test_one_point_is_judged_as_many_are():
+    c = random_coefficients(400, seed=10)
+    rng = np.random.default_rng(10)
+    rho, rho_dot = 10.0 ** rng.uniform(-5.0, 1.0, 400), rng.normal(0.0, 0.01, 400)
+    energy = rng.normal(-1e-4, 1e-4, 400)
+    rho[:2] = np.nan, -1.0
+    expected = ar.is_admissible(c, rho, rho_dot, energy)
+    assert 40 < expected.sum() < 360
+    points = zip(c, rho, rho_dot, energy, strict=True)
+    assert [ar.is_inside(*point) for point in points] == expected.tolist()
+
+
+def test_compiled_coefficients_are_those_of_numpy():
+    rng = np.random.default_rng(9)
+    sky = rng.uniform([-7, -1.6, -1, -1], [7, 1.6, 1, 1], (500, 4)).T
+    state = rng.standard_normal((2, 500, 3))
+    found = ar.energy_coefficients(*sky, *state)
+    np.testing.assert_allclose(found, reference.energy_coefficients(*sky, *state), rtol=1e-11)
+    # an object at rest over many directions, and one direction from many places
+    grid = ar.energy_coefficients(sky[0][:, None], sky[1], 0.0, 0.0, *state)
+    assert grid.shape == (500, 500, 6)
+    one = ar.energy_coefficients(1.0, 0.5, 0.1, 0.2, *state)
+    np.testing.assert_allclose(
+        one[3], reference.energy_coefficients(1.0, 0.5, np.float64(0.1), 0.2, *state[:, 3])
+    )
+
+
 def test_the_strip_has_no_width_at_a_root():
     c = random_coefficients(2000, seed=3)
     roots = ar.range_roots(c)
@@ -226,6 +277,13 @@ def test_intervals_are_where_the_strip_is_open():
     covered = ((rho >= low) & (rho <= high)).any(axis=1)
     assert np.array_equal(covered, open_strip)
     assert not open_strip[:, 0].all()  # the limit shuts some regions near the Earth
+
+
+def test_ranges_at_which_the_strip_closes():
+    c = np.stack([slow_retrograde_coefficients(d) for d in (5.0, 20.0)])
+    (one, _), (near, far) = ar.range_intervals(c)
+    expected = [[one[1], one[1], one[1]], [near[1], far[0], far[1]]]
+    np.testing.assert_array_equal(ar.closing_ranges(c), expected)
 
 
 def test_near_limit_is_respected():

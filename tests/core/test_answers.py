@@ -42,10 +42,10 @@ def test_spread_among_others(answers, attributables):
 
 def test_joined_with_those_that_have_none(answers, attributables):
     bare = Answers.unsolved(attributables, np.zeros(7, dtype=np.int8))
-    joined = Answers.join([bare, answers, bare])
+    joined = Answers.join(iter([bare, answers, bare]), 19)
     assert len(joined.posterior) == len(joined) == 19
     np.testing.assert_array_equal(joined.posterior.quantile(0.5), joined.rho)
-    assert Answers.join([bare, bare]).posterior is None
+    assert Answers.join([bare, bare], 14).posterior is None
 
 
 def test_of_no_arcs():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import simulated_arcs
 from claimed_errors import claimed_law
+from reference import candidates as reference
 
 from neoranging.constants import AU_KM, DAY_S, GM_SUN
 from neoranging.core.attributable import from_fit
@@ -260,8 +261,9 @@ def test_errors_near_the_earth_hold_the_pull_that_is_left_out(simulate, method, 
     shift = 0.5 * gm_earth * radius * (0.5 * s.arcs.span[k]) ** 2 / found.roots.rho**4
     square = s.arcs.sum(0.5 * (s.arcs.sigma_ra**2 + s.arcs.sigma_dec**2))[k] / s.arcs.counts[k]
     variance = solved.candidates.roots.covariance[:, 0, 0]
-    monkeypatch.setattr("neoranging.core.candidates.GM_EARTH", 0.0)
-    without = judged(s, method).candidates.roots.covariance[:, 0, 0]
+    monkeypatch.setattr("reference.candidates.GM_EARTH", 0.0)
+    bare = reference.solve(s.arcs, from_fit(s.arcs), found, Thresholds())
+    without = bare.candidates.roots.covariance[:, 0, 0]
     # what is added does not hang on how large the other errors are
     pull = one * shift**2 / square
     if method is laplace:  # fits all observations, of which more than four are no better than four
@@ -331,3 +333,27 @@ def test_energy_coefficients_give_the_energy_of_the_state(nights):
     assert coefficients.shape == (len(s), 6)
     np.testing.assert_allclose(coefficients[:, 0], norm(attributables.position) ** 2)
     assert len(c.energy) == len(c.roots.rho)
+
+
+@METHODS
+def test_the_compiled_verdict_is_that_of_numpy(nights, method):
+    for s in nights:
+        found, attributables = method(s.arcs), from_fit(s.arcs)
+        solved = solve(s.arcs, attributables, found, Thresholds())
+        with np.errstate(all="ignore"):
+            expected = reference.solve(s.arcs, attributables, found, Thresholds())
+        # where a threshold is met to the last digit the rounding decides
+        assert (solved.status == expected.status).mean() > 0.995
+        same = solved.candidates.chosen == expected.candidates.chosen
+        assert same.mean() > 0.995
+        for name in ("admissible", "plausible"):
+            pair = getattr(solved.candidates, name), getattr(expected.candidates, name)
+            assert (pair[0] == pair[1]).mean() > 0.995
+        scale = np.maximum(expected.candidates.chi2, 1e-3)
+        assert (
+            np.percentile(np.abs(solved.candidates.chi2 - expected.candidates.chi2) / scale, 99)
+            < 1e-6
+        )
+        covariance, its = (x.candidates.roots.covariance for x in (solved, expected))
+        np.testing.assert_allclose(covariance[:, 0, 0], its[:, 0, 0], rtol=1e-4)
+        np.testing.assert_allclose(solved.error_scales, expected.error_scales, rtol=1e-6)

@@ -4,18 +4,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import attributable as reference
+from reference.attributable import exponential
 
 from neoranging.constants import ARCSEC
 from neoranging.core.arcs import Arcs
 from neoranging.core.attributable import (
-    ParabolaFit,
-    exponential,
     from_fit,
     from_three_points,
-    logarithm,
+    path_fit,
+    plane_point,
+    tangent_fit,
     three_point,
 )
 from neoranging.core.geometry import dot, line_of_sight, radec, sky_basis, wrap_angle
+
+
+def plane_of(*vectors):
+    """Plane coordinates of one direction, given pole, east, north and itself, shape (1, 2)."""
+    return np.array([plane_point(*(tuple(vector[0]) for vector in vectors))])
 
 
 def arcs_of(t, ra, dec, sigma_ra=1e-6, sigma_dec=1e-6):
@@ -77,12 +84,12 @@ class TestTangentPlane:
         plane = angle * np.array([[np.cos(azimuth), np.sin(azimuth)]])
         direction = exponential(*frame, plane)
         assert dot(direction, direction)[0] == pytest.approx(1.0, abs=1e-15)
-        np.testing.assert_allclose(logarithm(*frame, direction), plane, atol=1e-13)
+        np.testing.assert_allclose(plane_of(*frame, direction), plane, atol=1e-13)
 
     def test_the_pole_itself(self):
         ra, dec = np.array([1.0]), np.array([0.3])
         frame = (line_of_sight(ra, dec), *sky_basis(ra, dec))
-        np.testing.assert_allclose(logarithm(*frame, frame[0]), 0.0, atol=1e-16)
+        np.testing.assert_allclose(plane_of(*frame, frame[0]), 0.0, atol=1e-16)
         np.testing.assert_array_equal(exponential(*frame, np.zeros((1, 2))), frame[0])
 
     def test_small_offsets_keep_their_digits(self):
@@ -90,7 +97,7 @@ class TestTangentPlane:
         east, north = sky_basis(ra, dec)
         pole = line_of_sight(ra, dec)
         plane = np.array([[3.0e-9, -4.0e-9]])
-        back = logarithm(pole, east, north, exponential(pole, east, north, plane))
+        back = plane_of(pole, east, north, exponential(pole, east, north, plane))
         np.testing.assert_allclose(back, plane, atol=2e-16, rtol=0)
 
     def test_a_great_circle_at_constant_speed_has_no_curvature(self):
@@ -99,7 +106,7 @@ class TestTangentPlane:
         ahead = sky_basis(np.array(0.4), np.array(1.1))[0]
         angle = 0.2 * t[:, None]
         arcs = arcs_of(t, *radec(np.cos(angle) * start + np.sin(angle) * ahead))
-        fit = ParabolaFit(arcs).fit()
+        fit = tangent_fit(arcs)
         np.testing.assert_allclose(fit.sky[0, :, 2], 0.0, atol=1e-13)
         assert np.hypot(*fit.sky[0, :, 1]) == pytest.approx(0.2, rel=1e-13)
 
@@ -122,12 +129,12 @@ class TestParabolaFit:
         sigma = rng.uniform(0.5, 2.0, (2, n)) * 1e-6
         middle = int(arcs_of(t, t, t).triplet[0, 1])
         arcs = parabola_arc(t, ra, dec, scaled, middle, sigma_ra=sigma[0], sigma_dec=sigma[1])
-        fit = ParabolaFit(arcs).fit()
+        fit = tangent_fit(arcs)
         # an epoch of 60000 d resolves 7e-12 d, a direction 1e-16 rad
         blur = np.array([1.0, 1.0 / span, 1.0 / span**2]) * (2e-14 + 3e-11 / span)
         expected = np.column_stack([np.zeros(2), scaled])
         assert (np.abs(fit.sky[0] - expected) < 60.0 * blur).all()
-        residuals = ParabolaFit(arcs).residuals(fit.sky)
+        residuals = path_fit(arcs).rest
         assert np.abs(residuals).max() < 1e-12 + 1e-10 / span
 
     def test_the_operator_is_the_weighted_least_squares_solution(self):
@@ -135,15 +142,16 @@ class TestParabolaFit:
         t = np.sort(rng.uniform(0.0, 2.0, 8))
         sigma = rng.uniform(1.0, 5.0, 8) * 1e-6
         arcs = arcs_of(t, rng.uniform(0, 0.1, 8), rng.uniform(0, 0.1, 8), sigma, sigma)
-        fit = ParabolaFit(arcs)
+        path, fit = path_fit(arcs), tangent_fit(arcs)
         values = rng.standard_normal((8, 2))
         tau = t - fit.epoch[0]
         basis = np.stack([np.ones(8), tau, 0.5 * tau**2], axis=1) / sigma[:, None]
         expected = np.linalg.lstsq(basis, values / sigma[:, None], rcond=None)[0]
-        np.testing.assert_allclose(fit.derivatives(values)[0], expected.T, rtol=1e-9)
+        derivatives = values.T @ path.operator / path.scale[0] ** np.arange(3.0)
+        np.testing.assert_allclose(derivatives, expected.T, rtol=1e-9)
         covariance = np.linalg.inv(basis.T @ basis)
-        np.testing.assert_allclose(fit.covariance()[0, 0], covariance, rtol=1e-8)
-        np.testing.assert_allclose(fit.covariance()[0, 1], covariance, rtol=1e-8)
+        np.testing.assert_allclose(fit.covariance[0, 0], covariance, rtol=1e-8)
+        np.testing.assert_allclose(fit.covariance[0, 1], covariance, rtol=1e-8)
 
     def test_covariance_is_the_scatter_of_noisy_fits(self):
         rng = np.random.default_rng(5)
@@ -182,17 +190,17 @@ class TestParabolaFit:
         once = arcs_of(
             t[1:], 0.1 * t[1:], 0.2 - 0.1 * t[1:] ** 2, *[np.array([0.5**0.5, 1, 1]) * 1e-6] * 2
         )
-        first, second = ParabolaFit(twice), ParabolaFit(once)
-        np.testing.assert_allclose(first.fit().sky, second.fit().sky, rtol=1e-10, atol=1e-14)
-        np.testing.assert_allclose(first.covariance(), second.covariance(), rtol=1e-9)
+        first, second = tangent_fit(twice), tangent_fit(once)
+        np.testing.assert_allclose(first.sky, second.sky, rtol=1e-10, atol=1e-14)
+        np.testing.assert_allclose(first.covariance, second.covariance, rtol=1e-9)
 
     def test_two_epochs_make_a_straight_line(self):
         arcs = arcs_of([0.0, 0.5], [0.0, 0.01], [0.1, 0.1])
-        fit = ParabolaFit(arcs).fit()
+        fit = tangent_fit(arcs)
         assert (fit.sky[0, :, 2] == 0.0).all()
         assert np.isposinf(fit.covariance[0, :, 2, 2]).all()
         assert np.isfinite(fit.covariance[0, :, :2, :2]).all()
-        assert fit.curvature_significance[0] == 0.0
+        assert from_fit(arcs).curvature_significance[0] == 0.0
         assert np.isnan(from_fit(arcs).curvature).all()
 
 
@@ -277,3 +285,34 @@ def test_fits_do_not_depend_on_the_company(simulate):
         alone = from_fit(arcs.take(np.array([k])))
         for whole, part in zip(together, alone, strict=True):
             np.testing.assert_allclose(part[0], whole[k], rtol=1e-11, atol=1e-16)
+
+
+@pytest.mark.parametrize(("span", "n_observations"), [(0.02, (2, 4)), (0.3, (3, 9)), (20.0, 5)])
+def test_the_compiled_fit_is_that_of_numpy(simulate, span, n_observations):
+    s = simulate(300, span, seed=71, n_observations=n_observations)
+    arcs = s.with_noise(np.random.default_rng(3)).arcs
+    # the first arc keeps one observation
+    arcs = arcs.observations(np.append(0, np.arange(arcs.offsets[1], len(arcs.t))))
+    parabola = reference.ParabolaFit(arcs)
+    with np.errstate(all="ignore"):
+        fit, path = parabola.fit_and_path()
+    unit = path.scale[:, None, None] ** np.arange(3.0)
+    near = {"rtol": 1e-9, "atol": 1e-15}
+    np.testing.assert_allclose(tangent_fit(arcs).sky * unit, fit.sky * unit, **near)
+    observer = tangent_fit(arcs).observer * unit, fit.observer * unit
+    np.testing.assert_allclose(*observer, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(tangent_fit(arcs).covariance, fit.covariance, rtol=1e-9)
+    np.testing.assert_allclose(path_fit(arcs).operator, path.operator, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(path_fit(arcs).rest, path.rest, rtol=1e-9, atol=1e-14)
+    for vector, of_numpy in zip(tangent_fit(arcs).motion(), reference.motion(fit), strict=True):
+        np.testing.assert_allclose(vector, of_numpy, rtol=1e-7, atol=1e-11)
+    found, expected = from_fit(arcs), reference.from_fit(arcs)
+    for name in ("ra", "dec", "ra_rate", "dec_rate", "curvature", "curvature_significance"):
+        column = getattr(found, name), getattr(expected, name)
+        np.testing.assert_allclose(*column, rtol=1e-7, atol=1e-11, err_msg=name)
+    for name in ("covariance", "curvature_covariance"):
+        claimed = getattr(expected, name)
+        with np.errstate(invalid="ignore"):
+            spread = np.sqrt(np.einsum("mii->mi", claimed))
+        size = spread[:, :, None] * spread[:, None, :]
+        np.testing.assert_allclose(getattr(found, name) / size, claimed / size, atol=1e-9)

@@ -1,7 +1,10 @@
 """Leaving out single observations, against fits made without them."""
 
+import dataclasses
+
 import numpy as np
 import pytest
+from reference import influence as reference
 
 from neoranging.constants import ARCSEC
 from neoranging.core.arcs import Arcs
@@ -40,6 +43,26 @@ def test_deletion_is_the_fit_of_the_others(degree):
                 off.append(value[i] - fit(x[i]))
             assert found.rest[7 * k + i] == pytest.approx(chi2, rel=1e-4, abs=1e-6)
             assert found.offset[7 * k + i] == pytest.approx(np.hypot(*off), rel=1e-4)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_deletion_is_that_of_numpy(simulate, degree):
+    arcs = (
+        simulate(300, 0.3, seed=4, n_observations=(2, 9)).with_noise(np.random.default_rng(4)).arcs
+    )
+    t, sigma = (
+        arcs.t.copy(),
+        arcs.sigma_ra * np.random.default_rng(5).uniform(0.5, 2.0, len(arcs.t)),
+    )
+    twice = arcs.offsets[1:][arcs.counts > 2] - 1
+    t[twice] = t[twice - 1]  # two stations at one instant
+    arcs = dataclasses.replace(arcs, t=t, sigma_ra=sigma)
+    found, expected = deletion(arcs, degree), reference.deletion(arcs, degree)
+    np.testing.assert_allclose(found.offset, expected.offset, rtol=1e-6, atol=1e-6 * ARCSEC)
+    np.testing.assert_allclose(found.rest, expected.rest, rtol=1e-6, atol=1e-4)
+    np.testing.assert_allclose(
+        bend_of_one(arcs, 3.0), reference.bend_of_one(arcs, 3.0), rtol=1e-6, atol=1e-6 * ARCSEC
+    )
 
 
 def test_errors_of_any_size_change_the_units_only():

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from reference import kepler as reference
 
 from neoranging.constants import GM_SUN
 from neoranging.core.elements import elements_to_state
@@ -53,9 +54,9 @@ def test_stumpff_functions_against_mpmath(z):
     with mpmath.workdps(40):
         c2 = mpmath.nsum(lambda k: (-mpmath.mpf(z)) ** k / mpmath.factorial(2 * k + 2), [0, 100])
         c3 = mpmath.nsum(lambda k: (-mpmath.mpf(z)) ** k / mpmath.factorial(2 * k + 3), [0, 100])
-    got = stumpff(np.array([z]))
+    got = stumpff(z)
     # Near z = (2 pi)^2 c2 has a double zero: an absolute floor.
-    np.testing.assert_allclose(np.concatenate(got), [float(c2), float(c3)], rtol=4e-15, atol=1e-17)
+    np.testing.assert_allclose(got, [float(c2), float(c3)], rtol=4e-15, atol=1e-17)
 
 
 def test_mean_anomaly_is_not_true_anomaly():
@@ -196,3 +197,19 @@ def test_a_radial_fall_bounces_and_ends():
     assert np.isfinite(r).all()
     assert np.isfinite(v).all()
     assert (r[:, 0] > 0).all()
+
+
+@pytest.mark.parametrize("span", [0.05, 3.0, 100.0, 3000.0])
+def test_compiled_motion_is_that_of_numpy(span):
+    rng = np.random.default_rng(8)
+    r, v = rng.standard_normal((2, 2000, 3)) * np.array([1.0, 0.012])[:, None, None]
+    dt = rng.uniform(-span, span, len(r))
+    expected = np.array(reference.lagrange_coefficients(r, v, dt))
+    scale = np.array([1.0, span, 1.0 / span, 1.0])[:, None]
+    found = np.array(lagrange_coefficients(r, v, dt))
+    assert np.percentile(np.abs(found - expected) / scale, 99.0) < 1e-12
+    np.testing.assert_allclose(found / scale, expected / scale, rtol=1e-7, atol=1e-7)
+    mean, ecc = rng.uniform(-6.0, 6.0, 2000), rng.uniform(0.0, 3.0, 2000)
+    np.testing.assert_allclose(
+        true_anomaly(mean, ecc), reference.true_anomaly(mean, ecc), rtol=1e-10, atol=1e-10
+    )

@@ -1,15 +1,20 @@
 """Laplace's method: the textbook equation, exact orbits from all observations, errors."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import simulated_arcs
 from claimed_errors import claimed_errors
+from reference import laplace as reference
+from reference.attributable import ParabolaFit
 
 from neoranging.constants import GM_SUN
-from neoranging.core.attributable import ParabolaFit, from_fit
+from neoranging.core.attributable import from_fit, tangent_fit
 from neoranging.core.candidates import Thresholds, solve
 from neoranging.core.geometry import cross, dot, norm
 from neoranging.core.laplace import laplace
+from neoranging.core.noise import error_law
 from neoranging.core.prediction import sight
 from neoranging.core.status import RangeStatus
 
@@ -21,7 +26,7 @@ def five_days(simulate):
 
 def test_roots_of_the_series_satisfy_the_equation_of_motion(five_days):
     """R'' + rho'' L + 2 rho' L' + rho L'' + mu r / r^3 has no component along L x L' and L'."""
-    fit = ParabolaFit(five_days.arcs).fit()
+    fit = tangent_fit(five_days.arcs)
     found = laplace(five_days.arcs, max_iterations=0)
     k = found.roots.arc
     L, rate, bend = fit.line_of_sight[k], fit.rate[k], fit.acceleration[k]
@@ -36,6 +41,32 @@ def test_roots_of_the_series_satisfy_the_equation_of_motion(five_days):
     np.testing.assert_allclose(found.roots.r, r, atol=1e-14)
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_roots_and_errors_are_those_of_numpy(simulate, several):
+    s = simulate(300, 0.6, seed=36, n_observations=(3, 9)).with_noise(np.random.default_rng(6), 0.3)
+    arcs = s.arcs
+    if several:  # visits of three stations that take turns
+        visit = np.random.default_rng(7).integers(0, 3, len(arcs.t))
+        arcs = dataclasses.replace(arcs, visit=visit)
+    found, expected = laplace(arcs), reference.laplace(arcs)
+    np.testing.assert_array_equal(found.roots.arc, expected.roots.arc)
+    same = found.roots.converged == expected.roots.converged
+    assert same.mean() > 0.99
+    for name in ("rho", "rho_dot", "r", "v"):
+        values, others = getattr(found.roots, name)[same], getattr(expected.roots, name)[same]
+        np.testing.assert_allclose(values, others, rtol=1e-7, atol=1e-9)
+    law = error_law(arcs)
+    (variance, covariance), (other, another) = found.errors(law), expected.errors(law)
+    np.testing.assert_allclose(variance, other, rtol=1e-7)
+    size = np.sqrt(np.einsum("kaii->ki", another)[:, None])
+    np.testing.assert_allclose(
+        (covariance / size[..., None] / size[..., None, :])[same],
+        (another / size[..., None] / size[..., None, :])[same],
+        rtol=1e-5,
+        atol=1e-8,
+    )
+
+
 def test_a_converged_orbit_has_the_observed_parabola(five_days):
     arcs = five_days.arcs
     found = laplace(arcs).roots
@@ -45,7 +76,7 @@ def test_a_converged_orbit_has_the_observed_parabola(five_days):
     fit, own = ParabolaFit(part), part.owner
     state = (column[k][own] for column in (found.r, found.v, found.epoch))
     seen = sight(*state, part.t, part.position, part.velocity)
-    difference = fit.derivatives(fit.plane(seen.direction)) - fit.fit().sky
+    difference = fit.derivatives(fit.plane(seen.direction)) - tangent_fit(part).sky
     span = (part.t[part.triplet[:, 2]] - part.t[part.triplet[:, 0]])[:, None]
     for power in range(3):
         assert np.percentile(np.abs(difference[..., power]) * span**power, 99.0) < 1e-9

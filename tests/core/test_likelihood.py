@@ -15,7 +15,8 @@ from neoranging.constants import ARCSEC
 from neoranging.core.geometry import radec
 from neoranging.core.likelihood import LOG_SCALES, begin_arc, fit_node, largest_errors
 from neoranging.core.noise import LARGEST_SHARE, SHARE_OF_CLAIM, SHARE_SPREAD
-from neoranging.core.systematic import complete, simple_prior, systematic
+from neoranging.core.priors import simple_prior
+from neoranging.core.systematic import complete, systematic
 from neoranging.lab.simulation.astrometric_errors import displaced
 
 FOUR = np.int64(4)
@@ -83,7 +84,7 @@ class TestScales:
         values = []
         for rho in (0.05, 0.08, 0.1, 0.12, 0.2):
             space.fit[:] = 0.0
-            likelihood, _ = fit_node(night, 0, rho, 0.0, FOUR, space)
+            likelihood, *_ = fit_node(night, 0, rho, 0.0, FOUR, space)
             values.append([likelihood, by_hand(night, space)])
         kernel, expected = np.array(values).T
         assert np.ptp(expected) > 0.05

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from reference import orbit_fit as reference
 
 from neoranging.constants import ARCSEC
 from neoranging.core.attributable import from_fit
@@ -11,9 +12,12 @@ from neoranging.core.orbit_fit import nearest_orbits
 def fitted(s, rho, rho_dot, factor=4.0, enough=0.0):
     bounds = np.stack([rho / factor, rho * factor], axis=1)
     limit = np.full(len(s), enough)
-    return nearest_orbits(
-        s.arcs, from_fit(s.arcs), rho, rho_dot, bounds=bounds, enough=limit
-    ), bounds
+    start = s.arcs, from_fit(s.arcs), rho, rho_dot
+    return nearest_orbits(*start, errors=claims(s), bounds=bounds, enough=limit), bounds
+
+
+def claims(s):
+    return np.stack([s.arcs.sigma_ra, s.arcs.sigma_dec], axis=1)
 
 
 def test_the_truth_is_reached_from_afar(simulate):
@@ -68,3 +72,20 @@ def test_errors_of_any_size_give_no_warning(simulate, sigma):
     s = simulate(5, 0.2, seed=505, sigma=sigma)
     orbits, _ = fitted(s, s.rho, s.rho_dot)
     assert (orbits.chi2 * (sigma * ARCSEC) ** 2 < 1.0).all()
+
+
+@pytest.mark.parametrize(("size", "factor"), [(0.3, 4.0), (1.0, 1.1), (1000.0, 2.0)])
+def test_orbits_are_those_of_numpy(simulate, size, factor):
+    s = simulate(200, 0.3, seed=506, n_observations=(4, 8))
+    s = s.with_noise(np.random.default_rng(3), size)
+    rho = 1.5 * s.rho
+    rho[0] = np.nan
+    orbits, bounds = fitted(s, rho, s.rho_dot, factor)
+    expected = reference.nearest_orbits(
+        s.arcs, from_fit(s.arcs), rho, s.rho_dot, bounds=bounds, enough=np.zeros(len(s))
+    )
+    # where the valley is flat, rounding decides at which step it is left
+    same = np.isclose(orbits.chi2, expected.chi2, rtol=1e-4, atol=1e-3)
+    assert same.mean() > 0.98
+    np.testing.assert_allclose(orbits.chi2, expected.chi2, rtol=0.6, atol=1e-3)
+    np.testing.assert_allclose(orbits.rho[same], expected.rho[same], rtol=0.02)

@@ -5,9 +5,11 @@ import weakref
 
 import numpy as np
 import pytest
+from reference import parallax as reference
+from reference.attributable import ParabolaFit
 
 from neoranging import ephemeris
-from neoranging.core.attributable import ParabolaFit, tangent_fit
+from neoranging.core.attributable import tangent_fit
 from neoranging.core.parallax import LARGEST_ERROR, parallax
 
 
@@ -52,6 +54,15 @@ def test_it_is_the_parameter_of_the_joint_least_squares_fit(hours):
         scale = np.abs(design).max(axis=0)
         solved = np.linalg.lstsq(design / scale * weight[:, None], target * weight, rcond=None)
         assert found.inverse_range[k] == pytest.approx(solved[0][-1] / scale[-1], rel=1e-5)
+
+
+def test_sums_over_arcs_are_those_of_numpy(simulate):
+    arcs = simulate(300, 0.3, seed=22, n_observations=(2, 9)).arcs
+    position, sigma = arcs.position.copy(), 2.0 * arcs.sigma_ra
+    position[:40] = np.nan
+    arcs = dataclasses.replace(arcs, position=position, sigma_ra=sigma)
+    for found, expected in zip(parallax(arcs), reference.parallax(arcs), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
 def test_three_observations_leave_nothing(simulate):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import prediction as reference
 
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core.geometry import dot, line_of_sight, norm, radec, sky_basis
@@ -88,6 +89,17 @@ def test_the_perspective_denominator_is_kept():
         np.testing.assert_allclose(r[0] - EARTH[0][0], rho * direction[0], atol=1e-15)
 
 
+def test_compiled_sightings_are_those_of_numpy(simulate):
+    s = simulate(300, 3.0, seed=7)
+    rng, owner = np.random.default_rng(7), s.arcs.owner
+    r = s.r[owner] * (1.0 + 0.1 * rng.standard_normal((len(owner), 1)))
+    epoch = s.epoch[owner] + rng.uniform(-300.0, 300.0, len(owner))
+    r[::50], epoch[::49] = np.nan, np.inf
+    arguments = r, s.v[owner], epoch, s.arcs.t, s.arcs.position, s.arcs.velocity
+    for found, expected in zip(sight(*arguments), reference.sight(*arguments), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
 class TestResiduals:
     def test_vanish_for_the_orbit_observed(self, simulate):
         s = simulate(100, 5.0, seed=8)
@@ -106,6 +118,12 @@ class TestResiduals:
         ra = s.arcs.ra + 2.0 * np.pi * np.sign(np.pi - s.arcs.ra)
         turned = sky_residuals(s._with(ra, s.arcs.dec).arcs, s.r, s.v, s.epoch)
         assert np.abs(turned).max() < 1e-12
+
+    def test_are_those_of_numpy(self, simulate):
+        s = simulate(200, 0.5, seed=11)
+        state = 1.01 * s.r, s.v, s.epoch
+        expected = reference.sky_residuals(s.arcs, *state)
+        np.testing.assert_allclose(sky_residuals(s.arcs, *state), expected, atol=1e-13)
 
     def test_shape(self, simulate):
         s = simulate(7, 0.5, seed=10)

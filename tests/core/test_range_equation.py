@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import range_equation as reference
 
 from neoranging.constants import GM_SUN
 from neoranging.core import columns
@@ -149,3 +150,11 @@ def test_slope_is_the_derivative_and_polish_follows_a_moved_root():
     polished = moved.polish(rho)
     near = steady & (np.abs(taken.P) < 10.0) & (rho > 0.01)
     assert (np.abs(moved.misfit(polished))[near] < 1e-8).mean() > 0.99
+
+
+def test_compiled_roots_are_those_of_numpy():
+    equation = equations(5000, seed=11)
+    rho, arc = positive_ranges(equation)
+    expected, its_arc = reference.positive_ranges(equation)
+    np.testing.assert_array_equal(arc, its_arc)
+    np.testing.assert_allclose(rho, expected, rtol=1e-11)

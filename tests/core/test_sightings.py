@@ -198,5 +198,5 @@ class TestDerivatives:
         expected = self.by_differences(night, space, rho, rho_dot, 3)
         predicted(night, space, rho, rho_dot, 3)
         differentiate(night, 0, rho, rho_dot, space)
-        differentiate_paths(night, 0, rho, rho_dot, 3, space)
+        differentiate_paths(night, 0, rho, rho_dot, 3, np.int64(5), space)
         self.assert_alike(space.slope, expected, 1e-3)

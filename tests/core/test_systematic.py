@@ -12,8 +12,8 @@ from neoranging.core.attributable import from_fit
 from neoranging.core.elements import state_to_elements
 from neoranging.core.geometry import equatorial_to_ecliptic
 from neoranging.core.priors import PriorTable
-from neoranging.core.sightings import node_state
-from neoranging.core.systematic import log_prior, magnitude_shift, strip
+from neoranging.core.sightings import magnitude_shift, node_state
+from neoranging.core.systematic import log_prior, strip
 
 START = np.array([np.log(1e-3), 0.0, 0.0, 0.0])
 STEP = np.array([4.0, 1.0, 1.8, 40.0])

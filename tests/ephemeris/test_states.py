@@ -29,7 +29,9 @@ from neoranging.constants import (
     GM_PLANETS,
     GM_SUN,
     MJD_JD,
+    R_EARTH_M,
 )
+from neoranging.core import ephemeris_kernel
 from neoranging.core.geometry import ecliptic_to_equatorial
 from neoranging.ephemeris import states as ephemeris
 from neoranging.exceptions import EphemerisError, NeoRangingWarning, UnknownStationError
@@ -203,7 +205,66 @@ def test_sites_outside_the_tables_degrade_with_one_warning(mjd):
     assert error.max() < 420.0
 
 
+# Series of the package
+
+
+def test_the_shipped_pole_is_that_of_erfa():
+    mjd = np.random.default_rng(5).uniform(*ephemeris.EPHEMERIS_SPAN, 1500)
+    x, y, s = erfa.ufunc.xys06a(MJD_JD, mjd)
+    ours = ephemeris._POLE(mjd)
+    error = (ours - np.stack([x, y, s + 0.5 * x * y], axis=-1)) * R_EARTH_M
+    assert np.abs(error).max() < 0.7e-3
+    assert np.sqrt(np.mean(error**2)) < 0.1e-3
+
+
+def test_the_shipped_tdb_is_that_of_erfa():
+    mjd = np.random.default_rng(6).uniform(*ephemeris.EPHEMERIS_SPAN, 1500)
+    exact = erfa.ufunc.dtdb(MJD_JD, mjd, 0.0, 0.0, 0.0, 0.0)
+    assert np.abs(ephemeris._TDB_TT(mjd)[:, 0] - exact).max() < 5e-9
+
+
+def test_the_shipped_series_are_on_the_grid_and_small():
+    with np.load(ephemeris.SERIES) as file:
+        assert (file["start"], file["step"]) == (ephemeris.START, ephemeris.STEP)
+        for series, name in ((ephemeris._POLE, "pole"), (ephemeris._TDB_TT, "tdb_tt")):
+            shape = series.degree + 1, series.n_components, ephemeris.CELLS
+            assert file[name].shape == shape
+    assert ephemeris.SERIES.stat().st_size < 1_000_000
+
+
 # Observers
+
+
+def test_one_epoch_as_many_do():
+    """The states of one tracklet do not depend on those of the others."""
+    epoch = np.random.default_rng(7).uniform(48_000.0, 61_000.0, 200)
+    itrf = observatories.itrf_positions(["G96", "X05"] * 100)
+    together = ephemeris.observer_state(itrf, epoch)
+    for k in range(0, 200, 25):
+        alone = ephemeris.observer_state(itrf[k], epoch[k])
+        for one, many in zip(alone, together, strict=True):
+            np.testing.assert_array_equal(one, many[k])
+
+
+def test_compiled_code_is_one_for_all_shapes():
+    itrf, epoch = observatories.itrf_positions(["G96", "X05"]), np.array([60_000.0, 60_000.1])
+    ephemeris.observer_state(itrf, epoch)
+    kernels = ephemeris_kernel.evaluate_with_rate, ephemeris_kernel.turn_sites
+    before = [len(kernel.signatures) for kernel in kernels]
+    for array in (itrf, epoch):
+        array.flags.writeable = False
+    for place, instant in ((itrf, epoch), (itrf[0], epoch), (itrf, epoch[0]), (itrf[0], epoch[0])):
+        ephemeris.observer_state(place, instant)
+        ephemeris.observer_state(np.asfortranarray(place), instant)
+    assert [len(kernel.signatures) for kernel in kernels] == before == [1, 1]
+
+
+def test_arguments_stay_as_they_are():
+    epoch, itrf = np.array([60_000.0, 60_000.1]), observatories.itrf_positions(["G96", "X05"])
+    before = epoch.copy(), itrf.copy()
+    ephemeris.observer_state(itrf, epoch)
+    np.testing.assert_array_equal(epoch, before[0])
+    np.testing.assert_array_equal(itrf, before[1])
 
 
 def test_observer_states_of_the_golden_tracklets(shared):
@@ -333,7 +394,7 @@ def test_results_do_not_depend_on_history_nor_on_the_cache_file(tmp_path):
 from neoranging.core import ephemeris as core
 assert ephemeris.load_cache({str(path)!r}) > 0
 def refuse(*_): raise AssertionError("a cached cell was computed again")
-core.PiecewiseSeries._fill = refuse
+core.Interpolant.__call__ = refuse
 """
     assert in_new_process(PROBE.format(prepare=prepare)) == here
 

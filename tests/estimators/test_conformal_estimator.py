@@ -270,17 +270,18 @@ class TestWeights:
     def estimator(self, request, known, tmp_path):
         torch = pytest.importorskip("torch")
         from neoranging.estimators.network_inputs import arc_inputs
-        from neoranging.nn.modules import NetworkConfig, RangingNetwork
+        from neoranging.lab.training.network import TrainableNetwork
+        from neoranging.nn.network import NetworkConfig
 
         small = {
             "invariant": NetworkConfig(width=16, blocks=1),
             "paper": dataclasses.replace(NetworkConfig.paper(), widths=(16, 8)),
         }
         torch.manual_seed(1)
-        network = RangingNetwork(small[request.param])
-        arcs = known.tracklets().arcs(network.origin)
-        network.fit(arc_inputs(arcs), torch.from_numpy(known.rho), torch.from_numpy(known.rho_dot))
-        checkpoint.save(network, tmp_path / "network.safetensors", {"model": "mlp"})
+        network = TrainableNetwork(small[request.param])
+        arcs = known.tracklets().arcs(network.view().origin)
+        network.fit(arc_inputs(arcs), known.rho, known.rho_dot)
+        checkpoint.save(network.exported(), tmp_path / "network.safetensors", {"model": "mlp"})
         return MLPEstimator.from_pretrained(tmp_path / "network.safetensors")
 
     def test_a_network_gets_that_of_its_very_weights(self, estimator, known, tmp_path, monkeypatch):
@@ -297,8 +298,7 @@ class TestWeights:
         assert estimate.calibration is shipped
         np.testing.assert_array_equal(estimate.interval(0.9), few.estimate(made).interval(0.9))
         changed, card = checkpoint.load(tmp_path / "network.safetensors")
-        for weight in changed.parameters():
-            weight.data += 1e-3
+        changed.weights["heads.0.bias"] += 1e-3
         checkpoint.save(changed, tmp_path / "other.safetensors", card)
         other = MLPEstimator.from_pretrained(tmp_path / "other.safetensors")
         assert few.estimate(other).calibration is None

@@ -20,9 +20,10 @@ from neoranging.exceptions import (
     NotTrainedError,
     TrackletError,
 )
+from neoranging.lab.training.network import TrainableNetwork
 from neoranging.nn import checkpoint
 from neoranging.nn.domain import Domain
-from neoranging.nn.modules import NetworkConfig, RangingNetwork
+from neoranging.nn.network import NetworkConfig
 from neoranging.tracklet import TrackletSet
 
 Status = nr.RangeStatus
@@ -58,14 +59,14 @@ def night(seen):
 def weights(seen, night, tmp_path_factory):
     """Files of untrained networks with scalings of these tracklets."""
     folder = tmp_path_factory.mktemp("weights")
-    truth = torch.from_numpy(seen.rho), torch.from_numpy(seen.rho_dot)
     files = {}
     for name, config in SMALL.items():
         torch.manual_seed(1)
-        network = RangingNetwork(config)
-        network.fit(arc_inputs(night.arcs(network.origin), root=config.root), *truth)
+        network = TrainableNetwork(config)
+        inputs = arc_inputs(night.arcs(network.view().origin), root=config.root)
+        network.fit(inputs, seen.rho, seen.rho_dot)
         files[name] = folder / f"{name}.safetensors"
-        checkpoint.save(network, files[name], CARD)
+        checkpoint.save(network.exported(), files[name], CARD)
     return files
 
 
@@ -78,8 +79,7 @@ class TestNumbers:
     def test_they_are_those_of_the_network(self, estimator, night):
         estimate = night.estimate(estimator)
         network, _ = checkpoint.load(estimator.weights)
-        with torch.inference_mode():
-            rho, rho_dot = network(arc_inputs(night.arcs(network.origin)))
+        rho, rho_dot = network(arc_inputs(night.arcs(network.origin)))
         np.testing.assert_array_equal(estimate.range.to_value(u.au), rho)
         np.testing.assert_array_equal(estimate.range_rate.to_value(u.au / u.d), rho_dot)
         assert estimate.origin == network.origin
@@ -114,9 +114,8 @@ class TestNumbers:
         estimator = MLPEstimator.from_pretrained(weights["root"])
         estimate = night.estimate(estimator)
         arcs = night.arcs()
-        with torch.inference_mode():
-            state, log_error = estimator.network.estimate(arc_inputs(arcs, root=True))
-            expected = estimator.network.output.deviations(log_error, state.rho).numpy()
+        state, log_error = estimator.network.estimate(arc_inputs(arcs, root=True))
+        expected = estimator.network.output.deviations(log_error, state.rho)
         np.testing.assert_allclose(estimate.range_error.to_value("au"), expected[:, 0], rtol=1e-6)
         np.testing.assert_allclose(
             estimate.range_rate_error.to_value("au / d"), expected[:, 1], rtol=1e-6
@@ -177,18 +176,18 @@ class TestVerdicts:
 
     def test_a_combination_that_was_not_seen_is_named(self, weights, night, monkeypatch):
         estimator = MLPEstimator.from_pretrained(weights["invariant"])
-        raw = estimator.network.features.raw
+        columns = estimator.network.features.columns
         names = list(estimator.network.features.scaling.names)
         two = [names.index(f"log_error_{side}") for side in ("along", "across")]
 
         def crossed(inputs):
             # the errors of both sides go together; each alone stays where it was seen
-            values = raw(inputs).clone()
-            low, high = (values[:, two].quantile(q, dim=0) for q in (0.02, 0.98))
-            values[0, two] = torch.stack([low[0], high[1]])
-            return values
+            values, arrow = columns(inputs)
+            low, high = np.quantile(values[:, two], (0.02, 0.98), axis=0)
+            values[0, two] = low[0], high[1]
+            return values, arrow
 
-        monkeypatch.setattr(estimator.network.features, "raw", crossed)
+        monkeypatch.setattr(estimator.network.features, "columns", crossed)
         estimate = night.estimate(estimator)
         assert estimate.status[0] == Status.OUTSIDE_TRAINING_DOMAIN
         assert "in the combination of log_error_" in estimate.diagnostics[0]
@@ -290,8 +289,7 @@ class TestOptions:
         network, card = checkpoint.load(weights["invariant"])
         checkpoint.save(network, path, card)
         before = night[:3].estimate(MLPEstimator.from_pretrained(path))
-        with torch.no_grad():
-            network.heads[0].bias += 1.0
+        network.weights["heads.0.bias"] += 1.0
         checkpoint.save(network, path, {**card, "note": "a longer card"})
         after = night[:3].estimate(MLPEstimator.from_pretrained(path))
         assert (after.range > before.range).all()

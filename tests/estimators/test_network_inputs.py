@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from neoranging.core.attributable import tangent_fit
 from neoranging.core.noise import SHARE_OF_CLAIM
@@ -17,7 +16,7 @@ def errors(night, size, seed=5):
     """Standard errors told, over those that the observations claim; (M, 2)."""
     arcs = night.with_noise(np.random.default_rng(seed), size).arcs
     claimed = np.sqrt(tangent_fit(arcs).covariance[:, :, 2, 2])
-    return torch.exp(arc_inputs(arcs).log_sigma_acc).numpy() / claimed
+    return np.exp(arc_inputs(arcs).log_sigma_acc) / claimed
 
 
 @pytest.mark.parametrize("size", [0.1, 0.5, 1.0, 3.0])
@@ -37,8 +36,8 @@ def test_the_parallax_is_told_with_the_same_scatter(simulate):
     night = simulate(100, 0.25, seed=33, n_observations=12)
     arcs = night.with_noise(np.random.default_rng(6), 2.0).arcs
     plain = night.with_noise(np.random.default_rng(6), 1.0).arcs
-    ratio = torch.exp(arc_inputs(arcs).log_sigma_parallax - arc_inputs(plain).log_sigma_parallax)
-    assert ratio.median().item() == pytest.approx(2.0, rel=0.05)
+    ratio = np.exp(arc_inputs(arcs).log_sigma_parallax - arc_inputs(plain).log_sigma_parallax)
+    assert np.median(ratio) == pytest.approx(2.0, rel=0.05)
 
 
 def test_the_magnitude_is_the_mean_of_those_that_an_arc_has(simulate):
@@ -56,16 +55,16 @@ def test_the_root_is_the_answer_of_gauss_with_its_error(simulate):
     inputs, gauss = arc_inputs(arcs, root=True), GaussEstimator()._solve(arcs, arcs)
     has = np.isfinite(gauss.rho)
     assert has.sum() > 10
-    np.testing.assert_array_equal(inputs.has_root.numpy() > 0.0, has)
+    np.testing.assert_array_equal(inputs.has_root > 0.0, has)
     inside = has & (gauss.rho > np.exp(-8.0)) & (gauss.rho < np.exp(3.0))
-    np.testing.assert_allclose(torch.exp(inputs.root).numpy()[inside], gauss.rho[inside])
+    np.testing.assert_allclose(np.exp(inputs.root)[inside], gauss.rho[inside])
     error = gauss.rho_error / gauss.rho
     usual = inside & (error > 1.0e-4) & (error < 10.0)
     np.testing.assert_allclose(
-        torch.exp(inputs.log_error_root).numpy()[usual],
+        np.exp(inputs.log_error_root)[usual],
         (np.sqrt(gauss.covariance[:, 0, 0]) / gauss.rho)[usual],
     )
-    assert (inputs.root.numpy()[~has] == 0.0).all()
+    assert (inputs.root[~has] == 0.0).all()
 
 
 def test_two_epochs_have_no_root(simulate):
@@ -75,7 +74,7 @@ def test_two_epochs_have_no_root(simulate):
 
 def test_networks_that_are_not_shown_the_root_do_not_wait_for_it(simulate, monkeypatch):
     arcs = simulate(3, 0.06, seed=34, n_observations=4).arcs
-    monkeypatch.setattr(network_inputs, "gauss", None)
+    monkeypatch.setattr(network_inputs, "solved", None)
     assert (arc_inputs(arcs).has_root == 0.0).all()
     with pytest.raises(TypeError):
         arc_inputs(arcs, root=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -277,3 +278,15 @@ def make_orbit():
         )
 
     return make
+
+
+@pytest.fixture(scope="session")
+def scheduler() -> Iterator[str]:
+    """Address of a scheduler of Dask on this machine, with two workers."""
+    distributed = pytest.importorskip("distributed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of sockets and loops of the cluster
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster:
+            yield cluster.scheduler_address

@@ -5,6 +5,8 @@ import torch
 from neoranging.constants import GM_SUN, R_EARTH
 from neoranging.core import admissible
 from neoranging.core.attributable import from_fit, from_three_points
+from neoranging.lab.training.tangents import jvp
+from neoranging.nn.geometry import Axes
 from neoranging.nn.outputs import OUTPUTS, AdmissibleOutput, LogOutput, MinMaxOutput
 
 ORIGINS = ("geocenter", "topocenter")
@@ -39,9 +41,7 @@ def test_log_output_says_log_range_and_velocity_along_the_line_of_sight(night_in
     zero = torch.zeros(500, 2).double()
     rho, rho_dot = output(zero, night_inputs)
     torch.testing.assert_close(rho, night_truth[0].log().mean().exp().expand(500))
-    from neoranging.nn.geometry import line_of_sight
-
-    sight = line_of_sight(*night_inputs.sky.T)
+    sight = Axes.at(night_inputs.sky).sight
     torch.testing.assert_close(rho_dot, -(sight * night_inputs.observer_velocity).sum(-1))
     one = output(zero + 1.0, night_inputs)
     torch.testing.assert_close(one[1] - rho_dot, torch.full((500,), (2 * GM_SUN) ** 0.5).double())
@@ -132,7 +132,7 @@ def test_second_head_runs_upward_through_the_strip(night_inputs, night_truth):
 def test_derivatives_through_the_output(output, night_inputs):
     said, said_rate = heads(500), heads(500, seed=1)
     tangent = night_inputs.tangent()
-    state, rate = output.with_tangent(said, said_rate, night_inputs, tangent)
+    state, rate = jvp(output, (said, night_inputs), (said_rate, tangent))
     h = 1e-5
     moved = [
         output(

@@ -5,8 +5,8 @@ import torch
 from neoranging.constants import GM_EARTH, R_EARTH
 from neoranging.core import admissible
 from neoranging.core.attributable import from_fit, from_three_points
+from neoranging.lab.training.tangents import jvp
 from neoranging.nn import region
-from neoranging.nn.forward_mode import jvp
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +18,9 @@ def numpy_coefficients(night):
 
 
 def night_position(night):
-    from neoranging.core.attributable import ParabolaFit
+    from neoranging.core.attributable import tangent_fit
 
-    return ParabolaFit(night.arcs).fit().observer[:, :, 0]
+    return tangent_fit(night.arcs).observer[:, :, 0]
 
 
 @pytest.fixture(scope="module")

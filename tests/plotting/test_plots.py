@@ -251,7 +251,7 @@ def test_tracklet_on_given_axes():
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install matplotlib"):
+    with pytest.raises(MissingDependencyError, match=r"matplotlib.*\[plot\]"):
         style.pyplot()
 
 

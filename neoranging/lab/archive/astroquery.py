@@ -5,8 +5,8 @@ from __future__ import annotations
 from neoranging.exceptions import (
     CorruptFileError,
     DownloadError,
-    MissingDependencyError,
     ResourceNotFoundError,
+    extra,
 )
 from neoranging.lab.archive.http import ABSENT
 from neoranging.lab.archive.oef import OrbitRecord, orbit_from_astroquery
@@ -39,20 +39,16 @@ def query_astroquery(
     Raises
     ------
     MissingDependencyError
-        If astroquery is not installed (extra ``remote``).
+        If astroquery is not installed (extra ``lab``).
     ResourceNotFoundError, DownloadError
         If the portal does not deliver.
     OrbitFormatError, CorruptFileError
         If what came is no orbit.
     """
-    try:
+    with extra("lab", "elements by way of astroquery", "use NeodysClient.orbit"):
         from astroquery import cache_conf
         from astroquery.solarsystem.neodys import NEODySClass
         from requests import RequestException
-    except ImportError as error:
-        raise MissingDependencyError.of(
-            "elements by way of astroquery", "astroquery", "remote", "use NeodysClient.orbit"
-        ) from error
 
     service = NEODySClass()
     # its address is frozen at import, and its answers would be kept for a week

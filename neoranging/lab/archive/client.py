@@ -102,7 +102,7 @@ class NeodysClient:
     Raises
     ------
     MissingDependencyError
-        If requests is not installed (extra ``remote``).
+        If requests is not installed (extra ``lab``).
     BusyFolderError
         If another process works in the folder.
 

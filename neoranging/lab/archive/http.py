@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from neoranging._version import __version__
-from neoranging.exceptions import DownloadError, MissingDependencyError, ResourceNotFoundError
+from neoranging.exceptions import DownloadError, ResourceNotFoundError, extra
 
 if TYPE_CHECKING:
     from requests import Response
@@ -119,11 +119,9 @@ class Transport:
     """
 
     def __init__(self, politeness: Politeness | None = None) -> None:
-        try:
+        with extra("lab", "downloads"):
             import requests
             from urllib3.util import Retry
-        except ImportError as error:
-            raise MissingDependencyError.of("downloads", "requests", "remote") from error
         limits = self.politeness = politeness or Politeness()
         self.stopped = threading.Event()
         self._turns = threading.Lock()

@@ -20,6 +20,7 @@ from neoranging.cli.options import (
     folder_option,
     gate_option,
     group_by_option,
+    scheduler_option,
     seed_option,
 )
 from neoranging.exceptions import NeoRangingError
@@ -342,8 +343,16 @@ def real(
     metavar="N",
     help="Processes; the set does not depend on it.  [default: one per core]",
 )
+@scheduler_option
 @click.option("--overwrite", is_flag=True, help="Begin anew whatever DIR holds.")
-def twin(out: Path, stations: str, workers: int | None, overwrite: bool, **options: Any) -> None:
+def twin(
+    out: Path,
+    stations: str,
+    workers: int | None,
+    scheduler: str | None,
+    overwrite: bool,
+    **options: Any,
+) -> None:
     """Simulate a set: real orbits, observed as surveys and followers did since 1985.
 
     Every object has as many visits of stations as it has real observations / 4.55, in as many
@@ -362,7 +371,8 @@ def twin(out: Path, stations: str, workers: int | None, overwrite: bool, **optio
     from neoranging.lab.simulation.twin import Twin, make_twin
 
     codes = tuple(code.strip() for code in stations.split(",") if code.strip())
-    rows = make_twin(out, Twin(stations=codes, **options), workers=workers, overwrite=overwrite)
+    settings = Twin(stations=codes, **options)
+    rows = make_twin(out, settings, workers=workers, scheduler=scheduler, overwrite=overwrite)
     echo(read_account(out))
     echo(as_text(rows))
 

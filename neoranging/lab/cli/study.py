@@ -13,6 +13,7 @@ from neoranging.cli.options import (
     COUNT_OR_NONE,
     data_option,
     folder_option,
+    scheduler_option,
     seed_option,
 )
 from neoranging.tables import text_table
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     help="Show the published figures of the literature below the table of methods, and intervals "
     "by its construction beside those of the package.",
 )
+@scheduler_option
 @click.option("--resume", is_flag=True, help="Keep the predictions that are in the folder.")
 @click.option("--overwrite", is_flag=True, help="Begin anew whatever study the folder holds.")
 def study(
@@ -92,6 +94,7 @@ def study(
     geocentric: bool,
     allow_learnt: bool,
     paper: bool,
+    scheduler: str | None,
     resume: bool,
     overwrite: bool,
     **selected: Any,
@@ -130,6 +133,7 @@ def study(
             geocentric=geocentric,
             allow_learnt=allow_learnt,
             n_boot=n_boot,
+            scheduler=scheduler,
             bar=progress_bar,
         )
         write_tables(judged, out / "tables")

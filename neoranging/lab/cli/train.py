@@ -131,7 +131,8 @@ def train(
     """Train a network on the training part of a set, judged by its validation part.
 
     Options left out are those of the recipe of the representation. A run that was killed goes on
-    from its last whole epoch with --resume, and ends with the same weights.
+    from its last whole epoch with --resume, and ends with the same weights. Started by torchrun,
+    several processes share each batch.
 
     \b
     Examples:
@@ -139,14 +140,16 @@ def train(
       neoranging train --model pinn --representation paper --data twin --out run --tensorboard
       neoranging train --model posterior --data twin --out run
       tensorboard --logdir run
+      torchrun --standalone --nproc-per-node 2 -m neoranging train --model mlp --data twin --out run
     """  # noqa: D301 (the character by which click keeps lines apart)
     from dataclasses import replace
 
     from neoranging.ephemeris import load_cache
     from neoranging.lab.training import TrainingConfig
     from neoranging.lab.training.fit import WEIGHTS, fit_on_set
+    from neoranging.lab.training.losses import LossWeights
     from neoranging.lab.training.memory import keep_freed_memory
-    from neoranging.nn.losses import LossWeights
+    from neoranging.lab.training.processes import is_first
 
     options = {name: value for name, value in recipe.items() if value is not None}
     if "weights" in options:
@@ -168,6 +171,8 @@ def train(
         tensorboard=tensorboard,
         notes={"command": shlex.join(["neoranging", *sys.argv[1:]])},
     )
+    if not is_first():
+        return
     card = result.card
     echo(f"{card['epochs_done']} epochs, the best {card['best_epoch']}: {out / WEIGHTS}")
     for name, value in card["metrics"]["validation"].items():

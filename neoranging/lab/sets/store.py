@@ -23,7 +23,7 @@ import numpy as np
 
 from neoranging._version import __version__
 from neoranging.display import spreadsheet_cell
-from neoranging.exceptions import DatasetError, MissingDependencyError
+from neoranging.exceptions import DatasetError, extra
 from neoranging.files import (
     TEMPORARY,
     FolderLock,
@@ -64,11 +64,9 @@ _TEXTS: Final = [name for name, c in COLUMNS.items() if c.dtype == "str" and not
 
 
 def _arrow() -> ModuleType:
-    try:
+    with extra("data", "stored sets of arcs"):
         import pyarrow as pa
         from pyarrow import csv, parquet  # noqa: F401 (reached as attributes)
-    except ImportError as error:
-        raise MissingDependencyError.of("stored sets of arcs", "pyarrow", "data") from error
     return pa
 
 

@@ -16,7 +16,7 @@ import math
 import os
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,9 +34,9 @@ from neoranging.lab.simulation.exposures import observe
 from neoranging.lab.simulation.marginals import COLUMNS_NEEDED, compare, marginals
 from neoranging.lab.simulation.schedule import replan, schedule
 from neoranging.lab.simulation.survey import Survey
-from neoranging.lab.simulation.workers import in_processes
 from neoranging.orbits.catalogue import Catalogue, load_catalogue
 from neoranging.orbits.nbody import nbody_states
+from neoranging.processes import deal
 from neoranging.records import Account, RecordCount, Rejections
 from neoranging.typing import FloatArray
 
@@ -233,11 +233,21 @@ def _possible(n: int, planned: int) -> RecordCount:
     return RecordCount(planned, n, {reason: planned - n} if n < planned else {})
 
 
+_loaded = cache(lambda twin: twin)  # one for all blocks of a process, with its catalogue
+
+
+def _block_of(twin: Twin, number: int) -> tuple[ArcTable, Account]:
+    """Block of a twin of these settings."""
+    of_process: Twin = _loaded(twin)
+    return of_process.block(number)
+
+
 def make_twin(
     folder: str | Path,
     twin: Twin = Twin(),
     *,
     workers: int | None = None,
+    scheduler: str | None = None,
     overwrite: bool = False,
 ) -> list[dict[str, Any]]:
     """Write a twin as a stored set.
@@ -250,6 +260,8 @@ def make_twin(
         Settings of the twin.
     workers : int, optional
         Processes; all cores by default. The set does not depend on it.
+    scheduler : str, optional
+        Address of a scheduler of Dask, whose workers make the blocks instead.
     overwrite : bool
         Begin anew whatever the folder holds.
 
@@ -265,11 +277,8 @@ def make_twin(
         numbers = range(first, twin.n_blocks)
         n_workers = min(workers or os.cpu_count() or 1, len(numbers))
         # a fresh twin: the catalogue that this one holds is long to send, and quick to load
-        blocks = (
-            in_processes(dataclasses.replace(twin).block, numbers, n_workers)
-            if n_workers > 1
-            else (twin.block(number) for number in numbers)
-        )
+        task = partial(_block_of, dataclasses.replace(twin))
+        blocks = deal(task, numbers, n_workers, scheduler)
         with (
             progress_bar(twin.n_blocks, "twin", unit="block", initial=first) as bar,
             closing(blocks),

@@ -147,6 +147,7 @@ def ask(
     arcs: Mapping[str, Arcs],
     folder: Path | None = None,
     progress: Callable[[int], object] | None = None,
+    scheduler: str | None = None,
 ) -> tuple[Answers, PosteriorScores | None]:
     """Answers of a method to all arcs of a table, taken from a folder if they are there.
 
@@ -165,6 +166,8 @@ def ask(
         scored by another truth, are made anew.
     progress : callable, optional
         Called with the number of arcs done since it was last called.
+    scheduler : str, optional
+        Address of a scheduler of Dask, whose workers do it.
     """
     estimator, label = method.estimator, method.label
     truth = truths[estimator.origin]
@@ -187,7 +190,13 @@ def ask(
         key.unlink(missing_ok=True)
     own_arcs, topocentric = arcs[estimator.origin], arcs["topocenter"]
     answers, scores = ask_arcs(
-        estimator, own_arcs, topocentric, label, rho=truth.rho, progress=progress
+        estimator,
+        own_arcs,
+        topocentric,
+        label,
+        rho=truth.rho,
+        progress=progress,
+        scheduler=scheduler,
     )
     # the same to rounding, and held once for all methods of the origin
     answers = replace(answers, attributables=truth.attributables)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -27,11 +28,15 @@ from neoranging.files import replacing
 from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.sets.schema import ArcTable
 from neoranging.lab.study.posteriors import PosteriorScores
+from neoranging.processes import deal
 from neoranging.tracklet import ORIGINS
 from neoranging.typing import FloatArray
 
 _CHUNK: Final = 32_768
 """Arcs asked for at once: a step of the progress, and some hundred megabytes."""
+
+_SENT: Final = 8192
+"""The same where they are sent to a cluster."""
 
 _POSTERIORS: Final = 128
 """The same of a method with posteriors, of which each has thousands of nodes."""
@@ -102,6 +107,7 @@ def ask_arcs(
     *,
     rho: FloatArray | None = None,
     progress: Callable[[int], object] | None = None,
+    scheduler: str | None = None,
 ) -> tuple[Answers, PosteriorScores | None]:
     """Answers to arcs seen from the origin of the method, with the time they took.
 
@@ -116,6 +122,8 @@ def ask_arcs(
         True ranges [au], which posteriors are held against before they are let go.
     progress : callable, optional
         Called with the number of arcs done since it was last called.
+    scheduler : str, optional
+        Address of a scheduler of Dask, whose workers do it.
 
     Returns
     -------
@@ -123,26 +131,31 @@ def ask_arcs(
     scores : PosteriorScores or None
         None without ``rho``, or of a method that gives no posterior.
     """
-    parts: list[Answers] = []
-    scores: list[PosteriorScores | None] = []
-    seconds = 0.0
+
+    def part(start: int, stop: int) -> tuple[Arcs, Arcs, FloatArray | None]:
+        truth = None if rho is None else rho[start:stop]
+        return arcs.chunk(start, stop), topocentric.chunk(start, stop), truth
+
     # the first answers show if the method gives posteriors, of which many arcs at once would fill
     # the memory
-    start, size = 0, min(_POSTERIORS, _CHUNK)
-    while start < len(arcs) or not parts:
-        stop = min(start + size, len(arcs))
-        begin = perf_counter()
-        answers = method._solve(arcs.chunk(start, stop), topocentric.chunk(start, stop))
-        seconds += perf_counter() - begin
-        if answers.posterior is None and answers.answered.any():
-            size = _CHUNK
-        scores.append(None if rho is None else PosteriorScores.of(answers, rho[start:stop]))
-        parts.append(replace(answers, candidates=None, remarks=None, posterior=None))
+    first = min(_POSTERIORS, _CHUNK, len(arcs))
+    solved = [_solve(method, part(0, first))]
+    if progress is not None:
+        progress(first)
+    size = _CHUNK if scheduler is None else _SENT
+    if solved[0].has_posterior or not solved[0].answers.answered.any():
+        size = _POSTERIORS
+    starts = range(first, len(arcs), size)
+    items = (part(start, min(start + size, len(arcs))) for start in starts)
+    for one in deal(partial(_solve, method), items, scheduler=scheduler):
+        solved.append(one)
         if progress is not None:
-            progress(stop - start)
-        start = stop
+            progress(len(one.answers))
+    scores = [one.scores for one in solved]
+    parts = [one.answers for one in solved]
+    seconds = sum(one.seconds for one in solved)
     name = method.name if label is None else label
-    joined = replace(Answers.join(parts), method=name, seconds=seconds)
+    joined = replace(Answers.join(parts, len(arcs)), method=name, seconds=seconds)
     if all(of_part is None for of_part in scores):
         return joined, None
     filled = [
@@ -150,6 +163,26 @@ def ask_arcs(
         for part, of_part in zip(parts, scores, strict=True)
     ]
     return joined, columns.join(filled)
+
+
+class _Solved(NamedTuple):
+    """Answers to some of the arcs."""
+
+    answers: Answers
+    scores: PosteriorScores | None
+    seconds: float
+    has_posterior: bool
+
+
+def _solve(method: RangingEstimator, part: tuple[Arcs, Arcs, FloatArray | None]) -> _Solved:
+    """Answers to arcs seen from the origin and from where the observers stood, and the time."""
+    arcs, topocentric, rho = part
+    begin = perf_counter()
+    answers = method._solve(arcs, topocentric)
+    seconds = perf_counter() - begin
+    scores = None if rho is None else PosteriorScores.of(answers, rho)
+    kept = replace(answers, candidates=None, remarks=None, posterior=None)
+    return _Solved(kept, scores, seconds, answers.posterior is not None)
 
 
 def save_answers(

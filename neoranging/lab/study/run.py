@@ -136,6 +136,7 @@ def run_study(
     allow_learnt: bool = False,
     n_boot: int = 200,
     folds: int = 10,
+    scheduler: str | None = None,
     bar: Bar = no_bar,
 ) -> Study:
     """Ask methods for arcs of a stored set, and judge the answers.
@@ -158,6 +159,8 @@ def run_study(
         Resamples of the bootstrap by object.
     folds : int
         Of the crosswise intervals.
+    scheduler : str, optional
+        Address of a scheduler of Dask, whose workers ask the methods.
     bar : callable
         Makes progress bars; ``neoranging.lab.sets.progress.progress_bar``.
 
@@ -188,7 +191,10 @@ def run_study(
     origins = dict.fromkeys(["topocenter", *(method.estimator.origin for method in both)])
     arcs, truths = _seen_from(origins, table)
     with bar(len(both) * len(table), "asking", "arc") as progress:
-        asked = {m.label: ask(m, table, truths, arcs, predictions, progress.update) for m in both}
+        asked = {
+            m.label: ask(m, table, truths, arcs, predictions, progress.update, scheduler)
+            for m in both
+        }
     unseen = {}
     if cases is not None and cases.rows is None:
         case_arcs, case_truths = _seen_from(origins, cases.table)

@@ -12,8 +12,8 @@ from typing import Any, Final, Self
 from neoranging.constants import GM_PLANETS
 from neoranging.exceptions import DatasetError, TrainingError
 from neoranging.files import read_json, write_json
-from neoranging.nn.losses import DATA_LOSSES, LossWeights
-from neoranging.nn.modules import NetworkConfig
+from neoranging.lab.training.losses import DATA_LOSSES, LossWeights
+from neoranging.nn.network import NetworkConfig
 
 MODELS: Final = ("mlp", "pinn", "posterior")
 REPRESENTATIONS: Final = ("paper", "invariant")
@@ -48,7 +48,8 @@ class TrainingConfig:
     patience : int
         Epochs without a better validation loss after which training stops.
     data_loss : str
-        Loss of errors in the normalised space; a name of ``neoranging.nn.losses.DATA_LOSSES``.
+        Loss of errors in the normalised space; a name of
+        ``neoranging.lab.training.losses.DATA_LOSSES``.
     weights : LossWeights
         Weights of the terms of the PINN's loss.
     error_size_weight : float

@@ -152,7 +152,7 @@ def make_training_arcs(
         raise DatasetError("no arcs to learn from; divide the set, or take another part of it")
     arcs = to_core(table, origin)
     rho, rho_dot = (torch.from_numpy(table[name]) for name in _TRUTH[origin])
-    variants = [arc_inputs(arcs, root=root)]
+    variants = [arc_inputs(arcs, root=root).map(torch.from_numpy)]
     if drawings:
         rng = np.random.default_rng(0) if rng is None else rng
         # an orbit explains directions from where the observers stood, whatever the origin
@@ -162,7 +162,7 @@ def make_training_arcs(
         ra, dec = (np.where(rows, *pair) for pair in ((clean.ra, arcs.ra), (clean.dec, arcs.dec)))
         clean, errors = replace(arcs, ra=ra, dec=dec), errors or Errors()
         drawn = (redrawn(clean, noisy, errors, rng) for _ in range(drawings))
-        variants += [arc_inputs(one, root=root) for one in drawn]
+        variants += [arc_inputs(one, root=root).map(torch.from_numpy) for one in drawn]
     columns = {"rho": rho, "rho_dot": rho_dot}
     for number, inputs in enumerate(variants):
         suffix = f" of drawing {number}" if number else ""

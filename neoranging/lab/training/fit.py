@@ -3,6 +3,8 @@
 All chance of an epoch (order, which arcs show two epochs, fresh errors) comes from generators
 seeded by the run's seed and the number of the epoch, so what is saved at the end of an epoch is all
 there is: weights, their running mean, the best so far, and the moments of the optimiser.
+
+Several processes that ``torchrun`` starts train one network (`neoranging.lab.training.processes`).
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import io
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,15 +28,17 @@ from neoranging._version import __version__
 from neoranging.estimators.learned import LearnedEstimator
 from neoranging.exceptions import NotTrainedError, TrainingError
 from neoranging.files import TEMPORARY, FolderLock, replacing
-from neoranging.lab.sets.progress import progress_bar
+from neoranging.lab.sets.progress import NoBar, progress_bar
 from neoranging.lab.training.config import TrainingConfig
 from neoranging.lab.training.data import TrainingArcs, load_arcs
 from neoranging.lab.training.log import RunLog, event_writer
+from neoranging.lab.training.network import TrainableNetwork
 from neoranging.lab.training.nights import Nights, load_nights
 from neoranging.lab.training.objective import Objective, metrics
+from neoranging.lab.training.processes import Processes, joined, pick_device
 from neoranging.nn import checkpoint
 from neoranging.nn.features import FEATURES
-from neoranging.nn.modules import RangingNetwork, RangingState
+from neoranging.nn.network import RangingNetwork, RangingState
 from neoranging.nn.scaling import Scaling
 
 CONFIG: Final = "config.json"
@@ -52,7 +56,7 @@ class FitResult:
     Attributes
     ----------
     network : RangingNetwork
-        Network of the epoch with the least validation loss, on the CPU.
+        Network of the epoch with the least validation loss, of numpy's arrays.
     card : dict
         Model card: data, recipe, epochs, metrics, domain.
     history : list of dict
@@ -62,30 +66,6 @@ class FitResult:
     network: RangingNetwork
     card: dict[str, Any]
     history: list[dict[str, float]]
-
-
-def pick_device(name: str = "auto") -> torch.device:
-    """Device of a name; with ``"auto"`` the first available one of cuda, mps, cpu.
-
-    Raises
-    ------
-    TrainingError
-        If there is no such device here.
-    """
-    available = {
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
-    if name == "auto":
-        return torch.device(next(kind for kind, present in available.items() if present))
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise TrainingError(f"no device {name!r}: choose auto, cuda, mps or cpu") from None
-    if not available.get(device.type, False):
-        raise TrainingError(f"this machine has no device {name!r}; choose auto or cpu")
-    return device
 
 
 def train(
@@ -195,7 +175,9 @@ def fit_network(
     overwrite : bool
         Begin anew whatever the folder holds.
     device : {"auto", "cuda", "mps", "cpu"}
-        On the CPU the same configuration, data and number of threads give the same weights.
+        On the CPU the same configuration, data and number of threads give the same weights. Of
+        several processes that ``torchrun`` started on a machine each takes a GPU of its own, and
+        the first alone writes and calls ``on_epoch``.
     threads : int, optional
         Threads of the CPU; torch's own choice by default.
     tensorboard : bool
@@ -219,36 +201,53 @@ def fit_network(
     MissingDependencyError
         If a file of events is wanted and tensorboardX is not installed.
     """
-    place = Path(folder)
+    place, where = Path(folder), pick_device(device)
     open_events = event_writer() if tensorboard else None
-    run = _Run(config, train, validation, pick_device(device), nights)
-    with FolderLock(place), _threads(threads):
-        if (place / STATE).exists() and not overwrite:
+    with joined(where) as processes, _threads(threads), ExitStack() as held:
+        run = _Run(config, train, validation, where, nights, processes)
+
+        def earlier_state() -> bytes | None:
+            held.enter_context(FolderLock(place))
+            if overwrite or not (place / STATE).exists():
+                return None
             if not resume:
                 raise TrainingError(f"{place} holds a run already; resume it, or overwrite it")
-            run.restore(place / STATE)
-        for unfinished in place.glob(f".*{TEMPORARY}"):
-            unfinished.unlink()
-        if overwrite:  # else a kill before the first epoch would leave a mixture of two runs
-            for path in (place / STATE, place / WEIGHTS, checkpoint.card_path(place / WEIGHTS)):
-                path.unlink(missing_ok=True)
-        config.save(place / CONFIG)
-        steps = [epochs * run.steps_per_epoch for epochs in (config.epochs, run.epoch)]
-        with (
-            RunLog(place, run.history, open_events) as log,
-            progress_bar(steps[0], config.model, "step", steps[1]) as bar,
-        ):
-            while not run.is_finished:
-                row = run.do_epoch(lambda: bar.update(1))
-                run.save(place / STATE)
-                log.add(row)
-                bar.set_postfix_str(f"validation {row['val_total']:.4g}")
-                if run.best_epoch == run.epoch:
-                    run.export(place / WEIGHTS, notes)
-                if on_epoch is not None:
-                    on_epoch(row)
+            return (place / STATE).read_bytes()
+
+        state = processes.shared(earlier_state)
+        if state is not None:
+            run.restore(state, place / STATE)
+        # the first process writes for all
+        log, bar = None, NoBar()
+        if processes.is_first:
+            _clear(place, overwrite)
+            config.save(place / CONFIG)
+            log = held.enter_context(RunLog(place, run.history, open_events))
+            steps = [epochs * run.steps_per_epoch for epochs in (config.epochs, run.epoch)]
+            bar = held.enter_context(progress_bar(steps[0], config.model, "step", steps[1]))
+        while not run.is_finished:
+            row = run.do_epoch(lambda: bar.update(1))
+            if log is None:
+                continue
+            run.save(place / STATE)
+            log.add(row)
+            bar.set_postfix_str(f"validation {row['val_total']:.4g}")
+            if run.best_epoch == run.epoch:
+                run.export(place / WEIGHTS, notes)
+            if on_epoch is not None:
+                on_epoch(row)
         best, card = run.export(place / WEIGHTS, notes)
+        processes.shared(lambda: None)  # no process goes on before the file is there
     return FitResult(best, card, list(run.history))
+
+
+def _clear(folder: Path, overwrite: bool) -> None:
+    """Remove what a killed run left unfinished, and a whole run that is to be overwritten."""
+    for unfinished in folder.glob(f".*{TEMPORARY}"):
+        unfinished.unlink()
+    if overwrite:  # else a kill before the first epoch would leave a mixture of two runs
+        for path in (folder / STATE, folder / WEIGHTS, checkpoint.card_path(folder / WEIGHTS)):
+            path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -272,7 +271,8 @@ class _Run:
         train: TrainingArcs,
         validation: TrainingArcs,
         device: torch.device,
-        nights: Nights | None = None,
+        nights: Nights | None,
+        processes: Processes,
     ) -> None:
         if config.fresh_nights != (nights is not None):
             raise TrainingError(
@@ -290,7 +290,7 @@ class _Run:
                     f"the recipe has planets that the arcs have no positions of "
                     f"({', '.join(missing)}): load the arcs with planets={config.planets}"
                 )
-        self.config, self.device, self.nights = config, device, nights
+        self.config, self.device, self.nights, self.processes = config, device, nights, processes
         self.epoch, self.best_epoch, self.best_loss = 0, 0, math.inf
         self.history: list[dict[str, float]] = []
         # a resumed run recognises its data by these, on any device
@@ -303,12 +303,12 @@ class _Run:
         self.train, self.validation = (
             arcs.map(lambda x: x.to(device, dtype)) for arcs in (train, validation)
         )
-        self.batch = min(config.batch_size, len(train))
+        self.batch = processes.require_batch(min(config.batch_size, len(train)))
         self.steps_per_epoch = len(train) // self.batch
         # on the CPU whatever the device, so that the initial weights do not depend on it
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            self.network = RangingNetwork(config.network)
+            self.network = TrainableNetwork(config.network)
         self.network.fit(train.inputs, train.rho, train.rho_dot)
         if device.type == "mps":
             self.network.float()
@@ -317,7 +317,7 @@ class _Run:
         self.best = _copied(self.network.state_dict())
         population = Scaling(("rho", "rho_dot"))
         population.fit_range(torch.stack([train.rho, train.rho_dot], dim=-1))
-        self.objective = Objective(config, population.to(dtype).to(device))
+        self.objective = Objective(config, population, processes)
         self.optimizer = torch.optim.AdamW(
             self.network.parameters(),
             lr=config.learning_rate,
@@ -338,7 +338,7 @@ class _Run:
         began = time.perf_counter()
         terms = self._train(tick)
         network = self.average if self.config.averaging > 0.0 else self.network
-        verdict = self._validate(network.eval())
+        verdict = self.processes.shared(lambda: self._validate(network.eval()))
         # a last step may ruin a network without a loss that shows it
         if not math.isfinite(verdict["total"]):
             raise TrainingError(
@@ -373,13 +373,15 @@ class _Run:
         self.network.train()
         for k in range(self.steps_per_epoch):
             rows = order[k * self.batch : (k + 1) * self.batch]
-            arcs = train.map(lambda x: x[rows])  # noqa: B023
+            part = self.processes.part(rows)
+            arcs = train.map(lambda x: x[part])  # noqa: B023
             if share > 0.0:
-                chance = torch.rand(len(arcs), generator=generator, device=self.device)
-                arcs = arcs.as_two_epochs(chance < share)
+                chance = torch.rand(len(rows), generator=generator, device=self.device)
+                arcs = arcs.as_two_epochs(self.processes.part(chance) < share)
             if self.config.network.magnitude:
-                chance = torch.rand(len(arcs), generator=generator, device=self.device)
-                arcs = arcs.without_magnitude(chance < self.config.no_magnitude_fraction)
+                chance = torch.rand(len(rows), generator=generator, device=self.device)
+                lost = self.processes.part(chance) < self.config.no_magnitude_fraction
+                arcs = arcs.without_magnitude(lost)
             terms = self._step(arcs, self.epoch * self.steps_per_epoch + k)
             for name, term in terms.items():
                 sums[name] = sums.get(name, torch.zeros_like(term)) + term
@@ -393,6 +395,7 @@ class _Run:
         self.optimizer.zero_grad(set_to_none=True)
         terms, _ = self.objective(self.network, arcs)
         terms["total"].backward()
+        terms = self.processes.summed(self.network, terms, len(arcs) / self.batch)
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip_norm)
         terms = {name: term.detach() for name, term in terms.items()}
         if not bool(torch.isfinite(norm)):
@@ -424,7 +427,7 @@ class _Run:
         return config.learning_rate * (config.final_fraction + (1 - config.final_fraction) * fall)
 
     @torch.no_grad()
-    def _validate(self, network: RangingNetwork) -> dict[str, float]:
+    def _validate(self, network: TrainableNetwork) -> dict[str, float]:
         """Terms of the loss and metrics over the validation arcs."""
         n, states = len(self.validation), []
         sums: dict[str, float] = {}
@@ -435,16 +438,15 @@ class _Run:
             for name, term in terms.items():
                 sums[name] = sums.get(name, 0.0) + float(term) * len(arcs) / n
         joined = RangingState(*(torch.cat(column) for column in zip(*states, strict=True)))
-        return {**sums, **metrics(network, joined, self.validation)}
+        return {**sums, **metrics(network.view(), joined, self.validation)}
 
     # ------------------------------------------------------------------ files
 
     def export(
         self, path: Path, notes: Mapping[str, Any] | None
     ) -> tuple[RangingNetwork, dict[str, Any]]:
-        """Write the network of the best epoch so far with its model card; both, frozen."""
-        network = copy.deepcopy(self.network).cpu()
-        network.load_state_dict(self.best)
+        """Network of the best epoch so far with its model card; the first process writes both."""
+        network = self.network.exported(self.best)
         row = self.history[self.best_epoch - 1] if self.best_epoch else {}
         scaling = network.features.scaling
         domain = zip(scaling.names, scaling.low.tolist(), scaling.high.tolist(), strict=True)
@@ -455,6 +457,7 @@ class _Run:
             "neoranging": __version__,
             "torch": torch.__version__,
             "device": self.device.type,
+            "processes": self.processes.count,
             "config": self.config.to_json(),
             "train": self.train.facts,
             "validation": self.validation.facts,
@@ -469,8 +472,9 @@ class _Run:
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             **(notes or {}),
         }
-        checkpoint.save(network, path, card)
-        return network.freeze(), card
+        if self.processes.is_first:
+            checkpoint.save(network, path, card)
+        return network, card
 
     def save(self, path: Path) -> None:
         """Write what a resumed run needs: tensors and plain data."""
@@ -486,8 +490,8 @@ class _Run:
         }
         _write_state(state, path)
 
-    def restore(self, path: Path) -> None:
-        """Become the run that was saved.
+    def restore(self, content: bytes, path: Path) -> None:
+        """Become the run whose state, the content of a file, is given.
 
         Raises
         ------
@@ -496,7 +500,7 @@ class _Run:
         """
         try:
             # tensors and plain data only: nothing in the file is executed
-            saved = torch.load(path, map_location="cpu", weights_only=True)
+            saved = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
             # a run from before an option was there is one with its default
             saved["config"] = {**TrainingConfig().to_json(), **saved["config"]}
             for part, own in (("config", self.config.to_json()), ("facts", self.facts)):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from neoranging.exceptions import MissingDependencyError
+from neoranging.exceptions import extra
 
 Row = Mapping[str, float]
 
@@ -20,12 +20,8 @@ def event_writer() -> Callable[..., Any]:
     MissingDependencyError
         If tensorboardX is not installed.
     """
-    try:
+    with extra("lab", "events of TensorBoard", "read log.csv instead"):
         from tensorboardX import SummaryWriter
-    except ImportError as error:
-        raise MissingDependencyError.of(
-            "events of TensorBoard", "tensorboardX", "tensorboard", "read log.csv instead"
-        ) from error
     writer: Callable[..., Any] = SummaryWriter
     return writer
 

@@ -174,7 +174,7 @@ class Nights:
         for k, part in enumerate(self.parts):
             rng = np.random.default_rng((self.seed, number, k))
             arcs, *truth = part.night(self.errors, rng)
-            inputs = arc_inputs(arcs, root=self.root)
+            inputs = arc_inputs(arcs, root=self.root).map(torch.from_numpy)
             night.append(TrainingArcs(inputs, *map(torch.from_numpy, truth)))
         return replace(TrainingArcs.concatenate(night), facts=self.facts)
 

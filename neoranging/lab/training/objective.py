@@ -7,9 +7,17 @@ from torch import Tensor
 
 from neoranging.lab.training.config import TrainingConfig
 from neoranging.lab.training.data import TrainingArcs
-from neoranging.nn.losses import DATA_LOSSES, error_size_loss, physics_loss, transport_loss
-from neoranging.nn.modules import RangingNetwork, RangingState
-from neoranging.nn.physics import SightGeometry, jerks, residuals
+from neoranging.lab.training.losses import (
+    DATA_LOSSES,
+    error_size_loss,
+    physics_loss,
+    transport_loss,
+)
+from neoranging.lab.training.network import TrainableNetwork
+from neoranging.lab.training.physics import SightGeometry, jerks, residuals
+from neoranging.lab.training.processes import Processes
+from neoranging.lab.training.tangents import with_tangent
+from neoranging.nn.network import RangingNetwork, RangingState
 from neoranging.nn.region import energy_coefficients, is_admissible
 from neoranging.nn.scaling import Scaling
 
@@ -22,24 +30,30 @@ class Objective:
     config : TrainingConfig
     population : Scaling
         Scaling of range and range-rate to the space in which distributions are compared.
+    processes : Processes, optional
+        Processes that train together, each on its part of a batch; this one alone by default.
     """
 
-    def __init__(self, config: TrainingConfig, population: Scaling) -> None:
+    def __init__(
+        self, config: TrainingConfig, population: Scaling, processes: Processes | None = None
+    ) -> None:
         self.config, self.population = config, population
+        self._processes = processes or Processes()
         self._data_loss = DATA_LOSSES[config.data_loss]
 
     def __call__(
-        self, network: RangingNetwork, arcs: TrainingArcs
+        self, trained: TrainableNetwork, arcs: TrainingArcs
     ) -> tuple[dict[str, Tensor], RangingState]:
         """Terms of the loss, of which ``total`` is the weighted sum, and the estimates."""
+        network = trained.view()
         if self.config.model == "posterior":
-            return self._density(network, arcs)
+            return self._density(network, arcs, trained.training)
         if self.config.model == "mlp":
             state, log_error = network.estimate(arcs.inputs)
             return self._totalled(self._errors(network, state, log_error, arcs)), state
         # a triplet moves by its own parabola; third derivatives of the fit come from the truth
         third = () if network.origin == "geocenter" else jerks(arcs.inputs, arcs.rho, arcs.rho_dot)
-        state, rate, log_error = network.with_tangent(arcs.inputs, arcs.inputs.tangent(*third))
+        state, rate, log_error = with_tangent(network, arcs.inputs, arcs.inputs.tangent(*third))
         planets = {name: arcs.planets[name] for name in self.config.planets}
         geometry = SightGeometry.of(arcs.inputs, network.origin, planets)
         physics = physics_loss(residuals(geometry, state, rate))
@@ -47,7 +61,10 @@ class Objective:
             self.population(torch.stack(pair, dim=-1)) for pair in (state, (arcs.rho, arcs.rho_dot))
         )
         dec = torch.asin(geometry.direction[..., 2].clamp(-1.0, 1.0))
-        transport = transport_loss(estimate, truth, geometry.proper_motion_square, dec)
+        compared = (estimate, truth, geometry.proper_motion_square, dec)
+        if trained.training:  # distributions are those of the whole batch
+            compared = tuple(self._processes.gathered(column) for column in compared)
+        transport = transport_loss(*compared)
         terms = {
             **self._errors(network, state, log_error, arcs),
             "motion": physics.motion,
@@ -57,11 +74,11 @@ class Objective:
         return self._totalled(terms), state
 
     def _density(
-        self, network: RangingNetwork, arcs: TrainingArcs
+        self, network: RangingNetwork, arcs: TrainingArcs, training: bool
     ) -> tuple[dict[str, Tensor], RangingState]:
         """Mean negative logarithm of the density at the truth, over (ln rho, rho_dot) [d/au]."""
         log_density = network.log_density(arcs.inputs, arcs.rho, arcs.rho_dot)
-        if network.training:  # nobody looks at the estimates then
+        if training:  # nobody looks at the estimates then
             return {"total": -log_density.mean()}, RangingState(arcs.rho, arcs.rho_dot)
         return {"total": -log_density.mean()}, network(arcs.inputs)
 

@@ -46,7 +46,7 @@ _HEADER_TYPES: Final[dict[str, Callable[[str], Any]]] = {
     "RMSast": float,
     "RMSmag": float,
 }
-_RECORD: Final = re.compile(r" (.{9,12}?) [OSRV] . . [12]\d{3} [01]\d [0-3]\d")
+RECORD: Final = re.compile(r" (.{9,12}?) [OSRV] . . [12]\d{3} [01]\d [0-3]\d")
 _ANYWHERE: Final = re.compile(rb" [OSRV] . . [12]\d{3} [01]\d [0-3]\d[. ]")
 
 
@@ -247,7 +247,7 @@ def _sniff(lines: Lines, rows: IntArray) -> Layout | None:
     layouts: Counter[Layout] = Counter()
     for row in rows[:_N_SNIFFED].tolist():
         text = lines.text(row)
-        if match := _RECORD.match(text):
+        if match := RECORD.match(text):
             shift = len(match[1]) - OBJECT_WIDTH
             length = len(text) - shift
             if length in _OPTICAL_LENGTHS:

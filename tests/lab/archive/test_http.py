@@ -265,5 +265,5 @@ def test_limits_are_positive(name):
 
 def test_without_requests_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "requests", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install requests"):
+    with pytest.raises(MissingDependencyError, match=r"requests.*\[lab\]"):
         Transport()

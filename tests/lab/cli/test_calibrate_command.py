@@ -16,8 +16,9 @@ from neoranging.estimators.pinn import PINNEstimator
 from neoranging.lab.sets.splits import split_set
 from neoranging.lab.simulation.twin import Twin, make_twin
 from neoranging.lab.study.calibration import calibrate
+from neoranging.lab.training.network import TrainableNetwork
 from neoranging.nn import checkpoint
-from neoranging.nn.modules import NetworkConfig, RangingNetwork
+from neoranging.nn.network import NetworkConfig
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +35,11 @@ def weights(simulate, tmp_path_factory):
     """A network that was never trained."""
     seen = simulate(300, 0.08, seed=41).with_noise(np.random.default_rng(42))
     torch.manual_seed(1)
-    network = RangingNetwork(NetworkConfig(width=16, blocks=1, output="admissible"))
-    truth = torch.from_numpy(seen.rho), torch.from_numpy(seen.rho_dot)
-    network.fit(arc_inputs(seen.tracklets().arcs("topocenter")), *truth)
+    network = TrainableNetwork(NetworkConfig(width=16, blocks=1, output="admissible"))
+    inputs = arc_inputs(seen.tracklets().arcs("topocenter"))
+    network.fit(inputs, seen.rho, seen.rho_dot)
     path = tmp_path_factory.mktemp("weights") / "network.safetensors"
-    checkpoint.save(network, path, {"model": "pinn", "metrics": {}})
+    checkpoint.save(network.exported(), path, {"model": "pinn", "metrics": {}})
     return path
 
 

@@ -328,7 +328,7 @@ class TestNBody:
 class TestRemedies:
     def test_without_the_extra(self, monkeypatch, catalogue, table):
         monkeypatch.setitem(sys.modules, "assist", None)
-        with pytest.raises(MissingDependencyError, match=r"pip install assist"):
+        with pytest.raises(MissingDependencyError, match=r"assist.*\[nbody\]"):
             label_arcs(table, catalogue, dynamics="nbody")
 
     def test_without_the_ephemeris(self, monkeypatch, tmp_path):

@@ -59,6 +59,17 @@ def test_same_seed_same_bytes_whatever_the_number_of_processes(tmp_path):
         assert one == two
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of sockets and loops of the cluster
+def test_a_cluster_makes_the_same_set(tmp_path, scheduler):
+    twin = Twin(objects=520, seed=3)
+    make_twin(tmp_path / "one", twin, workers=1)
+    make_twin(tmp_path / "many", twin, scheduler=scheduler)
+    for part in (tmp_path / "one" / "arcs").iterdir():
+        assert part.read_bytes() == (tmp_path / "many" / "arcs" / part.name).read_bytes()
+    assert read_account(tmp_path / "one") == read_account(tmp_path / "many")
+
+
 def test_an_interrupted_run_goes_on_to_the_same_set(tmp_path, monkeypatch):
     twin = Twin(objects=520, seed=3)
     make_twin(tmp_path / "whole", twin, workers=1)

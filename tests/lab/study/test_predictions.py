@@ -14,7 +14,7 @@ from neoranging.exceptions import (
     EvaluationError,
     UnknownMethodError,
 )
-from neoranging.lab.sets.arcs import OBSERVED
+from neoranging.lab.sets.arcs import OBSERVED, to_core
 from neoranging.lab.study import predictions
 from neoranging.lab.study.predictions import load_answers, predict, save_answers
 from neoranging.lab.study.scores import score
@@ -174,3 +174,17 @@ def test_some_of_them(table, oracle):
     assert few.rho[1] == found.rho[4]
     assert len(few.attributables.ra) == 2
     assert len(found.take(found.answered)) == 100
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of sockets and loops of the cluster
+def test_a_cluster_gives_the_same_answers(table, scheduler, monkeypatch):
+    monkeypatch.setattr(predictions, "_SENT", 50)
+    monkeypatch.setattr(predictions, "_POSTERIORS", 20)
+    arcs, steps = to_core(table), []
+    method = GaussEstimator()
+    whole, _ = predictions.ask_arcs(method, arcs, arcs)
+    spread, _ = predictions.ask_arcs(method, arcs, arcs, scheduler=scheduler, progress=steps.append)
+    assert_same(spread, whole)
+    assert sum(steps) == len(arcs)
+    assert len(steps) > 2

@@ -2,18 +2,17 @@
 
 import numpy as np
 import pytest
-import torch
+from network_fixtures import (  # noqa: F401
+    _one_thread,
+    night,
+    night_inputs,
+    night_truth,
+    slide,
+    to_inputs,
+)
 
 from neoranging.lab.sets.splits import split_set
 from neoranging.lab.sets.store import ArcWriter
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ import pytest
 
 from neoranging.exceptions import TrainingError
 from neoranging.lab.training.config import TrainingConfig
-from neoranging.nn.losses import LossWeights
-from neoranging.nn.modules import NetworkConfig
+from neoranging.lab.training.losses import LossWeights
+from neoranging.nn.network import NetworkConfig
 
 
 def test_the_hyperparameters_of_the_paper():

@@ -29,7 +29,7 @@ def test_ranges_count_from_the_origin(table):
 def test_the_same_inputs_as_at_the_time_of_an_estimate(table, exact_arcs):
     noisy = exact_arcs.with_noise(np.random.default_rng(22))
     from_set = make_training_arcs(table).inputs
-    for name, value in arc_inputs(noisy.tracklets().arcs()).map(torch.clone)._asdict().items():
+    for name, value in arc_inputs(noisy.tracklets().arcs()).map(torch.from_numpy)._asdict().items():
         tolerance = 1e-9 if name in ("ra", "dec", "sky") else 1e-5
         torch.testing.assert_close(
             getattr(from_set, name), value, rtol=1e-5, atol=tolerance, msg=name
@@ -47,7 +47,7 @@ def test_triplet_and_span(table):
 
 def test_two_epochs_have_no_curvature(exact_arcs):
     two = exact_arcs.tracklets()[0][[0, -1]]
-    inputs = arc_inputs(two._set.arcs())
+    inputs = arc_inputs(two._set.arcs()).map(torch.from_numpy)
     for column in (inputs.curved, inputs.sky_acc, inputs.observer_acc, inputs.log_sigma_acc):
         assert (column == 0.0).all()
     assert all(bool(column.isfinite().all()) for column in inputs)

@@ -59,5 +59,5 @@ def test_a_missing_package_is_named(monkeypatch):
         return original(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingDependencyError, match=r"tensorboardX.*\[tensorboard\]"):
+    with pytest.raises(MissingDependencyError, match=r"tensorboardX.*\[lab\]"):
         event_writer()

@@ -20,7 +20,7 @@ from neoranging.lab.training import TrainingConfig, nights
 from neoranging.lab.training.fit import fit_network, fit_on_set
 from neoranging.lab.training.nights import CUT_SHARE, ExactArcs, Nights, load_nights
 from neoranging.nn import checkpoint
-from neoranging.nn.modules import NetworkConfig
+from neoranging.nn.network import NetworkConfig
 
 SMALL = NetworkConfig(width=16, blocks=1, root=True, output="mixture", components=3)
 
@@ -144,7 +144,7 @@ def uncut(monkeypatch):
 
 def test_observers_of_cut_arcs_move_as_those_of_others(twin_table, exact):
     """The features of the observer's path keep their scale: its spread over stored arcs."""
-    stored = arc_inputs(to_core(twin_table))
+    stored = arc_inputs(to_core(twin_table)).map(torch.from_numpy)
     for name in ("observer_acc", "observer_rate"):
         usual = getattr(stored, name).std(dim=0)
         for number in range(5):
@@ -175,8 +175,8 @@ def test_fresh_errors_scatter_as_the_law_says(exact, uncut):
 def test_fresh_curvatures_err_as_the_stored_ones(twin_table, exact, uncut, is_close):
     """Against those without errors, in units of what the arc claims; times count if it is fast."""
     rows = torch.from_numpy((twin_table["is_close"] == is_close) & exact.is_drawn)
-    stored = arc_inputs(to_core(twin_table))
-    true = arc_inputs(exact.arcs)
+    stored = arc_inputs(to_core(twin_table)).map(torch.from_numpy)
+    true = arc_inputs(exact.arcs).map(torch.from_numpy)
 
     def errors_of(inputs):
         off = (inputs.sky_acc - true.sky_acc) / torch.exp(true.log_sigma_acc)
@@ -250,10 +250,8 @@ def test_a_resumed_run_sees_the_same_nights(twin_set, tmp_path):
     resumed = fit_on_set(config, twin_set, tmp_path / "killed", device="cpu", resume=True)
     for one, other in zip(straight.history, resumed.history, strict=True):
         assert {**one, "seconds": 0.0} == {**other, "seconds": 0.0}
-    for a, b in zip(
-        straight.network.state_dict().values(), resumed.network.state_dict().values(), strict=True
-    ):
-        assert torch.equal(a, b)
+    for a, b in zip(straight.network.arrays.values(), resumed.network.arrays.values(), strict=True):
+        assert np.array_equal(a, b)
     losses = [row["val_total"] for row in straight.history]
     assert losses[-1] < losses[0]
     card = checkpoint.load(tmp_path / "killed" / "network.safetensors")[1]

@@ -14,7 +14,7 @@ from neoranging.exceptions import NotTrainedError
 from neoranging.lab.sets import read_arcs
 from neoranging.lab.sets.arcs import to_core
 from neoranging.lab.training import TrainingConfig, train
-from neoranging.nn.modules import NetworkConfig
+from neoranging.nn.network import NetworkConfig
 
 
 def run(*arguments):
@@ -58,13 +58,8 @@ def empty_series(monkeypatch):
     def refuse(*_):
         raise AssertionError("a cached cell was computed again")
 
-    series = []
-    for name in ("_EARTH", "_POLE", "_TDB_TT"):
-        filled = getattr(states, name)
-        empty = states._series(refuse, n_components=filled.n_components, name=filled.name)
-        monkeypatch.setattr(states, name, empty)
-        series.append(empty)
-    monkeypatch.setattr(states, "_SERIES", tuple(series))
+    empty = states._series(refuse, degree=11, n_components=3, name="the Earth")
+    monkeypatch.setattr(states, "_EARTH", empty)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from neoranging.nn.forward_mode import jvp
+from neoranging.lab.training.tangents import jvp
 from neoranging.nn.inputs import ArcInputs
 
 # the operations of features and outputs, two arguments each

@@ -37,7 +37,7 @@ import torch
 from torch import Tensor
 
 from neoranging.constants import EARTH_ROTATION_RATE, GM_EARTH, GM_PLANETS, GM_SUN, R_EARTH
-from neoranging.nn.geometry import dot, line_of_sight, sky_basis
+from neoranging.nn.geometry import Axes, dot
 from neoranging.nn.inputs import ArcInputs
 
 VELOCITY: Final = math.sqrt(GM_SUN)
@@ -79,7 +79,7 @@ class SightGeometry(NamedTuple):
         if origin == "geocenter":
             dec, motion = inputs.dec[..., 1], inputs.motion()
             return cls(
-                line_of_sight(inputs.ra[..., 1], dec),
+                Axes.at(torch.stack([inputs.ra[..., 1], dec], dim=-1)).sight,
                 (motion.ra_rate * torch.cos(dec)) ** 2 + motion.dec_rate**2,
                 inputs.earth,
                 free_fall,
@@ -88,7 +88,7 @@ class SightGeometry(NamedTuple):
             )
         is_straight = inputs.curved[..., None] == 0.0
         return cls(
-            line_of_sight(*inputs.sky.unbind(-1)),
+            Axes.at(inputs.sky).sight,
             dot(inputs.sky_rate, inputs.sky_rate),
             inputs.observer,
             torch.where(is_straight, free_fall, inputs.observer_acc),
@@ -176,9 +176,8 @@ def jerks(inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> tuple[Tensor, Tens
     geometry = SightGeometry.of(inputs, "topocenter")
     parallax_rate = torch.where(inputs.parallax != 0.0, -rho_dot / rho**2, 0.0)
     sight, rho, rho_dot = geometry.direction, rho[..., None], rho_dot[..., None]
-    east, north = sky_basis(*inputs.sky.unbind(-1))
-    rate = inputs.sky_rate[..., :1] * east + inputs.sky_rate[..., 1:] * north
-    bend = inputs.sky_acc[..., :1] * east + inputs.sky_acc[..., 1:] * north
+    axes = Axes.at(inputs.sky)
+    rate, bend = axes.tangential(inputs.sky_rate), axes.tangential(inputs.sky_acc)
     station_velocity = inputs.observer_rate - inputs.earth_rate
     observer_jerk = -(EARTH_ROTATION_RATE**2) * station_velocity
     observer_jerk = observer_jerk + _tide(inputs.earth, inputs.earth_rate, GM_SUN)
@@ -192,7 +191,7 @@ def jerks(inputs: ArcInputs, rho: Tensor, rho_dot: Tensor) -> tuple[Tensor, Tens
     third = object_jerk - observer_jerk - 3.0 * rho_dot * bend - 3.0 * range_acc * rate
     third = third / rho + geometry.proper_motion_square[..., None] * rate
     curved = inputs.curved[..., None]
-    sky_jerk = torch.stack([dot(third, east), dot(third, north)], dim=-1)
+    sky_jerk = torch.stack([dot(third, axes.east), dot(third, axes.north)], dim=-1)
     return sky_jerk * curved, observer_jerk * curved, parallax_rate
 
 

@@ -8,7 +8,7 @@ second column stays a velocity.
 The transport term compares the distribution of a batch with that of the truth, in au and
 au/d: whatever the output, it takes ranges and range-rates scaled from their extremes
 (`neoranging.nn.outputs.MinMaxOutput.normalise`), and its gradient reaches a log range by the chain
-rule. Physics residuals are physical already (`neoranging.nn.physics`).
+rule. Physics residuals are physical already (`neoranging.lab.training.physics`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from neoranging.lab.training.physics import Residuals
 from neoranging.nn.outputs import LOG_ERROR_LIMITS
-from neoranging.nn.physics import Residuals
 
 _LEVELS: Final = 51  # quantiles at 0, 2, ... 100 %
 _TENTH: Final = 5  # place of the 10th percentile among them
