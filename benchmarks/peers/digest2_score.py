@@ -14,6 +14,29 @@ import csv
 import time
 from itertools import groupby
 from pathlib import Path
+from typing import Any
+
+
+def read_observations(path: Path) -> dict[str, list[Any]]:
+    """Observations of the arcs of a table, as digest2 takes them."""
+    from digest2 import Observation
+
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    return {
+        arc: [
+            Observation(
+                mjd=float(row["mjd_utc"]),
+                ra=float(row["ra_deg"]),
+                dec=float(row["dec_deg"]),
+                mag=float(row["mag"]),
+                band="V",
+                obscode=row["station"],
+            )
+            for row in own
+        ]
+        for arc, own in groupby(rows, key=lambda row: row["arc"])
+    }
 
 
 def main() -> None:
@@ -22,28 +45,15 @@ def main() -> None:
     parser.add_argument("obscodes", type=Path)
     parser.add_argument("scores", type=Path)
     options = parser.parse_args()
-    from digest2 import Digest2, Observation
+    from digest2 import Digest2
 
-    with options.observations.open() as file:
-        rows = list(csv.DictReader(file))
     with (
         Digest2(obscodes_path=str(options.obscodes)) as digest2,
         options.scores.open("w", newline="") as file,
     ):
         writer = csv.writer(file)
         writer.writerow(["arc", "raw", "noid", "cpu_ms"])
-        for arc, own in groupby(rows, key=lambda row: row["arc"]):
-            observations = [
-                Observation(
-                    mjd=float(row["mjd_utc"]),
-                    ra=float(row["ra_deg"]),
-                    dec=float(row["dec_deg"]),
-                    mag=float(row["mag"]),
-                    band="V",
-                    obscode=row["station"],
-                )
-                for row in own
-            ]
+        for arc, observations in read_observations(options.observations).items():
             begin = time.process_time()
             result = digest2.classify_tracklet(observations, classes=["NEO"])
             cpu = 1e3 * (time.process_time() - begin)

@@ -14,11 +14,43 @@ import argparse
 import os
 import time
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
 
 ARCSEC = np.degrees(3600.0)
+
+
+def import_kete(kernels: Path) -> Any:
+    """kete with the kernels of a folder, on one core."""
+    os.environ["KETE_CACHE_DIR"] = str(kernels)
+    os.environ.setdefault("RAYON_NUM_THREADS", "1")  # CPU times of one core are what is compared
+    with mock.patch("time.sleep"):  # kernels that it cannot download it asks for many times
+        import kete
+        import kete.orbit_fitting
+
+    return kete
+
+
+def read_observations(path: Path, kete: Any) -> dict[int, list[Any]]:
+    """Observations of the arcs of a table, as kete takes them."""
+    table = np.genfromtxt(path, delimiter=",", names=True)
+    arcs: dict[int, list[Any]] = {int(arc): [] for arc in np.unique(table["arc"])}
+    for row in table:
+        state = kete.State(
+            "observer",
+            row["t_mjd_tdb"] + 2_400_000.5,
+            [row[name] for name in ("x", "y", "z")],
+            [row[name] for name in ("vx", "vy", "vz")],
+            frame=kete.Frames.Equatorial,
+            center_id=10,
+        )
+        direction = np.degrees([row["ra"], row["dec"]])
+        sigma = ARCSEC * row["sigma_ra"], ARCSEC * row["sigma_dec"]
+        observation = kete.orbit_fitting.Observation.optical(state, *direction, *sigma)
+        arcs[int(row["arc"])].append(observation)
+    return arcs
 
 
 def main() -> None:
@@ -29,36 +61,19 @@ def main() -> None:
     parser.add_argument("--temperature", type=float, default=10.0)
     parser.add_argument("--draws", type=int, default=1000)
     options = parser.parse_args()
-    os.environ["KETE_CACHE_DIR"] = str(options.kernels)
-    os.environ.setdefault("RAYON_NUM_THREADS", "1")  # CPU times of one core are what is compared
-    with mock.patch("time.sleep"):  # kernels that it cannot download it asks for many times
-        import kete
-        from kete.orbit_fitting import Observation, fit_orbit_ranging
-
-    table = np.genfromtxt(options.observations, delimiter=",", names=True)
+    kete = import_kete(options.kernels)
+    arcs = read_observations(options.observations, kete)
     options.folder.mkdir(parents=True, exist_ok=True)
-    arcs = np.unique(table["arc"]).astype(int)
     # by chance, so that what is there after an interruption is a sample of all
-    for arc in np.random.default_rng(0).permutation(arcs):
+    for arc in np.random.default_rng(0).permutation(sorted(arcs)):
         path = options.folder / f"{arc}.npz"
         if path.exists():
             continue
-        observations = []
-        for row in table[table["arc"] == arc]:
-            state = kete.State(
-                "observer",
-                row["t_mjd_tdb"] + 2_400_000.5,
-                [row[name] for name in ("x", "y", "z")],
-                [row[name] for name in ("vx", "vy", "vz")],
-                frame=kete.Frames.Equatorial,
-                center_id=10,
-            )
-            direction = np.degrees([row["ra"], row["dec"]])
-            sigma = ARCSEC * row["sigma_ra"], ARCSEC * row["sigma_dec"]
-            observations.append(Observation.optical(state, *direction, *sigma))
         begin = time.process_time()
         try:
-            samples = fit_orbit_ranging(observations, options.draws, options.temperature)
+            samples = kete.orbit_fitting.fit_orbit_ranging(
+                arcs[arc], options.draws, options.temperature
+            )
         except ValueError as problem:  # no cell of its grid survives: an answer too
             draws, epoch, warning = np.empty((0, 6)), np.nan, str(problem)
         else:

@@ -1,13 +1,13 @@
 """Is it a near-Earth object? Our probability and the score of digest2, on the same tracklets.
 
-    python benchmarks/peers/neo_score.py --digest2 PYTHON --model digest2.model.csv --out FOLDER
+    python benchmarks/peers/neo_score.py --work WORK --out FOLDER
 
-PYTHON is the interpreter of an environment of its own (``pip install digest2``), the model is the
-file in its package. Tracklets are simulated: near-Earth objects on orbits of the catalogue of the
-package, objects of the main belt on orbits drawn from the bins of the model (its classes MB1, MB2
-and MB3), each at a date and a place in its orbit by chance, observed by the stations, cadences and
-errors of the twin. As many are taken of both in each half magnitude, so that brightness alone tells
-nothing. Every tracklet is of another object.
+digest2 is asked in an environment of its own in WORK, which is built if it is not there; the model
+is the file in its package. Tracklets are simulated: near-Earth objects on orbits of the catalogue
+of the package, objects of the main belt on orbits drawn from the bins of the model (its classes
+MB1, MB2 and MB3), each at a date and a place in its orbit by chance, observed by the stations,
+cadences and errors of the twin. As many are taken of both in each half magnitude, so that
+brightness alone tells nothing. Every tracklet is of another object.
 
 Both answers rest on the same model of the solar system: digest2 counts which of its bins can be
 reached by orbits through the end points of a tracklet, ours weighs all orbits by likelihood and
@@ -23,21 +23,19 @@ import sys
 import time
 from pathlib import Path
 
+import nights
 import numpy as np
 import pandas as pd
-from astropy import units as u
-from astropy.time import Time
+from environments import Work, prepared, script
 from scipy.stats import rankdata
 
 from neoranging import TrackletSet
-from neoranging.constants import R_EARTH_M
 from neoranging.lab.sets import ArcTable
 from neoranging.lab.simulation.astrometric_errors import Errors
 from neoranging.lab.simulation.exposures import observe
 from neoranging.lab.simulation.schedule import plan_visits
 from neoranging.lab.simulation.survey import Survey
 from neoranging.lab.simulation.twin import USUAL_SLOPE
-from neoranging.observations import observatories
 from neoranging.orbits import Catalogue, load_catalogue
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "docs" / "tools"))
@@ -116,47 +114,17 @@ def alike(near: ArcTable, belt: ArcTable, n: int, rng: np.random.Generator) -> A
     return ArcTable.concatenate(parts)
 
 
-def ask_digest2(table: ArcTable, python: Path, folder: Path) -> pd.DataFrame:
+def ask_digest2(tracklets: TrackletSet, work: Work, folder: Path) -> pd.DataFrame:
     """Scores of all arcs by digest2, in its own environment."""
-    owner = np.repeat(np.arange(len(table)), table["n_obs"])
-    observations = pd.DataFrame(
-        {
-            "arc": owner,
-            "mjd_utc": Time(table["t_mjd_tdb"], format="mjd", scale="tdb").utc.mjd,
-            "ra_deg": np.degrees(table["ra_rad"]),
-            "dec_deg": np.degrees(table["dec_rad"]),
-            "mag": table["mag"][owner],
-            "station": table["stations"],
-        }
-    )
-    observations.to_csv(folder / "observations.csv", index=False, float_format="%.12g")
-    lines = ["Code  Long.   cos      sin    Name"]
-    for code in np.unique(table["stations"]):
-        x, y, z = observatories.itrf_positions(code) / R_EARTH_M
-        longitude = np.degrees(np.arctan2(y, x)) % 360.0
-        lines.append(f"{code} {longitude:9.5f}{np.hypot(x, y):8.6f}{z:+9.6f}{code}")
-    (folder / "obscodes").write_text("\n".join(lines) + "\n")
-    script = Path(__file__).with_name("digest2_score.py")
-    files = folder / "observations.csv", folder / "obscodes", folder / "scores.csv"
-    subprocess.run([str(part) for part in (python, script, *files)], check=True)
-    return pd.read_csv(files[2])
+    files = nights.write_sky(tracklets, tracklets.tracklet_id.astype(int), folder)
+    scores = folder / "scores.csv"
+    command = work.python("digest2"), script("digest2_score.py"), *files, scores
+    subprocess.run([str(part) for part in command], check=True)
+    return pd.read_csv(scores)
 
 
-def our_answers(table: ArcTable) -> pd.DataFrame:
+def our_answers(tracklets: TrackletSet) -> pd.DataFrame:
     """Probabilities of a near-Earth object by the posterior."""
-    owner = np.repeat(np.arange(len(table)), table["n_obs"])
-    sigma = np.stack([table["sigma_ra_rad"], table["sigma_dec_rad"]], axis=1)
-    tracklets = TrackletSet.from_arrays(
-        Time(table["t_mjd_tdb"], format="mjd", scale="tdb"),
-        table["ra_rad"] << u.rad,
-        table["dec_rad"] << u.rad,
-        station=table["stations"],
-        tracklet=owner,
-        sigma=sigma << u.rad,
-        designation=table["designation"][owner],
-        mag=table["mag"][owner],
-        band=np.full(len(owner), "V"),
-    )
     arc = tracklets.tracklet_id.astype(int)
     tracklets[:1].estimate(method="systematic").probability("neo")  # kernels are compiled
     begin = time.process_time()
@@ -229,21 +197,24 @@ def page_part(rows: list[tuple[str, ...]], n: tuple[int, int]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--digest2", type=Path, required=True, help="Python with digest2")
-    parser.add_argument("--model", type=Path, required=True, help="digest2.model.csv")
+    parser.add_argument("--work", type=Path, required=True, help="folder of environments")
     parser.add_argument("--out", type=Path, required=True, help="folder for answers")
     parser.add_argument("--tracklets", type=int, default=400, help="of each kind, at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--table", type=Path, help="also write a part of a page")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    work = Work(options.work.resolve())
+    prepared("digest2", work)
+    model = next(work.environment("digest2").rglob("digest2.model.csv"))
     rng = np.random.default_rng(options.seed)
     near = tracklets_of(near_earth_orbits(CANDIDATES, rng), rng)
-    belt = tracklets_of(belt_orbits(options.model, CANDIDATES, rng), rng)
+    belt = tracklets_of(belt_orbits(model, CANDIDATES, rng), rng)
     table = alike(near, belt, options.tracklets, rng)
     is_near = table["is_close"]
     print(f"{len(near)} and {len(belt)} tracklets, {is_near.sum()} of each taken", flush=True)
-    scores = ask_digest2(table, options.digest2, options.out).merge(our_answers(table), on="arc")
+    tracklets = nights.tracklets_of(table)
+    scores = ask_digest2(tracklets, work, options.out).merge(our_answers(tracklets), on="arc")
     scores = scores.assign(is_near=is_near[scores["arc"]])
     scores.to_csv(options.out / "answers.csv", index=False, float_format="%.6g")
     answered = scores.dropna(subset=["ours"])

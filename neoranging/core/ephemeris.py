@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -267,11 +268,16 @@ class Interpolant:
 
 def powers(series: FloatArray) -> FloatArray:
     """Coefficients of ascending powers from those of Chebyshev polynomials, ``(M, terms, ...)``."""
-    terms = series.shape[1]
-    to_powers = np.zeros((terms, terms))
+    return _apply(_to_powers(series.shape[1]), series)
+
+
+@cache  # to work it out takes longer than to use it
+def _to_powers(terms: int) -> FloatArray:
+    """Matrix from coefficients of Chebyshev polynomials to those of ascending powers."""
+    matrix = np.zeros((terms, terms))
     for k, unit in enumerate(np.eye(terms)):
-        to_powers[: k + 1, k] = chebyshev.cheb2poly(unit[: k + 1])
-    return _apply(to_powers, series)
+        matrix[: k + 1, k] = chebyshev.cheb2poly(unit[: k + 1])
+    return matrix
 
 
 def _apply(matrix: FloatArray, values: FloatArray) -> FloatArray:
