@@ -120,7 +120,7 @@ class SystematicRangingEstimator(RangingEstimator):
         return f"{type(self).__name__}(prior={self.prior!r}, origin={self.origin!r})"
 
     def _estimate(self, arcs: Arcs, attributables: Attributables) -> Answers:
-        # numba takes half a second to import: methods without it do not wait for it
+        # modules that no other method needs are read when this one answers
         from neoranging.core.priors import simple_prior
         from neoranging.core.sightings import nights
         from neoranging.core.summaries import summarise

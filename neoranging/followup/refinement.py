@@ -22,7 +22,9 @@ from neoranging.core.differential import (
 )
 from neoranging.core.geometry import dot, norm
 from neoranging.core.prediction import sight
+from neoranging.ephemeris.states import almanac
 from neoranging.exceptions import EstimationError, NeoRangingWarning
+from neoranging.followup.dynamics import dynamics_of
 from neoranging.orbits.elements import OrbitalElements
 from neoranging.orbits.samples import OrbitSamples
 from neoranging.orbits.solution import OrbitSolution, observation_rows
@@ -180,10 +182,6 @@ def predictions(arcs: Arcs, dynamics: str) -> tuple[Prediction, Prediction]:
             return line.reshape(-1, n, 3), seen.v.reshape(-1, n, 3)
 
         return kepler, kepler
-    # imports numba, which two bodies do without
-    from neoranging.ephemeris.states import almanac
-    from neoranging.followup.dynamics import dynamics_of
-
     path = almanac(float(arcs.t.min()) - 1.0, float(arcs.t.max()) + 1.0)
     order = np.argsort(arcs.t, kind="stable")
     instants, observers = arcs.t[order], arcs.position[order]

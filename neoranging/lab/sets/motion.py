@@ -17,6 +17,7 @@ import numpy as np
 from neoranging import ephemeris
 from neoranging.constants import ARCSEC, GM_EARTH
 from neoranging.core.geometry import norm
+from neoranging.core.motion import move_near_earth
 from neoranging.ephemeris.states import attractors
 from neoranging.typing import FloatArray, IntArray
 
@@ -59,9 +60,6 @@ def near_earth_states(
     rows = np.flatnonzero(near[owner])
     if not len(rows):
         return rows, np.empty((0, 3)), np.empty((0, 3))
-    # imports numba, which the other motions do without
-    from neoranging.core.motion import move_near_earth
-
     rows = rows[np.lexsort((t[rows], owner[rows]))]
     objects, which = np.unique(owner[rows], return_inverse=True)
     paths = attractors(epoch[objects], longest[objects])
