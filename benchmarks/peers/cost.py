@@ -27,7 +27,7 @@ BUDGET = 8.0
 def main() -> None:
     method, path = sys.argv[1:3]
     distinct = pickle.loads(Path(path).read_bytes())
-    distinct[:50].estimate(method)  # code is compiled, weights are read
+    distinct[:2000].estimate(method)  # code is compiled, weights are read
     for n in map(int, sys.argv[3:]):
         seconds: list[float] = []
         while len(seconds) < (50 if n == 1 else 5) and sum(seconds) < BUDGET:

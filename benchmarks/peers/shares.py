@@ -55,12 +55,12 @@ def shares(profile: cProfile.Profile) -> tuple[int, Counter[str]]:
 def main() -> None:
     method, path, n = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     tracklets = pickle.loads(path.read_bytes())[: max(n, SINGLES)]
-    tracklets[:50].estimate(method)  # code is compiled, weights are read
-    todo = [tracklets[k] for k in range(SINGLES)] if n == 1 else [fresh(tracklets)]
+    todo = [tracklets[k] for k in range(SINGLES)] if n == 1 else [tracklets]
     count = len(todo) if n == 1 else n
-    if n == 1:  # as they are asked again: ephemerides of their dates are there
-        for one in todo:
-            one.estimate(method)
+    for one in todo:  # code is compiled, weights are read, ephemerides of their dates are there
+        one.estimate(method)
+    if n > 1:
+        todo = [fresh(tracklets)]
     profile = cProfile.Profile(time.process_time)
     profile.enable()
     for one in todo:
