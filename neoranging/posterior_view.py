@@ -263,9 +263,9 @@ class PosteriorView(OneOrMany):
         >>> night = nr.read_tracklets(nr.sample("2024YR4"))[1]
         >>> estimate = night.estimate(method="systematic")
         >>> round(estimate.probability("apollo"), 1)
-        0.9
+        0.8
         >>> round(estimate.probability(lambda orbit: orbit.ecc > 0.5), 1)
-        0.9
+        0.8
         """
         s, posterior = self._answers, self._posterior
         holds = np.zeros(len(posterior.rho))

@@ -92,7 +92,7 @@ def test_the_table_is_to_read(one_night):
     assert "K24Y04R" in text or "2024 YR4" in text
     assert "POPULATION" in text
     assert re.search(r"^Fields of 2 deg$", text, re.MULTILINE)
-    rows = [line for line in text.splitlines() if re.search(r"  0\.\d+  +0\.\d{3}$", line)]
+    rows = [line for line in text.splitlines() if re.search(r"  0\.\d{3}  +[01]\.\d{3}$", line)]
     shares = [float(line.split()[-1]) for line in rows]
     assert shares[-1] >= 0.95
     assert shares == sorted(shares)

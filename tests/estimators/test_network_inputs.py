@@ -74,7 +74,7 @@ def test_two_epochs_have_no_root(simulate):
 
 def test_networks_that_are_not_shown_the_root_do_not_wait_for_it(simulate, monkeypatch):
     arcs = simulate(3, 0.06, seed=34, n_observations=4).arcs
-    monkeypatch.setattr(network_inputs, "solved", None)
+    monkeypatch.setattr(network_inputs, "solve", None)
     assert (arc_inputs(arcs).has_root == 0.0).all()
     with pytest.raises(TypeError):
         arc_inputs(arcs, root=True)

@@ -201,9 +201,7 @@ class TestOptions:
 
     def test_weights_of_another_method(self, weights, tmp_path):
         network, card = checkpoint.load(weights["fair"])
-        checkpoint.save(
-            network.exported(), tmp_path / "other.safetensors", {**card, "model": "mlp"}
-        )
+        checkpoint.save(network, tmp_path / "other.safetensors", {**card, "model": "mlp"})
         with pytest.raises(NotTrainedError, match="was trained as 'mlp'"):
             _ = PosteriorEstimator(weights=tmp_path / "other.safetensors").card
 
