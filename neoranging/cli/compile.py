@@ -76,22 +76,27 @@ def calculations() -> Iterator[tuple[str, Any]]:
     yield "what follows from a night", lambda: NightPage(night, at=4.0 * u.h, n=20).html
     estimate = tracklets[1].estimate("mlp")
     yield "the orbit of several nights", lambda: estimate.refine(tracklets[:3]).samples(20, rng=0)
+    yield "orbital elements", lambda: estimate.elements.propagate(estimate.epoch).M
     yield "the motion of simulated objects", lambda: _moved(estimate.state)
 
 
 def _estimated(method: str, tracklets: Any) -> None:
-    """Estimate tracklets together, and one by itself."""
+    """Estimate tracklets together, and one by itself, with what is read off an estimate."""
     for observed in (tracklets, tracklets[-1]):
-        observed.estimate(method).to_table()
+        estimate = observed.estimate(method)
+        estimate.to_table()
+        estimate.residuals()
 
 
 def _moved(state: Any) -> None:
-    """Move an object for an hour, as simulations do."""
+    """Move an object for an hour, near the Earth and far from it, as simulations do."""
     from astropy import units as u
 
+    from neoranging.core.kepler import propagate
     from neoranging.core.motion import move_near_earth
     from neoranging.ephemeris.states import attractors
 
     r, v = state[0].to_value(u.au)[None], state[1].to_value(u.au / u.d)[None]
     epoch, hour = np.array([state[2].tdb.mjd]), np.array([1.0 / 24.0])
+    propagate(r, v, hour)
     move_near_earth(r, v, np.zeros(1, dtype=np.int64), hour, attractors(epoch, hour))

@@ -130,43 +130,27 @@ def _product(a: FloatArray, b: FloatArray) -> float:
     return total
 
 
-def bend_of_one(arcs: Arcs, significance: float) -> FloatArray:
-    """Error of one observation that would make the bend of each arc by itself.
-
-    Parameters
-    ----------
-    arcs : Arcs
-        M arcs of three observations or more.
-    significance : float
-        Standard errors by which the others must bend to bend at all.
-
-    Returns
-    -------
-    ndarray, shape (M,)
-        The least distance of an observation from the straight line of the others [rad], where
-        these lie on one; infinite where the others bend whichever is left out. Of four observations
-        and fewer the largest distance, for those left lie on some orbit whatever they are.
-    """
-    return _bends(arcs.plain, arcs.direction, arcs.triplet, significance)
-
-
-@compiled
-def _bends(
-    o: Observations, direction: FloatArray, triplet: IntArray, significance: float
-) -> FloatArray:
-    bends = np.empty(len(triplet))
-    for k in range(len(bends)):
-        bends[k] = bend_of_arc(
-            o, direction, o.offsets[k], o.offsets[k + 1], triplet[k, 1], significance
-        )
-    return bends
-
-
 @compiled
 def bend_of_arc(
     o: Observations, direction: FloatArray, begin: int, end: int, middle: int, significance: float
 ) -> float:
-    """`bend_of_one` of the arc of the observations from ``begin`` to ``end``."""
+    """Error of one observation that would make the bend of its arc by itself.
+
+    The least distance of an observation from the straight line of the others [rad], where these lie
+    on one; infinite where the others bend whichever is left out. Of four observations and fewer the
+    largest distance, for those left lie on some orbit whatever they are.
+
+    Parameters
+    ----------
+    o : Observations
+        Of all arcs; those of this one stand from ``begin`` to ``end``, of three or more.
+    direction : ndarray, shape (n, 3)
+        Unit vectors towards the object.
+    begin, end, middle : int
+        Bounds of the rows of the arc, and the row of its middle observation.
+    significance : float
+        Standard errors by which the others must bend to bend at all.
+    """
     rows = np.empty((end - begin, 2))
     delete_each(o, direction, begin, middle, 1, rows)
     largest, least = np.nan, np.inf

@@ -22,10 +22,8 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from neoranging.core.compiled import compiled
-from neoranging.typing import FloatArray, IntArray
+from neoranging.typing import FloatArray
 
 MOST_ROOTS: Final = 3
 """Roots that one equation can have."""
@@ -47,56 +45,6 @@ class RangeEquation(NamedTuple):
     R: FloatArray
     """Heliocentric distance of the observer [au]."""
     mu: float
-
-    def radius(self, rho: FloatArray) -> FloatArray:
-        """Heliocentric distance at range ``rho``."""
-        return np.sqrt(rho * (rho + 2.0 * self.E) + self.R * self.R)
-
-    def slope(self, rho: FloatArray) -> FloatArray:
-        """Derivative by rho of ``rho - P - Q mu / r^3``; near zero two roots merge."""
-        r = self.radius(rho)
-        return 1.0 + 3.0 * self.Q * self.mu * (rho + self.E) / r**5
-
-    def misfit(self, rho: FloatArray) -> FloatArray:
-        """By how much the equation fails at ranges ``rho`` (..., M), as a part of the range."""
-        return (rho - self.P - self.Q * self.mu / self.radius(rho) ** 3) / rho
-
-    def polish(self, rho: FloatArray, steps: int = 2) -> FloatArray:
-        """Newton steps on the range itself, from a neighbouring root."""
-        for _ in range(steps):
-            rho = rho - rho * self.misfit(rho) / self.slope(rho)
-        return rho
-
-
-def positive_ranges(equation: RangeEquation) -> tuple[FloatArray, IntArray]:
-    """All positive ranges that satisfy the equation.
-
-    Returns
-    -------
-    rho : ndarray, shape (K,)
-        Ranges [au], K <= 3 M, ordered by arc and then by heliocentric distance.
-    arc : ndarray of int, shape (K,)
-        The arc that each belongs to.
-    """
-    P, Q, E, R, mu = equation
-    rho, count = np.empty((len(P), MOST_ROOTS)), np.empty(len(P), dtype=np.int64)
-    _positive_ranges(P, Q, E, R, mu, rho, count)
-    arc = np.repeat(np.arange(len(P)), count)
-    return rho[np.arange(MOST_ROOTS) < count[:, None]], arc
-
-
-@compiled
-def _positive_ranges(
-    P: FloatArray,
-    Q: FloatArray,
-    E: FloatArray,
-    R: FloatArray,
-    mu: float,
-    rho: FloatArray,
-    count: IntArray,
-) -> None:
-    for k in range(len(P)):
-        count[k] = positive_roots(P[k], Q[k], E[k], R[k], mu, rho[k])
 
 
 @compiled

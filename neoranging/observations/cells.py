@@ -47,7 +47,7 @@ def gaps(values: Any) -> BoolArray:
         mask |= np.isnan(array)
     elif array.dtype.kind in "mM":
         mask |= np.isnat(array)
-    elif array.dtype.kind in "OT":  # objects that pandas takes for missing, its own too
+    elif array.dtype.kind in ("O", "T"):  # objects that pandas takes for missing, its own too
         import pandas as pd
 
         mask |= np.asarray(pd.isna(array), dtype=bool)

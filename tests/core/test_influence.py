@@ -8,7 +8,13 @@ from reference import influence as reference
 
 from neoranging.constants import ARCSEC
 from neoranging.core.arcs import Arcs
-from neoranging.core.influence import bend_of_one, deletion, worst_observation
+from neoranging.core.influence import bend_of_arc, deletion, worst_observation
+
+
+def bend_of_one(arcs, significance):
+    """What `bend_of_arc` says of each arc."""
+    rows = zip(arcs.offsets[:-1], arcs.offsets[1:], arcs.triplet[:, 1], strict=True)
+    return np.array([bend_of_arc(arcs.plain, arcs.direction, *row, significance) for row in rows])
 
 
 def straight(m, n, seed, noise=0.0):

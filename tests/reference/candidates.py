@@ -7,6 +7,7 @@ for each step.
 from __future__ import annotations
 
 import numpy as np
+from reference import range_equation
 from reference.attributable import beyond
 from reference.influence import bend_of_one
 from reference.noise import error_law, largest, mixture, quantile
@@ -254,7 +255,7 @@ def _is_determined(
     beyond = (rival > rho * thresholds.factor) | (rival < rho / thresholds.factor)
     beyond &= ~at_roots
     with np.errstate(invalid="ignore", divide="ignore"):
-        sigmas = np.abs(equation.misfit(rival)) / noise
+        sigmas = np.abs(range_equation.misfit(equation, rival)) / noise
         excluded = np.all(~beyond | (sigmas > thresholds.exclusion), axis=0)
         sigma = np.sqrt(np.einsum("mii->mi", chosen.covariance)) * tail[:, None]
         low, high = admissible.range_rate_interval(coefficients, rho)

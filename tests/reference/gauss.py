@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from reference.kepler import lagrange_coefficients
-from reference.range_equation import RangeEquation, positive_ranges
+from reference.range_equation import RangeEquation, polish, positive_ranges
 
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core.answers import Roots
@@ -261,7 +261,7 @@ def _step(
     exact = np.stack([g[:, 1], -g[:, 0]], axis=1) / determinant[:, None]
     series = _series(tau)
     epsilon = exact - series.A - series.B * (mu / norm(state.r) ** 3)[:, None]
-    mapped = _equation(triplets, tau, mu, epsilon).polish(state.rho)
+    mapped = polish(_equation(triplets, tau, mu, epsilon), state.rho)
     secant = _secant(state, mapped)
     trusted = (secant > 0.5 * state.rho) & (secant < 2.0 * state.rho)
     rho = np.where(trusted, secant, mapped)

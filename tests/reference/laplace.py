@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from reference.attributable import ParabolaFit, motion
 from reference.prediction import sight
+from reference.range_equation import RangeEquation, polish, positive_ranges, radius
 
 from neoranging.constants import C_AU_PER_DAY, GM_SUN
 from neoranging.core import columns
@@ -17,7 +18,6 @@ from neoranging.core.attributable import TangentFit, path_fit, tangent_fit
 from neoranging.core.candidates import ClassicalRoots
 from neoranging.core.geometry import cross, dot, norm
 from neoranging.core.noise import INDEPENDENT, LEAST_USUAL_SHARE, ErrorLaw
-from neoranging.core.range_equation import RangeEquation, positive_ranges
 from neoranging.typing import FloatArray
 
 _TOLERANCE = 1.0e-9  # relative change of the range at which a root has converged
@@ -35,7 +35,7 @@ class _Problem(NamedTuple):
 
     def range_rate(self, rho: FloatArray) -> FloatArray:
         """Range-rate at a root, from the projection on the motion."""
-        pull = self.equation.mu / self.equation.radius(rho) ** 3
+        pull = self.equation.mu / radius(self.equation, rho) ** 3
         force = (
             self.observer[..., 2]
             + rho[:, None] * self.acceleration
@@ -222,7 +222,7 @@ def _refine(
             if not len(open_):
                 break
             problem = _problem(observed._replace(sky=derivatives))
-            new = problem.equation.polish(rho)
+            new = polish(problem.equation, rho)
             r, v = problem.orbit(new, problem.range_rate(new))
             epoch = observed.epoch - new / C_AU_PER_DAY
             moving, k = parabola.arcs, parabola.arcs.owner
@@ -263,8 +263,8 @@ def _covariance(
     """
     equation = problem.equation
     rho_dot = problem.range_rate(rho)
-    radius = equation.radius(rho)
-    pull = -3.0 * equation.mu * (rho + equation.E) / radius**5
+    distance = radius(equation, rho)
+    pull = -3.0 * equation.mu * (rho + equation.E) / distance**5
     position = problem.observer[..., 0]
     normal = cross(problem.direction, problem.rate)
     slope_along, slope_across = (

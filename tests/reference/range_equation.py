@@ -17,6 +17,29 @@ from neoranging.typing import FloatArray
 _MAX_ITERATIONS = 200  # bisection alone needs about 60; Newton makes it 5 to 10
 
 
+def radius(equation: RangeEquation, rho: FloatArray) -> FloatArray:
+    """Heliocentric distance at range ``rho``."""
+    return np.sqrt(rho * (rho + 2.0 * equation.E) + equation.R * equation.R)
+
+
+def slope(equation: RangeEquation, rho: FloatArray) -> FloatArray:
+    """Derivative by rho of ``rho - P - Q mu / r^3``; near zero two roots merge."""
+    r = radius(equation, rho)
+    return 1.0 + 3.0 * equation.Q * equation.mu * (rho + equation.E) / r**5
+
+
+def misfit(equation: RangeEquation, rho: FloatArray) -> FloatArray:
+    """By how much the equation fails at ranges ``rho`` (..., M), as a part of the range."""
+    return (rho - equation.P - equation.Q * equation.mu / radius(equation, rho) ** 3) / rho
+
+
+def polish(equation: RangeEquation, rho: FloatArray, steps: int = 2) -> FloatArray:
+    """Newton steps on the range itself, from a neighbouring root."""
+    for _ in range(steps):
+        rho = rho - rho * misfit(equation, rho) / slope(equation, rho)
+    return rho
+
+
 # without motion the coefficients overflow, and there are no roots
 @np.errstate(all="ignore")
 def positive_ranges(equation: RangeEquation) -> tuple[FloatArray, np.ndarray]:
@@ -34,12 +57,12 @@ def positive_ranges(equation: RangeEquation) -> tuple[FloatArray, np.ndarray]:
     a = (P * P + 2.0 * P * E) / R**2 + 1.0
     b = 2.0 * mu * Q * (P + E) / R**5
     c = (mu * Q) ** 2 / R**8
-    radius = _positive_roots(a, b, c) * R[:, None]
-    rho = P[:, None] + Q[:, None] * mu / radius**3
+    distance = _positive_roots(a, b, c) * R[:, None]
+    rho = P[:, None] + Q[:, None] * mu / distance**3
     arc, slot = np.nonzero(np.isfinite(rho) & (rho > 0.0))
     rho = rho[arc, slot]
     # the difference that gives a range far smaller than P loses digits, which a step restores
-    polished = columns.take(equation, arc).polish(rho, steps=1)
+    polished = polish(columns.take(equation, arc), rho, steps=1)
     return np.where(np.abs(polished - rho) < 1.0e-3 * rho, polished, rho), arc
 
 
