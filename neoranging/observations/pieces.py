@@ -472,7 +472,13 @@ def _of_parquet(path: Path, size: int) -> Iterator[Piece]:
             needed = {flat[name] for name in columns_needed(list(flat))} | structures
             columns = None if of_astropy or not needed else sorted(needed)
             rows, first = None, 0
-            for batch in file.iter_batches(size, columns=columns):
+            # one group after the other: a pass over all of them keeps what it has read
+            batches = (
+                batch
+                for group in range(file.num_row_groups)
+                for batch in file.iter_batches(size, row_groups=[group], columns=columns)
+            )
+            for batch in batches:
                 table = pa.Table.from_batches([batch])
                 rows = table if rows is None else pa.concat_tables([rows, table])
                 if len(rows) < size:
